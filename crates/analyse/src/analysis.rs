@@ -1,6 +1,6 @@
 //! One way through the events of a timeline, for any number of passes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use kymo_core::Result;
@@ -8,8 +8,9 @@ use kymo_core::model::timeline::{Event, TimeNs, TimelineView, Track, TrackId, Tr
 
 use crate::bounds::Bounds;
 use crate::messages::{Messages, Wakeups};
-use crate::outside::{AFTER, After, Before, of_kinds, telling};
+use crate::outside::{AFTER, After, Before, Fate, of_kinds, telling};
 use crate::resolver::Resolver;
+use crate::switches::{Lane, Running};
 use crate::tasks::{CpuId, TaskId, Tasks};
 
 /// A timeline that is being analysed.
@@ -23,6 +24,8 @@ pub struct Analysis {
     is_all_read: bool,
     resolver: Resolver,
     bounds: Bounds,
+    /// Whether all that was before the window is known.
+    is_all_before: bool,
 }
 
 /// Something that is worked out on the way.
@@ -43,6 +46,13 @@ pub trait Pass {
 
     /// Takes a stretch that is not over when the events are.
     fn unfinished(&mut self, _stretch: &Stretch) {}
+
+    /// Takes a stretch that is not over when the window is, and that nothing ends then.
+    fn lost(&mut self, _stretch: &Stretch) {}
+
+    /// Takes until when it is known who runs on a processor, or that nobody does: the window ends
+    /// there, and it switches later.
+    fn goes_on(&mut self, _cpu: CpuId, _until: TimeNs) {}
 
     /// Takes the time that was looked at, when all is seen.
     fn finish(&mut self, _bounds: &Bounds, _tasks: &Tasks) {}
@@ -75,8 +85,8 @@ pub struct LeftOut {
 /// What goes on when the window begins.
 #[derive(Debug, Clone, Copy)]
 pub enum Standing<'a> {
-    /// A task runs.
-    Task(TaskId),
+    /// A task runs, with a priority where that is known.
+    Task(TaskId, Option<i64>),
     /// No task runs on a processor, as is known.
     Nobody(CpuId),
     /// So many interrupts are under way on a processor, one within another.
@@ -168,8 +178,11 @@ pub struct Shortcomings {
     pub timeless: u64,
     /// Switches that stop a task that did not run, or let one run beside another, by processor.
     pub unbalanced: BTreeMap<CpuId, u64>,
-    /// Processors that do not switch in the window, and nothing near it tells who ran.
-    pub unknown: Vec<CpuId>,
+    /// Processors that do not switch in the window, and nothing tells who ran.
+    pub unknown: BTreeSet<CpuId>,
+    /// Processors that do not switch near the window: who runs at an end of it is taken to run up to
+    /// there.
+    pub assumed: BTreeSet<CpuId>,
     /// State machines whose state at the begin of the window is too far back to be found.
     pub unknown_states: Vec<TrackId>,
     /// What passes could not keep.
@@ -211,6 +224,7 @@ impl Analysis {
             tracks,
             tasks,
             bounds,
+            is_all_before: true,
         })
     }
 
@@ -258,7 +272,7 @@ impl Analysis {
         for pass in &mut *passes {
             pass.begin(&self.bounds);
         }
-        let is_all_before = self.look_before(passes, &mut short)?;
+        self.look_before(passes, &mut short)?;
         let window = Window { tracks: self.read(), ..self.window.clone() };
         let mut events = Arc::clone(&self.timeline).events(&window)?;
         loop {
@@ -273,18 +287,13 @@ impl Analysis {
                 short.timeless += 1;
                 continue;
             };
-            self.bounds.see(event.track, time);
             let seen = self.resolve(event, time);
             for pass in &mut *passes {
                 pass.event(&seen);
             }
         }
         drop(events);
-        for stretch in self.unfinished(is_all_before, &mut short)? {
-            for pass in &mut *passes {
-                pass.unfinished(&stretch);
-            }
-        }
+        self.unfinished(passes, &mut short)?;
         for pass in &mut *passes {
             pass.finish(&self.bounds, &self.tasks);
         }
@@ -309,14 +318,14 @@ impl Analysis {
         Some(self.tracks.iter().enumerate().filter(is_read).map(|(id, _)| TrackId(id)).collect())
     }
 
-    /// Finds out what goes on when the window begins. Tells whether all that was before is known.
+    /// Finds out what goes on when the window begins.
     fn look_before(
         &mut self,
         passes: &mut [&mut dyn Pass],
         short: &mut Shortcomings,
-    ) -> Result<bool> {
+    ) -> Result<()> {
         let begins = (0..self.tracks.len()).find_map(|id| self.bounds.from(TrackId(id)));
-        let Some(moment) = begins else { return Ok(true) };
+        let Some(moment) = begins else { return Ok(()) };
         let follows_messages = passes.iter().any(|pass| pass.follows_messages());
         let (timeline, tracks, tasks) = (&self.timeline, &self.tracks, &mut self.tasks);
         let mut before = Before::look(timeline, tracks, tasks, moment, follows_messages)?;
@@ -336,8 +345,8 @@ impl Analysis {
             let unknown = machines.filter(|track| !before.states.contains_key(track));
             short.unknown_states = unknown.collect();
         }
-        self.resolver = before.resolver;
-        Ok(before.is_all)
+        (self.resolver, self.is_all_before) = (before.resolver, before.is_all);
+        Ok(())
     }
 
     /// Looks on after the window until nothing is waited for any more, though not for ever.
@@ -365,39 +374,94 @@ impl Analysis {
     /// What an event is to tasks.
     #[inline]
     fn resolve<'a>(&'a mut self, event: &'a Event<'a>, time: TimeNs) -> Seen<'a> {
-        self.resolver.resolve(event, time, &mut self.tasks, Some(&self.bounds))
+        let bounds = if self.is_all_before { None } else { Some(&self.bounds) };
+        self.resolver.resolve(event, time, &mut self.tasks, bounds)
     }
 
-    /// What still runs at the end: until then, or until the processor's last switch. What that lets
-    /// run has no stretch that is known. Of processors that did not switch, the first switch after
-    /// the window tells.
-    fn unfinished(&self, is_all_before: bool, short: &mut Shortcomings) -> Result<Vec<Stretch>> {
-        let mut stretches = Vec::new();
-        for (cpu, running) in self.resolver.switches.all_running() {
-            let until = self.bounds.until(running.track);
-            match until.or(self.resolver.switches.of(cpu).last) {
-                Some(until) if until <= running.since => {}
-                Some(until) => stretches.push(running.until(until, cpu)),
-                None => short.unknown.push(cpu),
+    /// Tells what goes on at the end. A processor's time is over with its last switch, for how long
+    /// that lasts which it lets run is not known. Where the window ends before it, what goes on
+    /// counts up to there, as the first switches after the window tell.
+    fn unfinished(&self, passes: &mut [&mut dyn Pass], short: &mut Shortcomings) -> Result<()> {
+        let switches = &self.resolver.switches;
+        let is_asked = |lane: &Lane| {
+            let is_missed = !lane.is_known && (self.is_one(lane.cpu) || !self.is_all_before);
+            lane.running.is_some() || is_missed
+        };
+        let (timeline, bounds) = (&self.timeline, &self.bounds);
+        let after = After::look(timeline, &self.tracks, switches, bounds, is_asked)?;
+        short.assumed.clone_from(&self.resolver.assumed);
+        for (id, lane) in switches.lanes() {
+            let fate = lane.running.map(|running| after.fate(id, lane.cpu, running.track));
+            let stretch = match lane.running {
+                Some(running) => self.cut(running, lane.cpu, fate, short),
+                None if lane.is_known => None,
+                None => self.missed(id, lane.cpu, &after, short),
+            };
+            let Some(stretch) = stretch else { continue };
+            for pass in &mut *passes {
+                match fate {
+                    Some(Fate::IsLost) => pass.lost(&stretch),
+                    _ => pass.unfinished(&stretch),
+                }
             }
         }
         for cpu in (0..self.tasks.cpu_count()).map(CpuId) {
-            let count = self.resolver.switches.of(cpu).unbalanced;
+            let until = self.tasks.cpu(cpu).and_then(|cpu| self.bounds.until(cpu.track));
+            if let Some(until) = until.filter(|_| after.switches(cpu) != Some(false)) {
+                for pass in &mut *passes {
+                    pass.goes_on(cpu, until);
+                }
+                let is_assumed = after.switches(cpu).is_none() && switches.is_known(cpu);
+                short.assumed.extend(is_assumed.then_some(cpu));
+            }
+            let count = switches.of(cpu).unbalanced;
             if count > 0 {
                 short.unbalanced.insert(cpu, count);
             }
         }
-        let is_cut = |cpu: &CpuId| {
-            let track = self.tasks.cpu(*cpu).map(|cpu| cpu.track);
-            track.is_some_and(|track| self.bounds.from(track).is_some())
+        Ok(())
+    }
+
+    fn is_one(&self, cpu: CpuId) -> bool {
+        self.tasks.cpu(cpu).is_some_and(|cpu| cpu.is_one)
+    }
+
+    /// The stretch of who runs at the end, as far as it is known.
+    fn cut(
+        &self,
+        running: Running,
+        cpu: CpuId,
+        fate: Option<Fate>,
+        short: &mut Shortcomings,
+    ) -> Option<Stretch> {
+        let cut = self.bounds.until(running.track).filter(|_| fate != Some(Fate::IsUnknown));
+        let Some(until) = cut.or(self.resolver.switches.of(cpu).last) else {
+            short.unknown.insert(cpu);
+            return None;
         };
-        let unknown = self.resolver.switches.unknown(&self.tasks).filter(is_cut).collect();
-        let after = After::look(&self.timeline, &self.tracks, &self.tasks, &self.bounds, unknown)?;
-        stretches.extend(after.stretches);
-        // What switches nowhere is no processor that is missed.
-        if !(is_all_before && after.is_all) {
-            short.unknown.extend(after.unknown);
+        (until > running.since).then(|| running.until(until, cpu))
+    }
+
+    /// The stretch of who may have run all through the window, where no switch tells: who stops first
+    /// after it is taken to, if switches may be too far back to be found.
+    fn missed(
+        &self,
+        lane: usize,
+        cpu: CpuId,
+        after: &After,
+        short: &mut Shortcomings,
+    ) -> Option<Stretch> {
+        let since = self.tasks.cpu(cpu).and_then(|cpu| self.bounds.from(cpu.track))?;
+        let track = after.stops(lane);
+        // What switches nowhere is no processor that is missed, nor what begins after the window.
+        let is_nowhere = self.is_all_before && after.switches(cpu) == Some(false);
+        let is_unknown = !after.tells(lane) || (self.is_all_before && track.is_some());
+        if self.is_one(cpu) && is_unknown && !is_nowhere {
+            short.unknown.insert(cpu);
         }
-        Ok(stretches)
+        let track = track.filter(|_| !self.is_all_before)?;
+        let ((task, _), until) = (self.tasks.of_track(track)?, self.bounds.until(track)?);
+        short.assumed.insert(cpu);
+        Some(Stretch { task, cpu, track, since, until })
     }
 }

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use kymo_core::Result;
 use kymo_core::model::timeline::{ClockId, TimeNs, TimelineView, Track, TrackId, Window};
 
-/// The time that is looked at, on each clock: where the window cuts through the recording it is
-/// the window's, and else that of the events.
+/// The time that is looked at, on each clock: that of the recording, whichever tracks are meant, or
+/// the window's where that cuts through it.
 #[derive(Debug, Clone)]
 pub struct Bounds {
     /// Tracks without a clock are on one of their own, which is the last.
@@ -20,15 +20,22 @@ pub struct Bounds {
 struct OnClock {
     from: Option<TimeNs>,
     until: Option<TimeNs>,
-    seen: Option<(TimeNs, TimeNs)>,
+    /// From when to when it is looked at; nothing where nothing of it is in the window.
+    looked_at: Option<(TimeNs, TimeNs)>,
 }
 
 impl OnClock {
     /// Where the window cuts through what there is on the clock.
-    fn cut(&mut self, range: Option<RangeInclusive<TimeNs>>, window: &Window) {
-        let Some(range) = range else { return };
-        let is_within = |time: &TimeNs| range.start() < time && time <= range.end();
-        (self.from, self.until) = (window.from.filter(is_within), window.until.filter(is_within));
+    fn new(range: Option<RangeInclusive<TimeNs>>, window: &Window) -> Self {
+        let Some((start, end)) = range.map(RangeInclusive::into_inner) else {
+            return Self::default();
+        };
+        let is_within = |time: &TimeNs| start < *time && *time <= end;
+        let (from, until) = (window.from.filter(is_within), window.until.filter(is_within));
+        let is_elsewhere = window.from.is_some_and(|from| from > end)
+            || window.until.is_some_and(|until| until <= start);
+        let looked_at = (from.unwrap_or(start), until.unwrap_or(end));
+        Self { from, until, looked_at: (!is_elsewhere).then_some(looked_at) }
     }
 }
 
@@ -42,12 +49,10 @@ impl Bounds {
         let mut clocks = vec![OnClock::default(); count + 1];
         let place = |clock: Option<ClockId>| clock.map_or(count, |clock| clock.0.min(count));
         let of_track: Vec<_> = tracks.iter().map(|track| place(track.clock)).collect();
-        if window.from.is_some() || window.until.is_some() {
-            // Where a clock begins and ends may be dear to know, and files declare any number.
-            for id in of_track.iter().copied().collect::<BTreeSet<_>>() {
-                if let Some(clock) = clocks.get_mut(id).filter(|_| id < count) {
-                    clock.cut(Arc::clone(timeline).range(ClockId(id))?, window);
-                }
+        // Where a clock begins and ends may be dear to know, and files declare any number.
+        for id in of_track.iter().copied().collect::<BTreeSet<_>>() {
+            if let Some(clock) = clocks.get_mut(id).filter(|_| id < count) {
+                *clock = OnClock::new(Arc::clone(timeline).range(ClockId(id))?, window);
             }
         }
         Ok(Self { clocks, of_track })
@@ -55,14 +60,6 @@ impl Bounds {
 
     fn clock(&self, track: TrackId) -> Option<&OnClock> {
         self.clocks.get(*self.of_track.get(track.0)?)
-    }
-
-    pub(crate) fn see(&mut self, track: TrackId, time: TimeNs) {
-        let place = self.of_track.get(track.0).copied().unwrap_or(usize::MAX);
-        if let Some(clock) = self.clocks.get_mut(place) {
-            let (first, last) = clock.seen.unwrap_or((time, time));
-            clock.seen = Some((first.min(time), last.max(time)));
-        }
     }
 
     /// Where the window begins within the recording that a track is of.
@@ -80,9 +77,7 @@ impl Bounds {
     /// From when to when a track is looked at.
     #[must_use]
     pub fn of(&self, track: TrackId) -> Option<(TimeNs, TimeNs)> {
-        let clock = self.clock(track)?;
-        let from = clock.from.or(clock.seen.map(|seen| seen.0));
-        from.zip(clock.until.or(clock.seen.map(|seen| seen.1)))
+        self.clock(track)?.looked_at
     }
 }
 
@@ -117,15 +112,36 @@ mod tests {
         }
     }
 
-    #[test]
-    fn only_clocks_that_tracks_use_are_asked_for_their_range() {
+    fn bounds(from: Option<i64>, until: Option<i64>) -> (Bounds, Vec<usize>) {
         let clocks = Arc::new(Clocks(Mutex::new(Vec::new())));
         let timeline: Arc<dyn TimelineView> = clocks.clone();
-        let window = Window { from: Some(TimeNs(5)), ..Window::default() };
+        let (from, until) = (from.map(TimeNs), until.map(TimeNs));
+        let window = Window { from, until, ..Window::default() };
         let bounds = Bounds::new(&timeline, &timeline.tracks(), &window).unwrap();
-        assert_eq!(bounds.from(TrackId(1)), Some(TimeNs(5)));
-        assert_eq!(*clocks.0.lock().unwrap(), [0]);
-        Bounds::new(&timeline, &timeline.tracks(), &Window::default()).unwrap();
-        assert_eq!(*clocks.0.lock().unwrap(), [0]);
+        let asked = clocks.0.lock().unwrap().clone();
+        (bounds, asked)
+    }
+
+    #[test]
+    fn only_clocks_that_tracks_use_are_asked_for_their_range() {
+        assert_eq!(bounds(Some(5), None).1, [0]);
+        assert_eq!(bounds(None, None).1, [0]);
+    }
+
+    #[test]
+    fn a_window_cuts_where_the_recording_goes_on() {
+        let track = TrackId(1);
+        let found = |from, until| {
+            let (bounds, _) = bounds(from, until);
+            let of = bounds.of(track).map(|(from, until)| (from.0, until.0));
+            (bounds.from(track).map(|from| from.0), bounds.until(track).map(|until| until.0), of)
+        };
+        assert_eq!(found(None, None), (None, None, Some((0, 100))));
+        assert_eq!(found(Some(5), Some(100)), (Some(5), Some(100), Some((5, 100))));
+        // At its first event, and after its last, it does not go on.
+        assert_eq!(found(Some(0), Some(101)), (None, None, Some((0, 100))));
+        // Nothing of it is there.
+        assert_eq!(found(Some(101), None), (None, None, None));
+        assert_eq!(found(None, Some(0)), (None, None, None));
     }
 }

@@ -16,7 +16,7 @@ pub(crate) type Told = (i64, usize, Activity<'static>);
 
 /// Two processors: `cpu 0` (track 0), whose own stretches are interrupts, with tasks `a` (1), `b` (2) and `idle` (3), `cpu 1` (4) with
 /// the same task `a` (5), a state machine `door` (6), and on `cpu 0` a task `k` (7) that is known to
-/// go to sleep.
+/// go to sleep. In a `log` (8) that is of no processor, tasks `p` (9) and `q` (10).
 pub(crate) struct Timeline(pub(crate) Vec<Told>);
 
 pub(crate) fn begin(priority: i64) -> Activity<'static> {
@@ -88,6 +88,9 @@ impl TimelineView for Timeline {
             track("a", TrackKind::Task, Some(4)),
             track("door", TrackKind::States, None),
             track("k", TrackKind::Task, Some(0)),
+            track("log", TrackKind::Messages, None),
+            track("p", TrackKind::Task, Some(8)),
+            track("q", TrackKind::Task, Some(8)),
         ]
     }
 

@@ -13,7 +13,8 @@ pub struct Turn {
     pub stretch: Stretch,
     /// How long it ran, where its begin is known.
     pub run_ns: Option<u64>,
-    /// Whether the window cuts it: it began before, or goes on after it. What is within is told.
+    /// Whether it began before the window, or goes on after it or after all that is known. What is
+    /// within is told.
     pub is_cut: bool,
     /// How long the task was not running before, where it ran before.
     pub wait_ns: Option<u64>,
@@ -78,6 +79,11 @@ impl Pass for History<'_> {
 
     fn standing(&mut self, what: &Standing<'_>, begin: TimeNs) {
         self.sched.standing(what, begin);
+        if let Standing::Task(task, priority) = what
+            && let Some(before) = self.of(task.0)
+        {
+            before.priority = *priority;
+        }
     }
 
     fn event(&mut self, seen: &Seen<'_>) {
@@ -106,13 +112,10 @@ impl Pass for History<'_> {
         self.unfinished.push(*stretch);
     }
 
-    /// What goes on where the window ends is told up to there. How long that lasts which goes on where
-    /// the recording ends is not known.
-    fn finish(&mut self, bounds: &Bounds, tasks: &Tasks) {
+    /// What goes on is told as far as it is known.
+    fn finish(&mut self, _bounds: &Bounds, tasks: &Tasks) {
         for stretch in std::mem::take(&mut self.unfinished) {
-            if bounds.until(stretch.track).is_some() {
-                self.ends(stretch, true, true, tasks);
-            }
+            self.ends(stretch, true, true, tasks);
         }
     }
 }
@@ -183,6 +186,16 @@ mod tests {
         assert_eq!(turns(Some(10), Some(60)), within);
         // Nothing switches in it.
         assert_eq!(turns(Some(60), Some(70)), [turn(70, "b", 10, true)]);
+    }
+
+    #[test]
+    fn a_stretch_that_began_before_a_window_has_its_priority() {
+        let told: Vec<Told> = vec![(0, 2, begin(7)), (30, 2, Activity::End), (40, 2, begin(8))];
+        let mut found = Vec::new();
+        let mut keep = |turn: Turn, _: &Tasks| found.push((turn.stretch.until.0, turn.priority));
+        let window = Window { from: Some(TimeNs(10)), ..Window::default() };
+        analysed(told, window, &mut History::new(&mut keep));
+        assert_eq!(found, [(30, Some(7))]);
     }
 
     #[test]

@@ -17,6 +17,8 @@
 //! assert_eq!(response_ns.percentile(50), Some(1_100));
 //! ```
 
+#[cfg(test)]
+mod adjoining;
 mod analysis;
 mod bounds;
 mod calls;

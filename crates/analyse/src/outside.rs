@@ -9,11 +9,12 @@ use kymo_core::model::timeline::{
     Activity, Content, Event, TimeNs, TimelineView, Track, TrackId, TrackKind, Window,
 };
 
+use crate::Standing;
 use crate::bounds::Bounds;
 use crate::messages::{Messages, Wakeups};
 use crate::resolver::Resolver;
+use crate::switches::{Lane, Switches};
 use crate::tasks::{CpuId, Tasks};
-use crate::{Standing, Stretch};
 
 /// So many events before a window are looked at; more if those do not tell, but not all of a long
 /// recording.
@@ -83,7 +84,7 @@ impl Before {
                 }
             }
             found.is_all = count < last;
-            let is_known = found.resolver.switches.unknown(tasks).next().is_none();
+            let is_known = found.resolver.switches.is_all_known();
             let is_known = is_known && found.states.len() == machines.len() && !follows_messages;
             if found.is_all || is_known {
                 break;
@@ -109,8 +110,8 @@ impl Before {
         is_asked: impl Fn(&CpuId) -> bool,
     ) -> Vec<Standing<'a>> {
         let switches = &self.resolver.switches;
-        let running = switches.all_running().map(|(_, running)| Standing::Task(running.task));
-        let mut found: Vec<_> = running.collect();
+        let running = switches.lanes().filter_map(|(_, lane)| lane.running);
+        let mut found: Vec<_> = running.map(|of| Standing::Task(of.task, of.priority)).collect();
         for cpu in (0..tasks.cpu_count()).map(CpuId).filter(is_asked) {
             if switches.is_known(cpu) {
                 found.push(Standing::Nobody(cpu));
@@ -140,47 +141,98 @@ impl Before {
 /// What the first switches after a window tell.
 #[derive(Default)]
 pub(crate) struct After {
-    /// Who ran all the time.
-    pub(crate) stretches: Vec<Stretch>,
-    /// Processors that did not switch.
-    pub(crate) unknown: BTreeSet<CpuId>,
+    /// The first of each lane that is asked for: on which track, and whether a task stops.
+    first: BTreeMap<usize, (TrackId, bool)>,
+    /// Processors that switch.
+    switching: BTreeSet<CpuId>,
     /// Whether there is nothing further on.
-    pub(crate) is_all: bool,
+    is_all: bool,
+}
+
+/// What comes of a task that runs when the window ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fate {
+    /// It runs on, or is taken to: what comes may be too far on to be found.
+    RunsOn,
+    /// Its end is missing.
+    IsLost,
+    /// Its processor does not switch again: how long it runs is not known.
+    IsUnknown,
 }
 
 impl After {
-    /// Looks on for who stops on some processors: it ran since before.
+    /// Looks on from the end of a window for what some lanes do next, and which processors switch.
     pub(crate) fn look(
         timeline: &Arc<dyn TimelineView>,
         tracks: &[Track],
-        tasks: &Tasks,
+        switches: &Switches,
         bounds: &Bounds,
-        unknown: BTreeSet<CpuId>,
+        is_asked: impl Fn(&Lane) -> bool,
     ) -> Result<Self> {
-        let mut found = Self { stretches: Vec::new(), unknown, is_all: true };
-        let track_of = |cpu: &CpuId| tasks.cpu(*cpu).map(|cpu| cpu.track);
-        let ends = found.unknown.iter().filter_map(|cpu| bounds.until(track_of(cpu)?));
-        let Some(moment) = ends.min() else { return Ok(found) };
-        let read = Some(of_kinds(tracks, &[TrackKind::Task]));
-        let window = Window { tracks: read, from: Some(moment), until: None, last: None };
+        let mut found = Self { is_all: true, ..Self::default() };
+        let is_cut = |track: &TrackId| bounds.until(*track).is_some();
+        let read: Vec<_> =
+            of_kinds(tracks, &[TrackKind::Task]).into_iter().filter(is_cut).collect();
+        let Some(from) = read.first().and_then(|track| bounds.until(*track)) else {
+            return Ok(found);
+        };
+        let lanes = || read.iter().filter_map(|track| switches.lane_of(*track));
+        let mut cpus: BTreeSet<_> = lanes().map(|(_, cpu)| cpu).collect();
+        let is_asked = |(_, lane): &(usize, &Lane)| cpus.contains(&lane.cpu) && is_asked(lane);
+        let mut asked: BTreeSet<_> =
+            switches.lanes().filter(is_asked).map(|(lane, _)| lane).collect();
+        let window = Window { tracks: Some(read), from: Some(from), until: None, last: None };
         let mut events = Arc::clone(timeline).events(&window)?;
         for _ in 0..AFTER {
-            let Some(event) = (if found.unknown.is_empty() { None } else { events.next()? }) else {
+            let is_done = asked.is_empty() && cpus.is_empty();
+            let Some(event) = (if is_done { None } else { events.next()? }) else {
                 return Ok(found);
             };
-            let is_end = match event.content {
-                Content::Activity(Activity::Begin { .. }) => false,
-                Content::Activity(Activity::End | Activity::EndOf { .. }) => true,
-                _ => continue,
-            };
-            let Some((task, cpu)) = tasks.of_track(event.track) else { continue };
-            let is_first = found.unknown.remove(&cpu);
-            let cuts = bounds.from(event.track).zip(bounds.until(event.track));
-            if let (true, Some((since, until))) = (is_first && is_end, cuts) {
-                found.stretches.push(Stretch { task, cpu, track: event.track, since, until });
+            let Content::Activity(activity) = &event.content else { continue };
+            let Some((lane, cpu)) = switches.lane_of(event.track) else { continue };
+            if let Some(is_end) = ends(activity) {
+                cpus.remove(&cpu);
+                found.switching.insert(cpu);
+                if asked.remove(&lane) {
+                    found.first.insert(lane, (event.track, is_end));
+                }
             }
         }
         found.is_all = false;
         Ok(found)
+    }
+
+    /// Whether a processor switches again; nothing where that is too far on to be found.
+    pub(crate) fn switches(&self, cpu: CpuId) -> Option<bool> {
+        let is_switching = self.switching.contains(&cpu);
+        (is_switching || self.is_all).then_some(is_switching)
+    }
+
+    /// What comes of who runs.
+    pub(crate) fn fate(&self, lane: usize, cpu: CpuId, running: TrackId) -> Fate {
+        match self.first.get(&lane) {
+            Some((track, is_end)) if *track != running || !is_end => Fate::IsLost,
+            None if self.switches(cpu) == Some(false) => Fate::IsUnknown,
+            _ => Fate::RunsOn,
+        }
+    }
+
+    /// Whether it is known what a lane does next.
+    pub(crate) fn tells(&self, lane: usize) -> bool {
+        self.first.contains_key(&lane)
+    }
+
+    /// The track of the task that stops first on a lane.
+    pub(crate) fn stops(&self, lane: usize) -> Option<TrackId> {
+        self.first.get(&lane).filter(|(_, is_end)| *is_end).map(|(track, _)| *track)
+    }
+}
+
+/// Whether a task stops, or begins; nothing where it does neither.
+fn ends(activity: &Activity<'_>) -> Option<bool> {
+    match activity {
+        Activity::Begin { .. } => Some(false),
+        Activity::End | Activity::EndOf { .. } => Some(true),
+        _ => None,
     }
 }

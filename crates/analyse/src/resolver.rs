@@ -1,5 +1,7 @@
 //! What events are to tasks: who runs, who is interrupted, and who releases whom.
 
+use std::collections::BTreeSet;
+
 use foldhash::fast::RandomState;
 use kymo_core::model::timeline::{Activity, Content, Event, TimeNs, TrackId};
 
@@ -15,13 +17,16 @@ pub(crate) struct Resolver {
     /// The interrupts that are under way on each processor, one within another.
     interrupts: Vec<Nest<()>>,
     names: RandomState,
+    /// Processors of which something was taken to run since the window began.
+    pub(crate) assumed: BTreeSet<CpuId>,
 }
 
 impl Resolver {
     pub(crate) fn new(tasks: &Tasks, tracks: usize) -> Self {
         let switches = Switches::new(tasks, tracks);
         let interrupts = (0..tasks.cpu_count()).map(|_| Nest::default()).collect();
-        Self { switches, interrupts, names: RandomState::default() }
+        let (names, assumed) = (RandomState::default(), BTreeSet::new());
+        Self { switches, interrupts, names, assumed }
     }
 
     /// How many interrupts are under way on a processor.
@@ -29,8 +34,9 @@ impl Resolver {
         self.interrupts.get(cpu.0).map_or(0, Nest::len)
     }
 
-    /// What an event is to tasks. What ends first on a processor ran since the window began, where
-    /// that is known.
+    /// What an event is to tasks. What ends first on a processor ran since a time that is not known;
+    /// with bounds, switches before them may be too far back to be found, and it is taken to run
+    /// since the window began.
     #[inline]
     pub(crate) fn resolve<'a>(
         &mut self,
@@ -53,16 +59,17 @@ impl Resolver {
                     let cpu = tasks.interrupted(track);
                     interrupt = cpu.and_then(|cpu| self.interrupt(cpu, activity));
                 }
-                (Activity::Begin { .. }, Some((own, cpu))) => {
+                (Activity::Begin { priority, .. }, Some((own, cpu))) => {
                     run = Some(Run::Begins);
                     self.leave_interrupts(cpu);
-                    lost = self.switches.begin(Running { task: own, track, since: time });
+                    let (task, priority) = (own, *priority);
+                    lost = self.switches.begin(Running { task, track, since: time, priority });
                 }
                 (Activity::End | Activity::EndOf { .. }, Some((own, cpu))) => {
                     let (ended, other) = self.switches.end(track, time);
                     let (of, since) = match ended {
                         Ended::Ran(running) => (running.task, Some(running.since)),
-                        Ended::First => (own, bounds.and_then(|bounds| bounds.from(track))),
+                        Ended::First => (own, self.assume(track, cpu, bounds)),
                         Ended::Unbalanced => (own, None),
                     };
                     (task, run, lost) = (Some((of, cpu)), Some(Run::Ends { since }), other);
@@ -74,6 +81,13 @@ impl Resolver {
             }
         }
         Seen { event, time, task, run, lost, by, interrupt, tasks }
+    }
+
+    /// Since when something is taken to run of which only the end is known.
+    fn assume(&mut self, track: TrackId, cpu: CpuId, bounds: Option<&Bounds>) -> Option<TimeNs> {
+        let since = bounds?.from(track)?;
+        self.assumed.insert(cpu);
+        Some(since)
     }
 
     /// What an event is to the interrupts of a processor.

@@ -7,11 +7,11 @@ use crate::tasks::{CpuId, TaskId, Tasks};
 
 /// Where tasks take turns: a processor. Where the recording tells of none, each track by itself.
 #[derive(Debug, Clone, Copy)]
-struct Lane {
-    cpu: CpuId,
-    running: Option<Running>,
+pub(crate) struct Lane {
+    pub(crate) cpu: CpuId,
+    pub(crate) running: Option<Running>,
     /// Whether it is known who runs, or that nobody does.
-    is_known: bool,
+    pub(crate) is_known: bool,
 }
 
 /// A task that runs.
@@ -20,6 +20,8 @@ pub(crate) struct Running {
     pub(crate) task: TaskId,
     pub(crate) track: TrackId,
     pub(crate) since: TimeNs,
+    /// The priority that it began to run with.
+    pub(crate) priority: Option<i64>,
 }
 
 /// Who runs where.
@@ -109,6 +111,17 @@ impl Switches {
         }
     }
 
+    /// Where tasks take turns, by number.
+    pub(crate) fn lanes(&self) -> impl Iterator<Item = (usize, &Lane)> {
+        self.lanes.iter().enumerate()
+    }
+
+    /// The number of the lane of a track, and its processor.
+    pub(crate) fn lane_of(&self, track: TrackId) -> Option<(usize, CpuId)> {
+        let lane = (*self.of_track.get(track.0)?)?;
+        Some((lane, self.lanes.get(lane)?.cpu))
+    }
+
     /// Who runs on a processor.
     pub(crate) fn running(&self, cpu: CpuId) -> Option<Running> {
         self.lanes.get((*self.of_cpu.get(cpu.0)?)?)?.running
@@ -119,16 +132,9 @@ impl Switches {
         self.lanes.iter().any(|lane| lane.cpu == cpu && lane.is_known)
     }
 
-    /// Everybody who runs, and where.
-    pub(crate) fn all_running(&self) -> impl Iterator<Item = (CpuId, Running)> {
-        self.lanes.iter().filter_map(|lane| Some((lane.cpu, lane.running?)))
-    }
-
-    /// Processors of which it is not known who runs.
-    pub(crate) fn unknown<'a>(&'a self, tasks: &'a Tasks) -> impl Iterator<Item = CpuId> + 'a {
-        let is_one = |cpu: &CpuId| tasks.cpu(*cpu).is_some_and(|cpu| cpu.is_one);
-        let unknown = self.lanes.iter().filter(|lane| !lane.is_known).map(|lane| lane.cpu);
-        unknown.filter(is_one)
+    /// Whether it is known everywhere who runs, or that nobody does.
+    pub(crate) fn is_all_known(&self) -> bool {
+        self.lanes.iter().all(|lane| lane.is_known)
     }
 
     /// What is known of a processor.
@@ -154,7 +160,7 @@ impl Switches {
 
 impl Running {
     pub(crate) fn until(self, until: TimeNs, cpu: CpuId) -> Stretch {
-        let Self { task, track, since } = self;
+        let Self { task, track, since, .. } = self;
         Stretch { task, cpu, track, since, until: until.max(since) }
     }
 }

@@ -199,7 +199,8 @@ impl Scope {
         analysis: &Analysis,
         short: &Shortcomings,
     ) -> Outcome {
-        let Shortcomings { timeless, unbalanced, unknown, unknown_states, left_out } = short;
+        let Shortcomings { timeless, unbalanced, unknown, assumed, unknown_states, left_out } =
+            short;
         self.say_unmatched(session, opened, analysis);
         if *timeless > 0 {
             let events = numbers::count(*timeless, "event has", "events have");
@@ -212,13 +213,22 @@ impl Scope {
             let text = "not switch in that range, and who ran there is not known";
             self.say(session, opened, format!("{cpus} {verb} {text}"));
         }
+        if let Some(cpus) = few(assumed.iter().map(cpu)) {
+            let verb = if assumed.len() == 1 { "does" } else { "do" };
+            let text = "not switch for long before that range or after it: who runs at its ends is \
+                        taken to run up to them";
+            self.say(session, opened, format!("{cpus} {verb} {text}"));
+        }
         let machine =
             |track: &TrackId| analysis.tracks().get(track.0).map_or("", |track| &track.name);
         if let Some(machines) = few(unknown_states.iter().map(machine)) {
             let text = "the state when the range begins is not known";
             self.say(session, opened, format!("{machines}: {text}"));
         }
-        let is_known = unbalanced.is_empty() && unknown.is_empty() && unknown_states.is_empty();
+        let is_known = unbalanced.is_empty()
+            && unknown.is_empty()
+            && assumed.is_empty()
+            && unknown_states.is_empty();
         let outcome = if is_known && *timeless == 0 { Outcome::Done } else { Outcome::Findings };
         outcome.max(self.say_left_out(session, opened, left_out))
     }

@@ -474,7 +474,9 @@ fn the_last_part_of_a_load_over_time_is_as_long_as_it_is() {
     let (_, table, _) = run(kymo().args(["load", "--buckets", "24", "--csv"]).arg(&path));
     let shares: Vec<_> = table.lines().filter(|line| line.contains(",a,")).collect();
     assert_eq!(shares.len(), 24);
-    assert!(shares.iter().all(|line| line.ends_with(",1")), "{table}");
+    assert!(shares.iter().all(|line| line.ends_with(",1,false,false")), "{table}");
+    let header = "file,time_ns,recording,cpu,task_id,task,run_ns,share,is_idle,is_interrupt\n";
+    assert!(table.starts_with(header), "{table}");
     assert!(shares[23].contains(",966,") && shares[23].contains(",35,"), "{table}");
     let (_, table, _) = run(kymo().arg("load").arg(&path));
     assert!(table.contains(&"█".repeat(24)), "{table}");
@@ -927,4 +929,63 @@ fn states_beyond_those_that_are_told_apart_are_a_finding() {
     let (code, table, said) = run(kymo().arg("states").arg(&path));
     assert!(code == Some(3) && table.contains("(other states)"), "{table}");
     assert!(said.contains("4 times machines were in states beyond"), "{said}");
+}
+
+/// Task A runs 1–15 ms; it is released at 10 ms with 10 ms to go and is never complete. The machine
+/// motor runs from 12 ms on. What comes last is of neither.
+const LONG: &str = r"# [[line]]
+# match = '^(?<time>[\d.]+) note .*$'
+1 cpu0 idle -> A
+10 release A 10
+12 motor is run
+15 cpu0 A -> idle
+1000 note that it ends
+";
+
+#[test]
+fn a_recording_ends_where_it_does_whichever_streams_are_chosen() {
+    let folder = folder();
+    let path = log(folder.path(), LONG);
+    let (_, tasks, _) = run(kymo().args(["sched", "--json"]).arg(&path));
+    let of = json(&tasks).into_iter().find(|of| of["task"] == "A").unwrap();
+    assert_eq!((&of["open"], &of["misses"]), (&1.into(), &1.into()), "{of}");
+    for more in [&[][..], &["-s", "motor"], &["-s", "motor", "-s", "A"]] {
+        let (_, states, _) = run(kymo().args(["states", "--json"]).args(more).arg(&path));
+        assert_eq!(json(&states)[0]["time_ns"], 988_000_000, "{states}");
+    }
+    let rules = folder.path().join("rules.toml");
+    let text = "[[rule]]\ntask='A'\non_time=true\n[[rule]]\nmachine='motor'\nstate='run'\n\
+                stay_max='900ms'\n";
+    fs::write(&rules, text).unwrap();
+    let broken = |more: &[&str]| run(kymo().arg("assert").args(more).arg(&rules).arg(&path));
+    let (code, found, _) = broken(&[]);
+    assert_eq!((code, found.lines().count()), (Some(3), 2), "{found}");
+    let (code, chosen, _) = broken(&["-s", "motor", "-s", "A"]);
+    assert_eq!((code, chosen), (Some(3), found));
+    // 12 of 1000 ms are less than a cell of the picture.
+    let (_, chart, _) = run(kymo().arg("gantt").arg(&path));
+    let motor = chart.lines().find(|line| line.starts_with("motor")).unwrap();
+    let cells: Vec<_> = motor.chars().skip("motor  ".len()).collect();
+    assert!(cells.len() >= 50 && !cells.contains(&' '), "{chart}");
+}
+
+#[test]
+fn a_range_that_ends_after_the_last_switch_has_what_the_whole_has() {
+    let folder = folder();
+    let path = log(folder.path(), LONG);
+    let loads = |more: &[&str]| {
+        let (code, loads, _) = run(kymo().args(["load", "--json"]).args(more).arg(&path));
+        assert_eq!(code, Some(0));
+        let runs = json(&loads).into_iter().map(|of| (of["task"].clone(), of["run_ns"].clone()));
+        runs.collect::<Vec<_>>()
+    };
+    let whole = [(Value::from("A"), Value::from(14_000_000))];
+    assert_eq!(loads(&[]), whole);
+    for until in ["16ms", "999ms", "1000ms", "1001ms", "2s"] {
+        assert_eq!(loads(&["--until", until]), whole, "{until}");
+    }
+    let (code, _, said) =
+        run(kymo().args(["load", "--since", "20ms", "--until", "900ms"]).arg(&path));
+    assert_eq!(code, Some(1));
+    assert!(said.contains("who ran there is not known"), "{said}");
 }

@@ -8,6 +8,7 @@
 //! in tables.
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use kymo_core::model::timeline::{
@@ -263,6 +264,10 @@ impl TimelineView for Timeline {
 
     fn events_with_fields(self: Arc<Self>, window: &Window) -> Result<Box<dyn Events>> {
         Ok(self.told(window, true))
+    }
+
+    fn range(self: Arc<Self>, _clock: ClockId) -> Result<Option<RangeInclusive<TimeNs>>> {
+        Ok(self.reader.time_range())
     }
 }
 

@@ -5,7 +5,7 @@ mod support;
 
 use std::path::Path;
 
-use kymo_core::model::timeline::{Content, Window};
+use kymo_core::model::timeline::{ClockId, Content, TimeNs, Window};
 use kymo_core::{Context, Format, Source};
 use kymo_systemview::{Reader, SystemView};
 
@@ -29,6 +29,9 @@ fn times_are_as_worked_out_by_hand() {
         [0, 5, 10, 12, 15, 25, 29, 31, 32, 38, 39, 41, 42, 49, 62, 63, 63 + 1024, 64 + 1024];
     assert_eq!(ticks, expected);
     assert_eq!(reader.time_ns(reader.packets().last().unwrap()), Some(1_088_000));
+    let timeline = SystemView.open(&source, &Context::default()).unwrap().timeline().unwrap();
+    let range = timeline.range(ClockId(0)).unwrap();
+    assert_eq!(range, Some(TimeNs(0)..=TimeNs(1_088_000)));
 }
 
 /// What tasks and interrupts do: the microsecond, the track and what it is.

@@ -17,8 +17,8 @@ use interrupts::Interrupts;
 
 /// How long each task ran on each processor.
 ///
-/// A processor's time is from its first switch to its last, for who ran before and after is not
-/// known; where the window cuts through that time, it is the window's.
+/// A processor's time is from its first switch to its last in the whole recording, for who ran before
+/// and after is not known; of a window it is the part within. So windows that adjoin add up.
 #[derive(Debug, Default)]
 pub struct Load {
     buckets: Option<Buckets>,
@@ -249,7 +249,7 @@ impl Pass for Load {
             Standing::Interrupts(cpu, count) => {
                 self.interrupts.insert(*cpu, Interrupts::standing(*count, begin));
             }
-            Standing::Task(_)
+            Standing::Task(..)
             | Standing::State(..)
             | Standing::Messages(_)
             | Standing::Wakeups(_) => {}
@@ -264,9 +264,7 @@ impl Pass for Load {
             interrupts.lose(seen.time);
         }
         if let Some(lost) = seen.lost {
-            let ns = self.lost.entry(lost.cpu).or_default();
-            *ns = ns.saturating_add(elapsed(lost.since, lost.until));
-            self.see(lost.cpu, lost.since);
+            self.lost(&lost);
         }
         if let (Run::Ends { .. }, Some(stretch)) = (run, seen.stretch()) {
             self.ran(&stretch);
@@ -277,16 +275,20 @@ impl Pass for Load {
         self.ran(stretch);
     }
 
-    /// Where the window cuts through the recording, it is known to its end who ran, or that nobody
-    /// did, and that interrupts went on.
-    fn finish(&mut self, bounds: &Bounds, tasks: &Tasks) {
-        for id in (0..self.seen.len()).map(CpuId) {
-            let until = tasks.cpu(id).and_then(|cpu| bounds.until(cpu.track));
-            let is_seen = self.seen.get(id.0).is_some_and(Option::is_some);
-            if let (Some(until), true) = (until, is_seen) {
-                self.see(id, until);
-            }
+    fn lost(&mut self, stretch: &Stretch) {
+        let ns = self.lost.entry(stretch.cpu).or_default();
+        *ns = ns.saturating_add(elapsed(stretch.since, stretch.until));
+        self.see(stretch.cpu, stretch.since);
+    }
+
+    fn goes_on(&mut self, cpu: CpuId, until: TimeNs) {
+        if self.seen.get(cpu.0).is_some_and(Option::is_some) {
+            self.see(cpu, until);
         }
+    }
+
+    /// Where the window cuts through the recording, interrupts went on to its end.
+    fn finish(&mut self, bounds: &Bounds, tasks: &Tasks) {
         for (cpu, interrupts) in &mut self.interrupts {
             let until = tasks.cpu(*cpu).and_then(|cpu| bounds.until(cpu.track));
             match (until, self.seen.get(cpu.0).copied().flatten()) {

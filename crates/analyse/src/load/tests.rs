@@ -152,10 +152,43 @@ fn loads_within(told: Vec<crate::fixture::Told>, from: i64, until: i64) -> Vec<(
 fn who_runs_all_through_a_window_is_found_before_it_or_after_it() {
     // From 320 to 580 nothing switches: idle runs on cpu 0, and a on cpu 1.
     assert_eq!(loads_within(told(), 320, 580), [(0, 260), (260, 0)]);
-    // Nothing switches before 50 and 60; what stops first after them ran then, if anything.
-    let told =
-        vec![(20, 5, begin(1)), (90, 2, Activity::End), (90, 3, begin(0)), (99, 5, Activity::End)];
-    assert_eq!(loads_within(told, 50, 60), [(10, 0), (10, 0)]);
+}
+
+#[test]
+fn a_processors_time_is_from_its_first_switch_to_its_last_in_any_window() {
+    // cpu 0 switches at 90 first, where b stops, and at 120 last, which lets a run; the recording
+    // goes on to 500.
+    let told = || {
+        vec![
+            (20, 5, begin(1)),
+            (90, 2, Activity::End),
+            (90, 3, begin(0)),
+            (120, 3, Activity::End),
+            (120, 1, begin(1)),
+            (500, 5, Activity::End),
+        ]
+    };
+    let within = |from: Option<i64>, until: Option<i64>| {
+        let (from, until) = (from.map(TimeNs), until.map(TimeNs));
+        let mut load = Load::new();
+        let window = Window { from, until, ..Window::default() };
+        let (analysis, short) = analysed_with(told(), window, &mut load);
+        let cpus = load.cpus(analysis.tasks());
+        let of = cpus.iter().find(|of| of.cpu == CpuId(0));
+        let unknown: Vec<_> = short.unknown.iter().map(|cpu| cpu.0).collect();
+        (of.map(|of| (of.busy_ns, of.idle_ns, of.span_ns())), unknown)
+    };
+    let whole = (Some((0, 30, 30)), vec![]);
+    assert_eq!(within(None, None), whole);
+    for until in [121, 400, 500, 501, 10_000] {
+        assert_eq!(within(None, Some(until)), whole, "{until}");
+        assert_eq!(within(Some(30), Some(until)), whole, "{until}");
+    }
+    assert_eq!(within(Some(100), Some(110)), (Some((0, 10, 10)), vec![]));
+    // Who ran before the first switch and after the last is not known.
+    assert_eq!(within(Some(50), Some(60)), (None, vec![0]));
+    assert_eq!(within(Some(200), Some(300)).1, [0]);
+    assert_eq!(within(Some(200), None).1, [0]);
 }
 
 #[test]
@@ -451,4 +484,33 @@ fn a_spread_begins_and_ends_anywhere() {
     both.add(0, 16);
     both.add_all(&spread);
     assert_eq!(both.to_vec(6), [16, 4, 0, 9, 0, 2]);
+}
+
+#[test]
+fn what_is_taken_to_run_up_to_the_ends_of_a_window_is_said() {
+    // On cpu 0, b runs from 0 to 400,000, and a switch is on cpu 1 every nanosecond.
+    let others = |from, until| {
+        let what = |at| if at % 2 == 0 { begin(1) } else { Activity::End };
+        (from..until).map(move |at| (at, 5, what(at)))
+    };
+    let within = |from, until, since| {
+        let first = [(0, 2, begin(1))].into_iter().chain(others(1, 400_000));
+        let told = first.chain([(400_000, 2, Activity::End)]).chain(others(400_001, 400_010));
+        let (from, until) = (Some(TimeNs(from)), Some(TimeNs(until)));
+        let mut load = Load::new();
+        let window = Window { from, until, ..Window::default() };
+        let told = told.filter(|(time, ..)| *time == 0 || *time >= since).collect();
+        let (analysis, short) = analysed_with(told, window, &mut load);
+        let cpus = load.cpus(analysis.tasks());
+        let ran = cpus.iter().find(|of| of.cpu == CpuId(0)).map(|of| of.busy_ns);
+        (ran, short.assumed.into_iter().collect::<Vec<_>>(), short.unknown.len())
+    };
+    // It stops in the window, and where it began is too far back.
+    assert_eq!(within(399_990, 400_005, 0), (Some(10), vec![CpuId(0)], 0));
+    // It stops after the window, and that is found.
+    assert_eq!(within(399_980, 399_990, 0), (Some(10), vec![CpuId(0)], 0));
+    // It began before the window, as is found, and where it stops is too far on.
+    assert_eq!(within(100, 200, 0), (Some(100), vec![CpuId(0)], 0));
+    // Both are found.
+    assert_eq!(within(399_980, 399_990, 399_000), (Some(10), vec![], 0));
 }

@@ -15,7 +15,7 @@ use crate::bounds::Bounds;
 use crate::tasks::Tasks;
 use crate::{LeftOut, Pass, Seen, Standing};
 use inbox::{Inbox, InboxId};
-use pair::{Arrival, UnderWay};
+use pair::{Arrival, UnderWay, Within};
 
 pub use pair::Pair;
 pub use sequence::{Sequence, Transfer};
@@ -43,7 +43,7 @@ pub struct PairKey {
 }
 
 /// The number of a message, in the order in which they left.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct MessageId(pub u64);
 
 /// A message that arrived, with both ends.
@@ -96,8 +96,10 @@ pub struct Messages {
     /// How many of them may be told of once more.
     arriving: usize,
     count: u64,
-    /// So many of the first left before what is looked at.
-    before: u64,
+    /// The first that left in what is looked at.
+    first: MessageId,
+    /// Where the window cuts through the recording.
+    bounds: Option<Bounds>,
     /// Whether it is not known what was under way at the begin.
     is_begin_unknown: bool,
     /// Messages that were given up.
@@ -118,9 +120,10 @@ impl Messages {
     /// These messages as what is under way when a window begins; some are not known where what was
     /// before them is not.
     pub(crate) fn under_way(mut self, is_begin_known: bool) -> Self {
-        self.pairs.iter_mut().for_each(Pair::restart);
+        self.first = MessageId(self.count);
+        self.pairs.iter_mut().for_each(|pair| pair.restart(self.first));
         (self.given_up, self.left_out, self.repeated) = (0, 0, 0);
-        (self.before, self.is_begin_unknown) = (self.count, !is_begin_known);
+        self.is_begin_unknown = !is_begin_known;
         self
     }
 
@@ -178,7 +181,8 @@ impl Messages {
     pub fn pending(&self) -> impl Iterator<Item = (&PairKey, TimeNs)> {
         let pairs = self.pairs().into_iter();
         pairs.flat_map(|(key, pair)| {
-            let waiting = pair.waiting().filter(|(_, id)| self.is_counted(*id));
+            let waiting = pair.waiting().chain(pair.later());
+            let waiting = waiting.filter(|(_, id)| pair.within.has(*id));
             waiting.map(move |(time, _)| (key, time))
         })
     }
@@ -196,9 +200,14 @@ impl Messages {
         doubts
     }
 
-    /// Whether a message left in what is looked at.
-    fn is_counted(&self, id: MessageId) -> bool {
-        id.0 >= self.before
+    /// What is looked at of a pair.
+    fn within(&self, key: &PairKey) -> Within {
+        let bounds = self.bounds.as_ref().zip(key.to.or(key.from));
+        Within {
+            first: self.first,
+            from: bounds.and_then(|(bounds, track)| bounds.from(track)),
+            until: bounds.and_then(|(bounds, track)| bounds.until(track)),
+        }
     }
 
     fn pair(&mut self, key: PairKey) -> Option<usize> {
@@ -209,8 +218,8 @@ impl Messages {
             self.left_out += 1;
             return None;
         }
-        self.keys.insert(key, self.pairs.len());
-        self.pairs.push(Pair::default());
+        self.pairs.push(Pair::new(self.within(&key)));
+        self.keys.insert(key, self.pairs.len() - 1);
         Some(self.pairs.len() - 1)
     }
 
@@ -272,8 +281,7 @@ impl Messages {
         }
         while self.arriving > ARRIVING_MAX {
             let Some(Reverse((arrives, id, left, at))) = self.due.pop() else { return };
-            let is_counted = self.is_counted(id);
-            if self.pairs.get_mut(at).is_some_and(|pair| pair.settle(left, id, is_counted)) {
+            if self.pairs.get_mut(at).is_some_and(|pair| pair.settle(left, id)) {
                 self.forget_arriving(at, UnderWay { left, id, arrives: Some(arrives) });
                 if let Some((inbox, from)) = self.inbox(at) {
                     inbox.settle(arrives, from);
@@ -333,10 +341,10 @@ impl Messages {
         message: &Message<'_>,
     ) -> Option<Sent> {
         let key = self.key(to, arrived, message);
-        let (at, before) = (*self.keys.get(&key)?, self.before);
+        let at = *self.keys.get(&key)?;
         let pair = self.pairs.get_mut(at)?;
         let UnderWay { left, id, .. } = pair.receive_after(arrived, message.peer_time)?;
-        let is_counted = id.0 >= before;
+        let is_counted = pair.within.has(id);
         if is_counted {
             pair.arrive();
         }
@@ -350,10 +358,10 @@ impl Messages {
     /// A message that left then has arrived, and nothing tells when. Tells which it is where it left
     /// in what is looked at.
     fn receive_untimed(&mut self, key: &PairKey, left: TimeNs) -> Option<MessageId> {
-        let (at, before) = (*self.keys.get(key)?, self.before);
+        let at = *self.keys.get(key)?;
         let pair = self.pairs.get_mut(at)?;
         let id = pair.receive_untimed(left)?;
-        let is_counted = id.0 >= before;
+        let is_counted = pair.within.has(id);
         if is_counted {
             pair.arrive();
         }
@@ -366,7 +374,7 @@ impl Messages {
         let key = self.key(to, arrived, message);
         let (name, left) = (message.name.to_string(), message.peer_time);
         let mut sent = Sent { id: None, name, from: key.from, to, left, arrived, told: None };
-        let (Some(at), before) = (self.pair(key), self.before) else { return sent };
+        let Some(at) = self.pair(key) else { return sent };
         let Some(pair) = self.pairs.get_mut(at) else { return sent };
         let found = match pair.receive(arrived, left) {
             Arrival::Of(found) => Some(found),
@@ -378,12 +386,13 @@ impl Messages {
         };
         if let Some(UnderWay { left, id, arrives }) = found {
             (sent.left, sent.told) = (Some(left), arrives);
-            if id.0 >= before {
+            if pair.within.has(id) {
                 sent.id = Some(id);
                 pair.arrive();
             }
         }
-        if let Some(left) = sent.left {
+        let is_past = found.is_some_and(|found| pair.within.is_past(&found));
+        if let Some(left) = sent.left.filter(|_| !is_past) {
             pair.take(left, arrived);
         }
         match found {
@@ -427,8 +436,11 @@ impl Messages {
             return Some(Moved::Arrived(self.receive(track, time, &message)));
         }
         let id = self.send(track, time, &message);
-        let (name, to, arrives) = (message.name.into_owned(), message.peer, message.peer_time);
-        Some(Moved::Left(Left { id, name, from: track, to, time, arrives }))
+        let (to, arrives) = (message.peer, message.peer_time);
+        let until = self.bounds.as_ref().and_then(|bounds| bounds.until(to.unwrap_or(track)));
+        let is_later = arrives.zip(until).is_some_and(|(arrives, until)| arrives >= until);
+        let name = message.name.into_owned();
+        Some(Moved::Left(Left { id, name, from: track, to, time, arrives, is_later }))
     }
 }
 
@@ -467,6 +479,8 @@ pub struct Left {
     pub time: TimeNs,
     /// When it arrives, where its sender tells that.
     pub arrives: Option<TimeNs>,
+    /// Whether its sender tells that it arrives after all that is looked at.
+    pub is_later: bool,
 }
 
 impl Pass for Messages {
@@ -474,9 +488,17 @@ impl Pass for Messages {
         true
     }
 
+    fn begin(&mut self, bounds: &Bounds) {
+        self.bounds = Some(bounds.clone());
+    }
+
     fn standing(&mut self, what: &Standing<'_>, _begin: TimeNs) {
-        if let Standing::Messages(under_way) = what {
-            self.clone_from(under_way);
+        let Standing::Messages(under_way) = what else { return };
+        let bounds = self.bounds.take();
+        *self = Self { bounds, ..Messages::clone(under_way) };
+        for (key, at) in &self.keys {
+            let within = self.within(key);
+            self.pairs.get_mut(*at).into_iter().for_each(|pair| pair.within = within);
         }
     }
 
@@ -484,10 +506,9 @@ impl Pass for Messages {
         self.take(seen);
     }
 
-    /// What told when it arrives has arrived.
+    /// What told when it arrives has arrived, or does so later.
     fn finish(&mut self, _bounds: &Bounds, _tasks: &Tasks) {
-        let before = self.before;
-        self.pairs.iter_mut().for_each(|pair| pair.settle_all(|id| id.0 >= before));
+        self.pairs.iter_mut().for_each(Pair::settle_all);
     }
 
     fn awaits(&self) -> bool {

@@ -36,12 +36,42 @@ pub struct Pair {
     /// Those that left and did not arrive yet, with their numbers.
     waiting: BTreeSet<(TimeNs, MessageId)>,
     arriving: Arriving,
+    pub(super) within: Within,
     /// When the latest left of which that is told. Where nothing is told, messages arrive in the
     /// order in which they left: those before it are lost.
     told: Option<TimeNs>,
     /// The latest of the messages that are taken to have arrived as told: when it left, and when it
     /// arrived.
     settled: Option<(TimeNs, TimeNs)>,
+}
+
+/// What is looked at: other messages count in other windows, so that those that adjoin add up.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Within {
+    /// The first message that left in it.
+    pub(super) first: MessageId,
+    /// Where the window begins, if it cuts through the recording.
+    pub(super) from: Option<TimeNs>,
+    /// Where it ends, if it does.
+    pub(super) until: Option<TimeNs>,
+}
+
+impl Within {
+    /// Whether a message left in it.
+    pub(super) fn has(&self, id: MessageId) -> bool {
+        id >= self.first
+    }
+
+    /// Whether what arrives then does so after it.
+    pub(super) fn is_later(&self, arrives: TimeNs) -> bool {
+        self.until.is_some_and(|until| arrives >= until)
+    }
+
+    /// Whether a message left before it and told that it arrives before it, too.
+    pub(super) fn is_past(&self, UnderWay { id, arrives, .. }: &UnderWay) -> bool {
+        let is_before = |arrives| self.from.is_some_and(|from| arrives < from);
+        !self.has(*id) && arrives.is_some_and(is_before)
+    }
 }
 
 /// Messages that left and told when they arrive. They are kept since the other end may tell it
@@ -97,6 +127,10 @@ impl Arriving {
 }
 
 impl Pair {
+    pub(super) fn new(within: Within) -> Self {
+        Self { within, ..Self::default() }
+    }
+
     /// The first that may arrive next.
     pub(super) fn first(&self) -> Option<(TimeNs, MessageId)> {
         let from = (self.told.unwrap_or(TimeNs(i64::MIN)), MessageId(0));
@@ -126,6 +160,12 @@ impl Pair {
     /// Messages that left and did not arrive yet, as far as they are kept.
     pub(super) fn waiting(&self) -> impl Iterator<Item = (TimeNs, MessageId)> {
         self.waiting.iter().copied()
+    }
+
+    /// Messages that told that they arrive after what is looked at.
+    pub(super) fn later(&self) -> impl Iterator<Item = (TimeNs, MessageId)> {
+        let told = self.arriving.by_left.iter();
+        told.filter(|(_, arrives)| self.within.is_later(**arrives)).map(|(key, _)| *key)
     }
 
     pub(super) fn is_waiting(&self, left: TimeNs, id: MessageId) -> bool {
@@ -159,7 +199,8 @@ impl Pair {
         if found.is_none() && self.is_settled(now, left) {
             return Arrival::Again;
         }
-        self.received += 1;
+        let is_past = found.is_some_and(|found| self.within.is_past(&found));
+        self.received += u64::from(!is_past);
         self.is_late |= found.is_none();
         self.unsent += u64::from(found.is_none());
         found.map_or(Arrival::Unsent, Arrival::Of)
@@ -219,30 +260,32 @@ impl Pair {
     }
 
     /// A message that told when it arrives is not waited for any more. Tells whether it was.
-    pub(super) fn settle(&mut self, left: TimeNs, id: MessageId, is_counted: bool) -> bool {
-        let taken = self.arriving.take(left, id);
-        let Some(UnderWay { arrives: Some(arrives), .. }) = taken else { return false };
+    pub(super) fn settle(&mut self, left: TimeNs, id: MessageId) -> bool {
+        let Some(found) = self.arriving.take(left, id) else { return false };
+        let Some(arrives) = found.arrives else { return false };
         let (last_left, last_arrived) = self.settled.unwrap_or((left, arrives));
         self.settled = Some((last_left.max(left), last_arrived.max(arrives)));
-        if is_counted {
-            self.arrive_as_told(left, arrives);
-        }
+        self.arrive_as_told(found);
         true
     }
 
-    /// All messages that told when they arrive have arrived.
-    pub(super) fn settle_all(&mut self, is_counted: impl Fn(MessageId) -> bool) {
-        let told = self.arriving.by_left.iter().filter(|((_, id), _)| is_counted(*id));
-        let told: Vec<_> = told.map(|((left, _), arrives)| (*left, *arrives)).collect();
-        for (left, arrives) in told {
-            self.arrive_as_told(left, arrives);
+    /// All messages that told when they arrive do so then.
+    pub(super) fn settle_all(&mut self) {
+        let told = self.arriving.by_left.iter();
+        let told = told.map(|((left, id), arrives)| (*left, *id, Some(*arrives)));
+        for (left, id, arrives) in told.collect::<Vec<_>>() {
+            self.arrive_as_told(UnderWay { left, id, arrives });
         }
     }
 
-    fn arrive_as_told(&mut self, left: TimeNs, arrives: TimeNs) {
-        self.received += 1;
-        self.arrived += 1;
-        self.take(left, arrives);
+    /// What arrives later is not lost, and is received then.
+    fn arrive_as_told(&mut self, found: UnderWay) {
+        let Some(arrives) = found.arrives.filter(|_| !self.within.is_past(&found)) else { return };
+        self.arrived += u64::from(self.within.has(found.id));
+        if !self.within.is_later(arrives) {
+            self.received += 1;
+            self.take(found.left, arrives);
+        }
     }
 
     /// Counts how long a message took.
@@ -253,8 +296,9 @@ impl Pair {
         }
     }
 
-    /// Goes on from here as if nothing had been counted.
-    pub(super) fn restart(&mut self) {
+    /// Goes on from here, with what leaves from a message on, as if nothing had been counted.
+    pub(super) fn restart(&mut self, first: MessageId) {
+        self.within.first = first;
         (self.sent, self.received, self.unsent) = (0, 0, 0);
         (self.guessed, self.arrived) = (0, 0);
         (self.backwards, self.untimed) = (0, 0);

@@ -657,3 +657,39 @@ fn what_arrives_before_it_left_has_no_latency() {
     assert_eq!((pair.latency_ns.count(), pair.latency_ns.min()), (1, Some(10)));
     assert_eq!(messages.doubts(|_| true), Doubts { backwards: 3, ..Doubts::default() });
 }
+
+/// What counts of messages from a moment to another, `sent`, `received`, lost and latencies.
+fn counted(told: Vec<Told>, from: Option<i64>, until: Option<i64>) -> (u64, u64, u64, u64) {
+    let (from, until) = (from.map(TimeNs), until.map(TimeNs));
+    let mut messages = Messages::new();
+    analysed_with(told, Window { from, until, ..Window::default() }, &mut messages);
+    let pairs = messages.pairs();
+    let sum = |of: fn(&Pair) -> u64| pairs.iter().map(|(_, pair)| of(pair)).sum();
+    (
+        sum(|pair| pair.sent),
+        sum(|pair| pair.received),
+        sum(Pair::unreceived),
+        sum(|pair| pair.latency_ns.count()),
+    )
+}
+
+#[test]
+fn what_arrives_after_a_window_is_received_in_the_next_whoever_tells_it() {
+    let end = (1000, 1, Activity::End);
+    for (told, receives) in [(None, true), (Some(300), true), (Some(300), false)] {
+        let mut all = vec![send(100, 2, Some(1), told)];
+        all.extend(receives.then(|| receive(300, 1, Some(2), None)));
+        all.push(end.clone());
+        let within = |from, until| counted(all.clone(), from, until);
+        assert_eq!(within(None, Some(200)), (1, 0, 0, 0), "{told:?} {receives}");
+        assert_eq!(within(Some(200), None), (0, 1, 0, 1), "{told:?} {receives}");
+        assert_eq!(within(Some(200), Some(300)), (0, 0, 0, 0), "{told:?} {receives}");
+        assert_eq!(within(Some(350), None), (0, 0, 0, 0), "{told:?} {receives}");
+        assert_eq!(within(None, None), (1, 1, 0, 1), "{told:?} {receives}");
+    }
+    // Ends that do not agree on when: it counts where its sender told.
+    let all = vec![send(100, 2, Some(1), Some(300)), receive(305, 1, Some(2), Some(100)), end];
+    let within = |from, until| counted(all.clone(), from, until);
+    assert_eq!(within(None, Some(302)), (1, 1, 0, 1));
+    assert_eq!(within(Some(302), None), (0, 0, 0, 0));
+}

@@ -132,7 +132,7 @@ impl Wakeups {
         let (from, time) = by;
         let id = self.messages.send(from, time, &wakeup(to, None));
         let (name, to) = (WAKEUP.to_owned(), Some(to));
-        Some(Moved::Left(Left { id, name, from, to, time, arrives: None }))
+        Some(Moved::Left(Left { id, name, from, to, time, arrives: None, is_later: false }))
     }
 
     /// A task runs. What it was woken for while it ran was no message until now.

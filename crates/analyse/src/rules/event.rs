@@ -165,9 +165,9 @@ impl Memory {
     }
 }
 
-/// How long a message takes, as its sender tells.
+/// How long a message takes, as its sender tells; of one that arrives later that proves nothing yet.
 fn told(left: &Left) -> Option<u64> {
-    crate::took(left.time, left.arrives?)
+    crate::took(left.time, left.arrives.filter(|_| !left.is_later)?)
 }
 
 /// How long a message took, unless its sender told of it, and that was said.

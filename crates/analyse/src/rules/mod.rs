@@ -227,6 +227,7 @@ impl Pass for Rules {
 
     fn begin(&mut self, bounds: &Bounds) {
         self.sched.begin(bounds);
+        self.messages.begin(bounds);
     }
 
     fn standing(&mut self, what: &Standing<'_>, begin: TimeNs) {

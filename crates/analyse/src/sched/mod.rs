@@ -54,7 +54,7 @@ pub struct TaskSched {
     pub budgets: u64,
     /// How many of those took longer.
     pub misses: u64,
-    /// The smallest and the largest priority that it began to run with.
+    /// The smallest and the largest priority of stretches, as they began.
     pub priorities: Option<(i64, i64)>,
     /// Jobs that were too many to be kept apart: they count, and when they were released is not
     /// known.
@@ -176,10 +176,13 @@ impl Pass for Sched {
     }
 
     fn standing(&mut self, what: &Standing<'_>, begin: TimeNs) {
-        if let Standing::Task(task) = what
-            && let Some((_, job)) = self.of(*task)
+        if let Standing::Task(task, priority) = what
+            && let Some((figures, job)) = self.of(*task)
         {
             job.stand(begin);
+            if let Some(priority) = priority {
+                figures.run_with(*priority);
+            }
         }
     }
 

@@ -20,10 +20,12 @@ use crate::session::{Opened, Outcome, Session};
 /// Show what each task used of the processors, in all and over time.
 ///
 /// There is a table for each processor, or for each log file that is of one. Shares are of the
-/// time from its first switch to its last, for who ran before and after is not known, so that what
-/// the last switch lets run has no stretch; within --since and --until they are of that range. Where
-/// switches are missing, nobody is said to have run. Where times go back, no time counts twice.
-/// --stream and --exclude choose which tasks are shown.
+/// time from its first switch to its last in the recording, for who ran before and after is not
+/// known, so that what the last switch lets run has no stretch; with --since and --until they are of
+/// what is in that range, and what runs across an end of it counts up to there. So ranges that adjoin
+/// add up. Where no switch is found near a range, that is said and is a finding. Where switches are
+/// missing, nobody is said to have run. Where times go back, no time counts twice. --stream and
+/// --exclude choose which tasks are shown.
 ///
 /// The column `over time` has a mark for each part of the time of the whole recording: the higher,
 /// the more the task ran of what is known of it. In JSON it has the nanoseconds that the task ran in
@@ -104,6 +106,8 @@ const OVER_TIME: &[Column] = &[
     ("task", "", Look::Plain),
     ("run_ns", "", Look::Duration),
     ("share", "", Look::Share),
+    ("is_idle", "", Look::Plain),
+    ("is_interrupt", "", Look::Plain),
 ];
 
 pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome> {
@@ -217,6 +221,8 @@ impl Shown<'_> {
                     of.name.into(),
                     ns.into(),
                     share(ns, *known),
+                    of.is_idle.into(),
+                    of.is_interrupt.into(),
                 ]);
             }
             grid.print(&mut session.out, self.args.grid, &opened.name)?;

@@ -11,7 +11,7 @@ mod values;
 
 use std::collections::BTreeSet;
 use std::ops::{Range, RangeInclusive};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use kymo_core::model::timeline::{
     Clock, ClockId, Content, Event, Events, TimeNs, TimelineView, Track, TrackId, Window,
@@ -33,6 +33,7 @@ pub(crate) struct Timeline {
     /// The channel of each track, in ascending order.
     channels: Vec<u16>,
     decoders: Vec<Decoder>,
+    ranges: OnceLock<Vec<Option<RangeInclusive<TimeNs>>>>,
 }
 
 impl Timeline {
@@ -42,7 +43,7 @@ impl Timeline {
         let spelt = reader.channels().values().map(channels::is_spelt);
         let decoders = tracks.iter().zip(spelt).map(|(track, is)| Decoder::new(track, is));
         let decoders = decoders.collect();
-        Self { reader, clocks, tracks, channels, decoders }
+        Self { reader, clocks, tracks, channels, decoders, ranges: OnceLock::new() }
     }
 
     /// The track that had a number when it was written: ids of channels count from 1.
@@ -62,6 +63,25 @@ impl Timeline {
     fn time(&self, track: TrackId, message: &Message) -> Option<TimeNs> {
         self.tracks.get(track.0)?.clock?;
         i64::try_from(message.log_time).ok().map(TimeNs)
+    }
+
+    /// The range of each clock, where there are several: that takes a walk through all messages.
+    fn ranges(&self) -> &[Option<RangeInclusive<TimeNs>>] {
+        self.ranges.get_or_init(|| {
+            let mut ranges: Vec<Option<RangeInclusive<TimeNs>>> = vec![None; self.clocks.len()];
+            let window = Window::default();
+            let mut walk = self.walk(0..self.reader.pieces().len(), &window);
+            while let Some(item) = walk.next() {
+                let Body::Message(message) = &item.body else { continue };
+                let Some(track) = self.wanted(message, &window) else { continue };
+                let clock = self.tracks.get(track.0).and_then(|track| track.clock);
+                let range = clock.and_then(|clock| ranges.get_mut(clock.0));
+                let Some((range, time)) = range.zip(self.time(track, message)) else { continue };
+                let (first, last) = range.take().map_or((time, time), RangeInclusive::into_inner);
+                *range = Some(first.min(time)..=last.max(time));
+            }
+            ranges
+        })
     }
 
     /// A walk through some pieces, as far as a window needs them.
@@ -118,19 +138,7 @@ impl TimelineView for Timeline {
                 Some(TimeNs(start.ok()?)..=TimeNs(end.ok()?))
             }));
         }
-        let on_it = |(_, track): &(usize, &Track)| track.clock == Some(clock);
-        let tracks = self.tracks.iter().enumerate().filter(on_it);
-        let tracks = tracks.map(|(id, _)| TrackId(id)).collect();
-        let mut events = self.events(&Window { tracks: Some(tracks), ..Window::default() })?;
-        let mut range: Option<RangeInclusive<TimeNs>> = None;
-        while let Some(event) = events.next()? {
-            let Some(time) = event.time else { continue };
-            range = Some(match range {
-                None => time..=time,
-                Some(range) => time.min(*range.start())..=time.max(*range.end()),
-            });
-        }
-        Ok(range)
+        Ok(self.ranges().get(clock.0).cloned().flatten())
     }
 
     fn untold(self: Arc<Self>) -> Result<Vec<Finding>> {

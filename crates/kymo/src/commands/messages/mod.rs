@@ -30,7 +30,8 @@ use chart::Chart;
 ///
 /// With --since, what is under way at that moment is looked up before it. Where that is not known and
 /// messages do not say when they left, latencies are doubtful; this is said and is a finding. With
-/// --until, what arrives later is not lost, and how long it took is not counted.
+/// --until, what arrives later is sent and not lost; it is received, with how long it took, in the
+/// range that it arrives in, also where its sender says when that is. So ranges that adjoin add up.
 ///
 /// Where a trace has no messages, wakeups of tasks are shown as such: from the task that woke
 /// another, or from the processor that did in an interrupt, at that moment, to when the other ran. One

@@ -39,12 +39,15 @@ use crate::session::{Outcome, Session};
 ///
 /// With --history there is a line for every stretch that a task ran, by its end: how long the task
 /// was not running before, how long after the release of its job it ran where it is the first of that
-/// job, how long it ran, and with which priority. Of a stretch that --since or --until cuts, there is what is within the range, with the
-/// sign ≥ before it; in JSON and CSV, `is_cut` says so.
+/// job, how long it ran, and with which priority. Of a stretch that --since or --until cuts, there is
+/// what is within the range, with the sign ≥ before it; in JSON and CSV, `is_cut` says so. So stretches
+/// of ranges that adjoin add up. Who runs after the last switch of its processor in the recording has
+/// no line, for how long is not known.
 ///
 /// With --since, jobs that were released before that moment are in no figure of jobs, for how long
 /// they took is not known from what is looked at; completions and preemptions count whatever job they
-/// are of. With --until, jobs that are not complete by then are open.
+/// are of. With --until, jobs that are not complete by then are open, and late if their time is over;
+/// without it, that is so at the end of the recording, whichever streams are chosen.
 ///
 /// Percentiles of more than a thousand jobs are within one percent; all other figures are exact.
 #[derive(Debug, clap::Args)]
