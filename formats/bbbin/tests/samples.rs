@@ -266,6 +266,15 @@ fn state(id: i32, parent: i32) -> Bytes {
     Bytes::new().i32(4).i32(id).string(b"s").i32(0).i32(parent).i32(0).i32(0)
 }
 
+/// Adds TASK EXECUTIONS of no log file, of no task, and of one that is there.
+fn name_nothing(hand: &mut Hand) {
+    let executions = [(5, 1, 0.0_f64), (0, 9, 0.0), (0, 1, 50.0)];
+    hand.task_executions.extend(
+        executions
+            .map(|(log, task, share)| Bytes::new().i32(log).i32(task).raw(&share.to_be_bytes())),
+    );
+}
+
 /// Damaged files, each for a rule.
 fn bad() -> Vec<(&'static str, Vec<u8>)> {
     let whole = foreign().file();
@@ -292,16 +301,7 @@ fn bad() -> Vec<(&'static str, Vec<u8>)> {
                 hand.task_executions = vec![Bytes::new().i32(0).i32(1).raw(&60_f64.to_be_bytes())];
             }),
         ),
-        (
-            // Of no log file, of no task, and there twice.
-            "execution_ids",
-            changed(|hand| {
-                let executions = [(5, 1, 0.0_f64), (0, 9, 0.0), (0, 1, 50.0)];
-                hand.task_executions.extend(executions.map(|(log, task, share)| {
-                    Bytes::new().i32(log).i32(task).raw(&share.to_be_bytes())
-                }));
-            }),
-        ),
+        ("execution_ids", changed(name_nothing)),
         (
             "unbalanced",
             changed(|hand| {
