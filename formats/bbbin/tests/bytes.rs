@@ -18,7 +18,7 @@ use kymo_bbbin::{
 };
 use kymo_core::bytes::Limits;
 use kymo_core::model::timeline::{TimeNs, Window};
-use kymo_core::{Context, Error, Part, Source, Value};
+use kymo_core::{Context, Error, Part, Severity, Source, Value};
 use support::shown::{all, dataset, extracted, lines};
 use support::{Bytes, Hand, event, log_file, task_switch, type_of};
 
