@@ -130,7 +130,7 @@ impl Candidate {
         let open = |path: &PathBuf| {
             let bytes = image::read(path, limits)?;
             if self.is_kernel {
-                KernelSymbols::open(bytes).map(Known::Kernel)
+                KernelSymbols::open(bytes, Style::of(search.compat)).map(Known::Kernel)
             } else if Logical::is_it(&bytes) {
                 Logical::read(&bytes).map(Known::Logical).map_err(Lack::damaged)
             } else {
