@@ -15,6 +15,7 @@ use object::{Object, ObjectSection};
 
 use crate::code::{Code, Slots};
 use crate::elf::{self, Parts, Symbol};
+use crate::executable::Executable;
 use crate::lack::{self, Lack};
 use crate::split::SplitFiles;
 use crate::{Search, shared, xz};
@@ -47,6 +48,7 @@ pub(crate) struct Image {
     /// What of it several modules share.
     shared: Option<DwarfSections<Bytes>>,
     split_files: SplitFiles,
+    executable: Executable,
     endian: RunTimeEndian,
     code: Option<(Code, Slots)>,
     /// Parts of functions that are kept elsewhere: the entry of the function, and what to follow.
@@ -114,7 +116,8 @@ impl Image {
             lacks.push(Lack::absent("it has neither debug information nor symbols"));
         }
         let lack = Lack::worst(lacks);
-        Ok(Self { symbols, dwarf, shared, split_files, endian, code, parts, lack })
+        let executable = Executable::of(&file);
+        Ok(Self { symbols, dwarf, shared, split_files, executable, endian, code, parts, lack })
     }
 
     /// Why less is known of it than could be.
@@ -158,6 +161,11 @@ impl Image {
     /// Files that parts of the debug information were split off into.
     pub(crate) fn split_files(&self) -> &SplitFiles {
         &self.split_files
+    }
+
+    /// Where there is code.
+    pub(crate) fn executable(&self) -> &Executable {
+        &self.executable
     }
 
     /// The debug information.

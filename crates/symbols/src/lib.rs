@@ -16,6 +16,7 @@ mod cxx;
 mod demangle;
 mod dwarf;
 mod elf;
+mod executable;
 mod image;
 mod inlining;
 mod kernel;

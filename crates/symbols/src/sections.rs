@@ -8,6 +8,7 @@ use gimli::{DebugInfoOffset, Dwarf, EndianSlice, UnitHeader, UnitOffset};
 use crate::budget::Budget;
 use crate::demangle::Style;
 use crate::dwarf::Reader;
+use crate::executable::Executable;
 use crate::image::Image;
 use crate::lack::Lack;
 use crate::split::Splits;
@@ -48,6 +49,8 @@ pub(crate) struct Parsed<'a> {
     pub(crate) dwarf: Arc<Dwarf<Reader<'a>>>,
     pub(crate) unit: gimli::Unit<Reader<'a>>,
     pub(crate) home: Home,
+    /// Where there is code. What is told of other places is of what the linker left out.
+    pub(crate) executable: &'a Executable,
 }
 
 impl Parsed<'_> {
@@ -85,9 +88,11 @@ impl<'a> Sections<'a> {
         for dwarf in shared.iter().chain([&own]) {
             budget.add(dwarf);
         }
+        let executable = image.executable();
+        let units = |dwarf, home| Units::new(dwarf, home, executable, &budget);
         Some(Self {
-            own: Units::new(own, Home::Own, &budget),
-            shared: shared.map(|shared| Units::new(shared, Home::Shared, &budget)),
+            own: units(own, Home::Own),
+            shared: shared.map(|shared| units(shared, Home::Shared)),
             splits: Splits::new(image.split_files(), endian, &budget),
             style,
             budget,
@@ -134,25 +139,32 @@ impl<'a> Sections<'a> {
 struct Units<'a> {
     dwarf: Arc<Dwarf<Reader<'a>>>,
     home: Home,
+    executable: &'a Executable,
     headers: Vec<UnitHeader<Reader<'a>>>,
     /// Those that entries of others refer to.
     found: HashMap<usize, Option<Arc<Parsed<'a>>>>,
 }
 
 impl<'a> Units<'a> {
-    fn new(dwarf: Dwarf<Reader<'a>>, home: Home, budget: &Budget) -> Self {
+    fn new(
+        dwarf: Dwarf<Reader<'a>>,
+        home: Home,
+        executable: &'a Executable,
+        budget: &Budget,
+    ) -> Self {
         let mut headers = Vec::new();
         let mut units = dwarf.units();
         // What comes after a unit that cannot be read is lost.
         while let Some(Some(header)) = budget.read(units.next()) {
             headers.push(header);
         }
-        Self { dwarf: Arc::new(dwarf), home, headers, found: HashMap::new() }
+        Self { dwarf: Arc::new(dwarf), home, executable, headers, found: HashMap::new() }
     }
 
     fn unit(&self, budget: &Budget, number: usize) -> Option<Parsed<'a>> {
         let unit = budget.unit(&self.dwarf, *self.headers.get(number)?)?;
-        Some(Parsed { dwarf: Arc::clone(&self.dwarf), unit, home: self.home })
+        let (dwarf, executable) = (Arc::clone(&self.dwarf), self.executable);
+        Some(Parsed { dwarf, unit, home: self.home, executable })
     }
 
     fn find(&mut self, budget: &Budget, offset: Offset) -> Option<(Arc<Parsed<'a>>, UnitOffset)> {

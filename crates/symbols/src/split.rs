@@ -191,7 +191,8 @@ impl<'a> Splits<'a> {
             return None;
         };
         unit.copy_relocated_attributes(&skeleton.unit);
-        Some(Parsed { dwarf: Arc::new(dwarf), unit, home: Home::Split })
+        let executable = skeleton.executable;
+        Some(Parsed { dwarf: Arc::new(dwarf), unit, home: Home::Split, executable })
     }
 
     /// The file that a skeleton names.
