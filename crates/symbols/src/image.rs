@@ -153,6 +153,12 @@ impl Image {
         elf::find(&self.symbols, address)
     }
 
+    /// The symbol that begins at an address.
+    pub(crate) fn symbol_at(&self, address: u64) -> Option<&Symbol> {
+        let at = self.symbols.binary_search_by_key(&address, |symbol| symbol.start).ok()?;
+        self.symbols.get(at)
+    }
+
     /// What several modules share of their debug information.
     pub(crate) fn shared(&self) -> Option<&DwarfSections<Bytes>> {
         self.shared.as_ref()

@@ -24,10 +24,13 @@ mod lack;
 mod lines;
 mod logical;
 mod loops;
+mod naming;
+mod scopes;
 mod sections;
 mod shared;
 mod split;
 mod swift;
+mod told;
 mod unit;
 mod xz;
 

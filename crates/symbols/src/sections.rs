@@ -1,9 +1,12 @@
 //! Units of DWARF, and the entries of other units and files that they refer to.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use gimli::{DebugInfoOffset, Dwarf, EndianSlice, UnitHeader, UnitOffset};
+use gimli::{
+    AttributeValue, DW_AT_language, DebugInfoOffset, DwLang, Dwarf, EndianSlice, UnitHeader,
+    UnitOffset,
+};
 
 use crate::budget::Budget;
 use crate::demangle::Style;
@@ -11,6 +14,7 @@ use crate::dwarf::Reader;
 use crate::executable::Executable;
 use crate::image::Image;
 use crate::lack::Lack;
+use crate::scopes::Scopes;
 use crate::split::Splits;
 
 /// Which file an entry is in.
@@ -51,9 +55,38 @@ pub(crate) struct Parsed<'a> {
     pub(crate) home: Home,
     /// Where there is code. What is told of other places is of what the linker left out.
     pub(crate) executable: &'a Executable,
+    /// Once these were asked for.
+    scopes: OnceLock<Scopes>,
+    language: OnceLock<Option<DwLang>>,
 }
 
-impl Parsed<'_> {
+impl<'a> Parsed<'a> {
+    pub(crate) fn new(
+        dwarf: Arc<Dwarf<Reader<'a>>>,
+        unit: gimli::Unit<Reader<'a>>,
+        home: Home,
+        executable: &'a Executable,
+    ) -> Self {
+        let (scopes, language) = (OnceLock::new(), OnceLock::new());
+        Self { dwarf, unit, home, executable, scopes, language }
+    }
+
+    /// What entries are in.
+    pub(crate) fn scopes(&self, budget: &Budget) -> &Scopes {
+        self.scopes.get_or_init(|| Scopes::read(self, budget))
+    }
+
+    /// What it was compiled from, if its first entry tells that.
+    pub(crate) fn language(&self) -> Option<DwLang> {
+        *self.language.get_or_init(|| {
+            let first = self.unit.entry(self.unit.header.root_offset()).ok()?;
+            match first.attr_value(DW_AT_language)? {
+                AttributeValue::Language(language) => Some(language),
+                _ => None,
+            }
+        })
+    }
+
     /// Where an entry of the unit is in its file.
     pub(crate) fn offset(&self, within: UnitOffset) -> Option<Offset> {
         let is_there = within.is_in_bounds(&self.unit.header);
@@ -73,6 +106,7 @@ pub(crate) struct Sections<'a> {
     own: Units<'a>,
     shared: Option<Units<'a>>,
     splits: Splits<'a>,
+    pub(crate) image: &'a Image,
     pub(crate) style: Style,
     pub(crate) budget: Budget,
 }
@@ -94,6 +128,7 @@ impl<'a> Sections<'a> {
             own: units(own, Home::Own),
             shared: shared.map(|shared| units(shared, Home::Shared)),
             splits: Splits::new(image.split_files(), endian, &budget),
+            image,
             style,
             budget,
         })
@@ -164,7 +199,7 @@ impl<'a> Units<'a> {
     fn unit(&self, budget: &Budget, number: usize) -> Option<Parsed<'a>> {
         let unit = budget.unit(&self.dwarf, *self.headers.get(number)?)?;
         let (dwarf, executable) = (Arc::clone(&self.dwarf), self.executable);
-        Some(Parsed { dwarf, unit, home: self.home, executable })
+        Some(Parsed::new(dwarf, unit, self.home, executable))
     }
 
     fn find(&mut self, budget: &Budget, offset: Offset) -> Option<(Arc<Parsed<'a>>, UnitOffset)> {

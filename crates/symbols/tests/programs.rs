@@ -668,3 +668,81 @@ fn what_the_linker_left_out_has_no_code_of_others() {
     object[16] = 1;
     assert_eq!(told(&object, false, &[0])[0], "dead a.c:42");
 }
+
+/// A unit of a language: two methods of one name in a namespace without one, one inlined in the other,
+/// and a lambda.
+fn methods(language: u8) -> Vec<(&'static str, Vec<u8>)> {
+    // 1: a unit; 2: a namespace; 3: a class; 4: a declaration; 5: the code of one; 6: an inlined call;
+    // 7: a function; 8: a class without a name.
+    let abbreviations: [&[u8]; 8] = [
+        &[1, 0x11, 1, 0x13, 0x0b, 0x11, 0x01, 0x12, 0x07, 0, 0],
+        &[2, 0x39, 1, 0, 0],
+        &[3, 0x13, 1, 0x03, 0x08, 0, 0],
+        &[4, 0x2e, 0, 0x03, 0x08, 0, 0],
+        &[5, 0x2e, 1, 0x47, 0x13, 0x11, 0x01, 0x12, 0x07, 0, 0],
+        &[6, 0x1d, 0, 0x31, 0x13, 0x11, 0x01, 0x12, 0x07, 0x59, 0x0b, 0, 0],
+        &[7, 0x2e, 1, 0x03, 0x08, 0x11, 0x01, 0x12, 0x07, 0, 0],
+        &[8, 0x13, 1, 0, 0, 0],
+    ];
+    let mut entries = [&[1, language][..], &from_to(CODE, 0x100)].concat();
+    // A declaration, and where it is in the unit.
+    let declare = |entries: &mut Vec<u8>, name: &str| {
+        let at = u32::try_from(11 + entries.len()).unwrap().to_le_bytes();
+        entries.extend([&[4][..], name.as_bytes(), &[0]].concat());
+        at
+    };
+    entries.extend(b"\x02\x03Fast\0");
+    let fast = declare(&mut entries, "run");
+    entries.extend(b"\0\x03Slow\0");
+    let slow = declare(&mut entries, "run");
+    entries.extend([0, 0]);
+    entries.extend([&[5][..], &fast, &from_to(CODE, 16), &[0]].concat());
+    entries.extend([&[5][..], &slow, &from_to(CODE + 16, 16)].concat());
+    entries.extend([&[6][..], &fast, &from_to(CODE + 20, 4), &[3, 0]].concat());
+    entries.extend([&b"\x07main\0"[..], &from_to(CODE + 32, 16), &[8]].concat());
+    let lambda = declare(&mut entries, "operator()");
+    entries.extend([0, 0]);
+    entries.extend([&[5][..], &lambda, &from_to(CODE + 48, 16), &[0, 0]].concat());
+    vec![(".debug_info", unit_of(&entries)), (".debug_abbrev", abbreviations.concat())]
+}
+
+#[test]
+fn functions_of_cxx_have_the_names_of_what_they_are_in() {
+    let (cxx, c) = (0x21, 0x0c);
+    let program = |language: u8| {
+        // What Slow::run does another function does, too, and the linker kept one of them.
+        let fast = "_ZN12_GLOBAL__N_14Fast3runEi.constprop.0";
+        let symbols = symbols_of(&[(0, fast), (16, "_Z5otherv"), (32, "main")]);
+        program_of(&[methods(language), symbols.to_vec()].concat())
+    };
+    let places = [0, 16, 20, 32, 48];
+    let fast = "(anonymous namespace)::Fast::run(int)";
+    let slow = "(anonymous namespace)::Slow::run";
+    let inlined = format!("{fast} {slow} ???:3");
+    let lambda = "main::(anonymous struct)::operator()";
+    assert_eq!(told(&program(cxx), false, &places), [fast, slow, &inlined, "main", lambda]);
+    let plain = ["run", "run", "run run ???:3", "main", "operator()"];
+    assert_eq!(told(&program(cxx), true, &places), plain);
+    assert_eq!(told(&program(c), false, &places), plain);
+}
+
+/// Whatever functions are said to be in, it is looked for without end or harm.
+#[test]
+fn damage_to_what_functions_are_in_does_no_harm() {
+    let sound = program_of(&methods(0x21));
+    for at in 0..sound.len() {
+        for change in [1, 0xff] {
+            let mut damaged = sound.clone();
+            damaged[at] ^= change;
+            scopes(&damaged, false, &[0, 20, 48]);
+        }
+    }
+    // Namespaces in namespaces, and a function in the innermost.
+    let mut sections = methods(0x21);
+    let mut entries = [&[1, 0x21][..], &from_to(CODE, 0x100), &[2; 100_000]].concat();
+    entries.extend([&b"\x07deep\0"[..], &from_to(CODE, 16), &[0; 2]].concat());
+    sections[0].1 = unit_of(&entries);
+    let found = told(&program_of(&sections), false, &[0]);
+    assert!(found[0].ends_with("(anonymous namespace)::deep"), "{found:?}");
+    assert!(found[0].len() < 1000, "{found:?}");
+}
