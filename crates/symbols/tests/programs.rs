@@ -746,3 +746,34 @@ fn damage_to_what_functions_are_in_does_no_harm() {
     assert!(found[0].ends_with("(anonymous namespace)::deep"), "{found:?}");
     assert!(found[0].len() < 1000, "{found:?}");
 }
+
+/// A program without debug information that names its debug file, and both have an id.
+#[test]
+fn a_debug_file_that_is_linked_to_has_the_checksum_of_the_link() {
+    let note = |id: u8| [4, 0, 0, 0, 1, 0, 0, 0, 3, 0, 0, 0, b'G', b'N', b'U', 0, id, 0, 0, 0];
+    let with_note = |id| [vec![(".note.gnu.build-id", note(id).to_vec())], methods(0x0c)].concat();
+    let found = |id: u8, checksum_of: u8, compat: bool| {
+        let debug = program_of(&with_note(id));
+        let checksum = crc32fast::hash(&program_of(&with_note(checksum_of))).to_le_bytes();
+        let link = [&b"app.debug\0\0\0"[..], &checksum].concat();
+        let note = (".note.gnu.build-id", note(1).to_vec());
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("app");
+        fs::write(&path, program_of(&[note, (".gnu_debuglink", link)])).unwrap();
+        fs::write(folder.path().join("app.debug"), debug).unwrap();
+        let search = Search { compat, ..Search::default() };
+        (words(&resolved(&path, &search, &[CODE])[0]), lack(&path))
+    };
+    let is_said = |said: Option<(String, bool)>, words: &str, is_damage: bool| {
+        let (why, is_damaged) = said.unwrap();
+        assert!(why.contains(words) && is_damaged == is_damage, "{why}");
+    };
+    assert_eq!(found(1, 1, false), ("run".to_owned(), None));
+    let (name, said) = found(1, 2, false);
+    assert_eq!(name, "");
+    is_said(said, "was changed", true);
+    assert_eq!(found(1, 2, true).0, "run");
+    let (name, said) = found(2, 2, false);
+    assert_eq!(name, "");
+    is_said(said, "is of another build", false);
+}
