@@ -739,7 +739,7 @@ fn damage_to_what_functions_are_in_does_no_harm() {
     }
     // Namespaces in namespaces, and a function in the innermost.
     let mut sections = methods(0x21);
-    let mut entries = [&[1, 0x21][..], &from_to(CODE, 0x100), &[2; 100_000]].concat();
+    let mut entries = [&[1, 0x21][..], &from_to(CODE, 0x100), &vec![2; 100_000]].concat();
     entries.extend([&b"\x07deep\0"[..], &from_to(CODE, 16), &[0; 2]].concat());
     sections[0].1 = unit_of(&entries);
     let found = told(&program_of(&sections), false, &[0]);
