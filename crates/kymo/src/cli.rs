@@ -50,7 +50,7 @@ pub(crate) struct Globals {
     #[arg(help_heading = "Global options", help = "When to use colours; NO_COLOR is respected")]
     pub(crate) color: ColorChoice,
 
-    /// Say nothing on standard error but errors.
+    /// Say nothing but errors and results.
     #[arg(short, long, global = true, help_heading = "Global options")]
     pub(crate) quiet: bool,
 }

@@ -541,8 +541,16 @@ fn first(
             return Ok(id);
         }
     }
-    let hint = "`kymo info` lists all; --metric names one that is not shown by itself";
-    Err(Failure::new("no metric has values in it").hint(hint).into())
+    let failure = Failure::new("no metric has values in it");
+    let has_values = view.totals(None)?.iter().any(|total| *total != 0.0);
+    let hint = if has_values {
+        "`kymo info` lists all; --metric names one that is not shown by itself"
+    } else if metrics.is_empty() {
+        "it has no metrics at all"
+    } else {
+        "`kymo ls` lists its metrics, and `kymo info` says what else is in it"
+    };
+    Err(failure.hint(hint).into())
 }
 
 fn is_time(metric: &Metric) -> bool {

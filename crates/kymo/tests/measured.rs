@@ -271,5 +271,5 @@ fn values_that_are_no_numbers_are_said_by_info_as_by_top() {
     assert!(out.contains(why) && out.contains("1 value is no number, and left out"), "{out}");
     let (code, _, said) = run(kymo().arg("top").arg(folder.path()));
     assert_eq!(code, Some(1));
-    assert!(said.contains("no metric has values") && said.contains("`kymo info` lists"), "{said}");
+    assert!(said.contains("no metric has values") && said.contains("`kymo info` says"), "{said}");
 }

@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use kymo_hpcrun::ProfileBuilder;
-use serde_json::Value;
+use serde_json::{Value, json};
 use support::{folder, kymo, names, run};
 
 /// The metric of everything here.
@@ -415,6 +415,8 @@ fn several_measurements_make_one_database_in_whatever_order_they_come() {
     assert_eq!(whole(&first), [(3, 7.0)]);
     prof(&second, &["-j", "2", "--name", "both"], &[&other, &one]);
     assert_same();
+    let finding = &made["findings"][0];
+    assert_eq!((&finding["rule"], &finding["severity"]), (&json!("programs"), &json!("note")));
     let (_, out, _) = run(kymo().arg("info").arg(&first));
     assert!(out.contains("title") && out.contains("both"), "{out}");
     // Threads of the same ids, in files of the same name, and programs of two names.

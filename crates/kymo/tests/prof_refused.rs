@@ -57,6 +57,17 @@ fn what_is_no_measurement_is_called_what_it_is() {
     assert_eq!(code, Some(1));
     assert!(said.contains("name the .hpcrun file beside it"), "{said}");
 
+    let strange = folder.path().join("strange");
+    for (bytes, words) in [
+        (&b"root:x:0:0::/root:/bin/sh\n"[..], "this is plain text, and no measurement"),
+        (&[0xee; 100], "it is no measurement"),
+    ] {
+        fs::write(&strange, bytes).unwrap();
+        let (code, said) = said_to(&strange, &[]);
+        assert!(code == Some(1) && said.contains(words) && said.contains("hpcrun"), "{said}");
+        assert!(!said.contains("--grammar") && !said.contains("--from"), "{said}");
+    }
+
     let empty = folder.path().join("empty");
     fs::create_dir(&empty).unwrap();
     assert!(said_to(&empty, &[]).1.contains("it is an empty directory"));

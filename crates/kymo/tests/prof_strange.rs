@@ -671,6 +671,46 @@ fn metrics_that_are_shown_in_few_scopes_make_sound_databases() {
     }
 }
 
+/// It has no formula, and no value that calls are in.
+#[test]
+fn a_metric_that_is_shown_exclusive_of_calls_alone_is_measured() {
+    let folder = folder();
+    let input = measurement(folder.path(), &[thread(0, &[metric("ALL", 1), metric("OWN", 3)])]);
+    assert_eq!(prof(&input, &[]).0, Some(0));
+    let database = input.with_file_name("database");
+    let (_, out, _) = run(kymo().arg("info").arg(&database));
+    assert!(out.contains("OWN  2") && !out.contains("computed"), "{out}");
+    let (code, out, said) = run(kymo().args(["tree", "-m", "OWN"]).arg(&database));
+    assert_eq!((code, out.contains("app+0x1200")), (Some(0), true), "{out}{said}");
+    let (code, _, said) = run(kymo().args(["flame", "--folded", "-m", "OWN"]).arg(&database));
+    assert!(code == Some(1) && said.contains("OWN is not measured inclusive"), "{said}");
+    // Whole numbers are not multiplied.
+    let (code, out, said) = run(kymo().args(["flame", "--folded", "-m", "ALL"]).arg(&database));
+    assert!(code == Some(0) && out.ends_with(" 1\n"), "{out}");
+    assert!(said.ends_with("numbers are of ALL\n"), "{said}");
+}
+
+/// 0x1200 of the kernel, by a list with such lines.
+#[test]
+fn a_list_of_kernel_symbols_may_be_empty_and_have_weak_functions() {
+    let folder = folder();
+    let mut builder = thread(0, &[metric("TIME", 1)]);
+    let kernel = builder.load_module("kernel_symbols/vmlinux.1", None).unwrap();
+    let node = builder.child(ProfileBuilder::ROOT, kernel, 0x1204);
+    builder.add(node, 0, 5.0);
+    let input = measurement(folder.path(), &[builder]);
+    fs::create_dir(input.join("kernel_symbols")).unwrap();
+    let list = |text: &str| fs::write(input.join("kernel_symbols/vmlinux.1"), text).unwrap();
+    list("");
+    assert_eq!(prof(&input, &[]), (Some(0), Vec::new(), String::new()));
+    list("1000 t before\n1200 W abort\n1300 T after\n");
+    for (arguments, name) in [(&[][..], "abort [vmlinux]"), (&["--compat"], "before [vmlinux]")] {
+        assert_eq!(prof(&input, arguments).0, Some(0));
+        let (_, out, _) = run(kymo().arg("top").arg(input.with_file_name("database")));
+        assert!(out.contains(name), "{out}");
+    }
+}
+
 /// A measurement so large that its work is cut into parts, each for another processor.
 #[test]
 fn a_large_database_is_the_same_however_many_processors_make_it() {

@@ -87,7 +87,7 @@ fn some_ranges<'a>(
         Some(list) => listed(from, list, max, budget).unwrap_or_default(),
         None => from_to(from, entry, budget).into_iter().collect(),
     };
-    found.retain(|range| range.begin < range.end);
+    found.retain(|range| range.begin < range.end && from.executable.is_at(range.begin));
     found
 }
 

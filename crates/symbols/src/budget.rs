@@ -11,8 +11,8 @@ use crate::lack::Lack;
 const READS_MAX: usize = 32;
 
 /// How often each byte of entries may be read: for the functions of a unit, for the calls in each of
-/// them, and once more where functions are in functions.
-const ENTRY_READS_MAX: usize = 4;
+/// them, once more where functions are in functions, and for what they are in.
+const ENTRY_READS_MAX: usize = 5;
 
 /// How much of a module is read in all. Units may share what they are read from, so that a small
 /// file could otherwise take any time and memory.

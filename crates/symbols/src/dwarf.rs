@@ -7,6 +7,7 @@ use kymo_core::model::structure::{Resolved, SourcePlace};
 
 use crate::compat::FileOrder;
 use crate::demangle::Style;
+use crate::executable::Executable;
 use crate::image::Image;
 use crate::lack::Lack;
 use crate::loops::Finder;
@@ -32,12 +33,12 @@ impl<'a> Debug<'a> {
         let sections = Sections::new(image, style)?;
         let (ranges, units, order) = (Vec::new(), HashMap::new(), FileOrder::default());
         let mut debug = Self { sections, ranges, units, order };
-        debug.find_ranges();
+        debug.find_ranges(image.executable());
         Some(debug)
     }
 
     /// Most units are listed with their addresses; of the others the first entry tells them.
-    fn find_ranges(&mut self) {
+    fn find_ranges(&mut self, executable: &Executable) {
         let headers = self.sections.headers();
         let by_offset: HashMap<DebugInfoOffset<usize>, usize> = headers
             .iter()
@@ -48,7 +49,9 @@ impl<'a> Debug<'a> {
         let ranges = &mut self.ranges;
         aranges::each(self.sections.dwarf(), |unit, range| {
             let Some(unit) = by_offset.get(&unit).copied() else { return };
-            ranges.push((range.begin, range.end, unit));
+            if executable.is_at(range.begin) {
+                ranges.push((range.begin, range.end, unit));
+            }
             if let Some(listed) = is_listed.get_mut(unit) {
                 *listed = true;
             }

@@ -15,6 +15,7 @@ use object::{Object, ObjectSection};
 
 use crate::code::{Code, Slots};
 use crate::elf::{self, Parts, Symbol};
+use crate::executable::Executable;
 use crate::lack::{self, Lack};
 use crate::split::SplitFiles;
 use crate::{Search, shared, xz};
@@ -47,6 +48,7 @@ pub(crate) struct Image {
     /// What of it several modules share.
     shared: Option<DwarfSections<Bytes>>,
     split_files: SplitFiles,
+    executable: Executable,
     endian: RunTimeEndian,
     code: Option<(Code, Slots)>,
     /// Parts of functions that are kept elsewhere: the entry of the function, and what to follow.
@@ -73,7 +75,8 @@ impl Image {
             object::Endianness::Big => RunTimeEndian::Big,
         };
         let mut lacks = Vec::new();
-        let debug = if has_dwarf(&file) { Ok(None) } else { debug_file(path, &file, limits) };
+        let debug =
+            if has_dwarf(&file) { Ok(None) } else { debug_file(path, &file, search, limits) };
         let debug = lack::found(debug, &mut lacks);
         let debug_object = debug.as_ref().and_then(|(_, bytes)| object::File::parse(&**bytes).ok());
         let (from, at, source) = match (&debug_object, &debug) {
@@ -114,7 +117,8 @@ impl Image {
             lacks.push(Lack::absent("it has neither debug information nor symbols"));
         }
         let lack = Lack::worst(lacks);
-        Ok(Self { symbols, dwarf, shared, split_files, endian, code, parts, lack })
+        let executable = Executable::of(&file);
+        Ok(Self { symbols, dwarf, shared, split_files, executable, endian, code, parts, lack })
     }
 
     /// Why less is known of it than could be.
@@ -150,6 +154,12 @@ impl Image {
         elf::find(&self.symbols, address)
     }
 
+    /// The symbol that begins at an address.
+    pub(crate) fn symbol_at(&self, address: u64) -> Option<&Symbol> {
+        let at = self.symbols.binary_search_by_key(&address, |symbol| symbol.start).ok()?;
+        self.symbols.get(at)
+    }
+
     /// What several modules share of their debug information.
     pub(crate) fn shared(&self) -> Option<&DwarfSections<Bytes>> {
         self.shared.as_ref()
@@ -158,6 +168,11 @@ impl Image {
     /// Files that parts of the debug information were split off into.
     pub(crate) fn split_files(&self) -> &SplitFiles {
         &self.split_files
+    }
+
+    /// Where there is code.
+    pub(crate) fn executable(&self) -> &Executable {
+        &self.executable
     }
 
     /// The debug information.
@@ -214,17 +229,21 @@ fn damaged_within(error: &dyn Display) -> Lack {
 fn debug_file(
     path: &Path,
     file: &object::File<'_>,
+    search: &Search,
     limits: &Limits,
 ) -> Result<Option<(PathBuf, Bytes)>, Lack> {
     let id = file.build_id().ok().flatten();
-    let by_id = id.and_then(by_build_id).into_iter();
+    let by_id = id.and_then(by_build_id).into_iter().map(|path| (path, None));
     let link = file.gnu_debuglink().ok().flatten();
-    let name = link.and_then(|(name, _)| std::str::from_utf8(name).ok());
-    let linked = name.map_or_else(Vec::new, |name| by_link(path, name));
+    let named = link.and_then(|(name, sum)| Some((std::str::from_utf8(name).ok()?, sum)));
+    // To hpcprof the checksum counts where there is no id alone.
+    let checksum = named.map(|(_, sum)| sum).filter(|_| id.is_none() || !search.compat);
+    let linked = named.map_or_else(Vec::new, |(name, _)| by_link(path, name));
+    let linked = linked.into_iter().map(|path| (path, checksum));
     let mut lacks = Vec::new();
-    for candidate in by_id.chain(linked) {
+    for (candidate, checksum) in by_id.chain(linked) {
         let Ok(bytes) = read(&candidate, limits) else { continue };
-        let Err(lack) = is_debug_file(&bytes, id, link.map(|(_, checksum)| checksum)) else {
+        let Err(lack) = is_debug_file(&bytes, id, checksum) else {
             return Ok(Some((candidate, bytes)));
         };
         let why = format!("its debug file {} {}", candidate.display(), lack.why);
@@ -233,18 +252,23 @@ fn debug_file(
     Lack::worst(lacks).map_or(Ok(None), Err)
 }
 
-/// Whether a file has the debug information of a program: by the build-id, or by the checksum of
-/// the whole file where the program has no id.
+/// Whether a file has the debug information of a program: by the build-id where the program has one,
+/// and by the checksum of the whole file where a link tells it.
 fn is_debug_file(bytes: &[u8], id: Option<&[u8]>, checksum: Option<u32>) -> Result<(), Lack> {
     let found = object::File::parse(bytes).map_err(|_| Lack::damaged("is damaged"))?;
     if !has_dwarf(&found) {
         return Err(Lack::absent("has no debug information"));
     }
-    let is_it = match id {
-        Some(id) => found.build_id().ok().flatten() == Some(id),
-        None => checksum.is_none_or(|checksum| crc32fast::hash(bytes) == checksum),
-    };
-    if is_it { Ok(()) } else { Err(Lack::absent("is of another build")) }
+    let is_same = |id| found.build_id().ok().flatten() == Some(id);
+    if !id.is_none_or(is_same) {
+        return Err(Lack::absent("is of another build"));
+    }
+    if checksum.is_none_or(|checksum| crc32fast::hash(bytes) == checksum) {
+        return Ok(());
+    }
+    // What is of the same build was changed since.
+    let changed = "was changed: its checksum is not that of the link";
+    Err(if id.is_some() { Lack::damaged(changed) } else { Lack::absent("is of another build") })
 }
 
 /// `/usr/lib/debug/.build-id/ab/cdef.debug`.

@@ -16,6 +16,7 @@ mod cxx;
 mod demangle;
 mod dwarf;
 mod elf;
+mod executable;
 mod image;
 mod inlining;
 mod kernel;
@@ -23,10 +24,13 @@ mod lack;
 mod lines;
 mod logical;
 mod loops;
+mod naming;
+mod scopes;
 mod sections;
 mod shared;
 mod split;
 mod swift;
+mod told;
 mod unit;
 mod xz;
 
@@ -130,7 +134,7 @@ impl Candidate {
         let open = |path: &PathBuf| {
             let bytes = image::read(path, limits)?;
             if self.is_kernel {
-                KernelSymbols::open(bytes).map(Known::Kernel)
+                KernelSymbols::open(bytes, Style::of(search.compat)).map(Known::Kernel)
             } else if Logical::is_it(&bytes) {
                 Logical::read(&bytes).map(Known::Logical).map_err(Lack::damaged)
             } else {

@@ -37,16 +37,26 @@ impl<'a> Lines<'a> {
     /// Reads all rows.
     pub(crate) fn read(from: Arc<Parsed<'a>>, style: Style, budget: &Budget) -> Self {
         let program = from.unit.line_program.clone();
+        let executable = from.executable;
         let mut lines = Self { from, rows: Vec::new(), style, files: HashMap::new() };
         let Some(program) = program else { return lines };
         let mut rows = program.rows();
         // Where a sequence begins another ended, or nothing was: that comes first.
         let mut ends: Vec<Row> = Vec::new();
         let most = budget.rows().saturating_add(1);
-        while lines.rows.len() + ends.len() < most
+        let mut count = 0;
+        // Whether the sequence begins where there is code; nothing before its first row.
+        let mut begins_in_code = None;
+        while count < most
             && let Some(Some((_, row))) = budget.read(rows.next_row())
         {
+            count += 1;
             let address = row.address();
+            let is_kept = *begins_in_code.get_or_insert_with(|| executable.is_at(address));
+            begins_in_code = begins_in_code.filter(|_| !row.end_sequence());
+            if !is_kept {
+                continue;
+            }
             let line = row.line().and_then(|line| u32::try_from(line.get()).ok()).unwrap_or(0);
             let place = Some((row.file_index(), line));
             match style {
@@ -59,7 +69,7 @@ impl<'a> Lines<'a> {
                 }
             }
         }
-        if budget.take_rows(lines.rows.len() + ends.len()).is_none() {
+        if budget.take_rows(count).is_none() {
             lines.rows.clear();
             return lines;
         }

@@ -1,15 +1,20 @@
 //! Units of DWARF, and the entries of other units and files that they refer to.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use gimli::{DebugInfoOffset, Dwarf, EndianSlice, UnitHeader, UnitOffset};
+use gimli::{
+    AttributeValue, DW_AT_language, DebugInfoOffset, DwLang, Dwarf, EndianSlice, UnitHeader,
+    UnitOffset,
+};
 
 use crate::budget::Budget;
 use crate::demangle::Style;
 use crate::dwarf::Reader;
+use crate::executable::Executable;
 use crate::image::Image;
 use crate::lack::Lack;
+use crate::scopes::Scopes;
 use crate::split::Splits;
 
 /// Which file an entry is in.
@@ -48,9 +53,40 @@ pub(crate) struct Parsed<'a> {
     pub(crate) dwarf: Arc<Dwarf<Reader<'a>>>,
     pub(crate) unit: gimli::Unit<Reader<'a>>,
     pub(crate) home: Home,
+    /// Where there is code. What is told of other places is of what the linker left out.
+    pub(crate) executable: &'a Executable,
+    /// Once these were asked for.
+    scopes: OnceLock<Scopes>,
+    language: OnceLock<Option<DwLang>>,
 }
 
-impl Parsed<'_> {
+impl<'a> Parsed<'a> {
+    pub(crate) fn new(
+        dwarf: Arc<Dwarf<Reader<'a>>>,
+        unit: gimli::Unit<Reader<'a>>,
+        home: Home,
+        executable: &'a Executable,
+    ) -> Self {
+        let (scopes, language) = (OnceLock::new(), OnceLock::new());
+        Self { dwarf, unit, home, executable, scopes, language }
+    }
+
+    /// What entries are in.
+    pub(crate) fn scopes(&self, budget: &Budget) -> &Scopes {
+        self.scopes.get_or_init(|| Scopes::read(self, budget))
+    }
+
+    /// What it was compiled from, if its first entry tells that.
+    pub(crate) fn language(&self) -> Option<DwLang> {
+        *self.language.get_or_init(|| {
+            let first = self.unit.entry(self.unit.header.root_offset()).ok()?;
+            match first.attr_value(DW_AT_language)? {
+                AttributeValue::Language(language) => Some(language),
+                _ => None,
+            }
+        })
+    }
+
     /// Where an entry of the unit is in its file.
     pub(crate) fn offset(&self, within: UnitOffset) -> Option<Offset> {
         let is_there = within.is_in_bounds(&self.unit.header);
@@ -70,6 +106,7 @@ pub(crate) struct Sections<'a> {
     own: Units<'a>,
     shared: Option<Units<'a>>,
     splits: Splits<'a>,
+    pub(crate) image: &'a Image,
     pub(crate) style: Style,
     pub(crate) budget: Budget,
 }
@@ -85,10 +122,13 @@ impl<'a> Sections<'a> {
         for dwarf in shared.iter().chain([&own]) {
             budget.add(dwarf);
         }
+        let executable = image.executable();
+        let units = |dwarf, home| Units::new(dwarf, home, executable, &budget);
         Some(Self {
-            own: Units::new(own, Home::Own, &budget),
-            shared: shared.map(|shared| Units::new(shared, Home::Shared, &budget)),
+            own: units(own, Home::Own),
+            shared: shared.map(|shared| units(shared, Home::Shared)),
             splits: Splits::new(image.split_files(), endian, &budget),
+            image,
             style,
             budget,
         })
@@ -134,25 +174,32 @@ impl<'a> Sections<'a> {
 struct Units<'a> {
     dwarf: Arc<Dwarf<Reader<'a>>>,
     home: Home,
+    executable: &'a Executable,
     headers: Vec<UnitHeader<Reader<'a>>>,
     /// Those that entries of others refer to.
     found: HashMap<usize, Option<Arc<Parsed<'a>>>>,
 }
 
 impl<'a> Units<'a> {
-    fn new(dwarf: Dwarf<Reader<'a>>, home: Home, budget: &Budget) -> Self {
+    fn new(
+        dwarf: Dwarf<Reader<'a>>,
+        home: Home,
+        executable: &'a Executable,
+        budget: &Budget,
+    ) -> Self {
         let mut headers = Vec::new();
         let mut units = dwarf.units();
         // What comes after a unit that cannot be read is lost.
         while let Some(Some(header)) = budget.read(units.next()) {
             headers.push(header);
         }
-        Self { dwarf: Arc::new(dwarf), home, headers, found: HashMap::new() }
+        Self { dwarf: Arc::new(dwarf), home, executable, headers, found: HashMap::new() }
     }
 
     fn unit(&self, budget: &Budget, number: usize) -> Option<Parsed<'a>> {
         let unit = budget.unit(&self.dwarf, *self.headers.get(number)?)?;
-        Some(Parsed { dwarf: Arc::clone(&self.dwarf), unit, home: self.home })
+        let (dwarf, executable) = (Arc::clone(&self.dwarf), self.executable);
+        Some(Parsed::new(dwarf, unit, self.home, executable))
     }
 
     fn find(&mut self, budget: &Budget, offset: Offset) -> Option<(Arc<Parsed<'a>>, UnitOffset)> {

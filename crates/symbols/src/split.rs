@@ -191,7 +191,7 @@ impl<'a> Splits<'a> {
             return None;
         };
         unit.copy_relocated_attributes(&skeleton.unit);
-        Some(Parsed { dwarf: Arc::new(dwarf), unit, home: Home::Split })
+        Some(Parsed::new(Arc::new(dwarf), unit, Home::Split, skeleton.executable))
     }
 
     /// The file that a skeleton names.

@@ -3,22 +3,21 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use gimli::{
-    DW_AT_MIPS_linkage_name, DW_AT_abstract_origin, DW_AT_decl_file, DW_AT_decl_line,
-    DW_AT_linkage_name, DW_AT_name, DW_TAG_subprogram, UnitOffset,
-};
+use gimli::{DW_AT_abstract_origin, DW_TAG_subprogram, UnitOffset};
 use kymo_core::model::structure::{Resolved, SourcePlace};
 
-use crate::attributes::{entry_address, number, ranges, referred, referred_by, text};
+use crate::attributes::{ranges, referred_by};
 use crate::budget::Budget;
 use crate::calls::{Call, Calls};
 use crate::compat;
 use crate::demangle::Style;
 use crate::dwarf::Reader;
 use crate::inlining::{self, CallPlace};
-use crate::lines::{self, Lines};
+use crate::lines::Lines;
 use crate::loops::{self, Around, Finder, Placed};
+use crate::naming;
 use crate::sections::{Offset, Parsed, Sections};
+use crate::told::Told;
 
 pub(crate) type Entry<'a> = gimli::DebuggingInformationEntry<Reader<'a>>;
 
@@ -62,6 +61,8 @@ pub(crate) struct Unit<'a> {
     loops: HashMap<UnitOffset, Placed>,
     /// Where functions are said to begin that have copies, once that was asked for.
     lowest: Option<HashMap<Offset, u64>>,
+    /// Where functions begin, once that was asked for.
+    starts: Option<HashMap<Offset, u64>>,
 }
 
 /// What is known of a function.
@@ -88,6 +89,7 @@ impl<'a> Unit<'a> {
             described: HashMap::new(),
             loops: HashMap::new(),
             lowest: None,
+            starts: None,
         })
     }
 
@@ -202,19 +204,10 @@ impl<'a> Unit<'a> {
         described
     }
 
-    /// What an entry and those that it refers to tell of a function.
+    /// What is known of a function.
     fn describe(&mut self, known: &mut Sections<'a>, offset: Offset) -> Described {
-        let mut told = Told::default();
-        let mut at = Some(offset);
-        for _ in 0..REFERENCES_MAX {
-            let Some(offset) = at else { break };
-            at = match self.parsed.within(offset) {
-                Some(within) => told.add(&self.parsed, within, true, &known.budget),
-                None => known
-                    .other(offset)
-                    .and_then(|(other, within)| told.add(&other, within, false, &known.budget)),
-            };
-        }
+        let mut told = Told::of(&self.parsed, known, offset);
+        let name = self.name_of(known, offset, &mut told);
         let line = told.line.and_then(|line| u32::try_from(line).ok()).unwrap_or(0);
         // hpcprof takes the file of another unit for one of this unit with the same number.
         let at = match told.file {
@@ -224,8 +217,32 @@ impl<'a> Unit<'a> {
             Some(_) => told.path.map(|path| (path, line)),
             None => None,
         };
-        let name = told.linkage.map(|name| known.style.demangled(&name));
-        Described { name: name.or(told.plain).unwrap_or_default(), at, entry: told.entry }
+        Described { name, at, entry: told.entry }
+    }
+
+    /// The whole name of a function, if it is told. Where only the last part of a name of C++ is, its
+    /// symbol tells the rest, or what it is in; but not to hpcprof.
+    fn name_of(&mut self, known: &mut Sections<'a>, at: Offset, told: &mut Told) -> String {
+        if let Some(linkage) = &told.linkage {
+            return known.style.demangled(linkage);
+        }
+        let plain = told.plain.take().unwrap_or_default();
+        if plain.is_empty()
+            || known.style == Style::Compat
+            || !naming::is_cxx(&self.parsed, known, told.last)
+        {
+            return plain;
+        }
+        let start = told.entry.or_else(|| self.start_of(at));
+        let symbol = start.and_then(|start| known.image.symbol_at(start));
+        let named = symbol.and_then(|symbol| naming::by_symbol(symbol, &plain, known.style));
+        named.unwrap_or_else(|| naming::qualified(&self.parsed, known, told.last, plain))
+    }
+
+    /// Where the code of a function begins, by its own entry or by the one that it is a copy of.
+    fn start_of(&mut self, function: Offset) -> Option<u64> {
+        let starts = || naming::starts(&self.parsed, &self.functions);
+        self.starts.get_or_insert_with(starts).get(&function).copied()
     }
 }
 
@@ -290,43 +307,5 @@ impl loops::Lines for FunctionLines<'_, '_> {
 
     fn file(&mut self) -> Option<String> {
         self.file.clone()
-    }
-}
-
-/// What entries tell of a function, the first that tells something counting.
-#[derive(Default)]
-struct Told {
-    linkage: Option<String>,
-    plain: Option<String>,
-    /// The number of the file, and whether it is one of the unit that is asked.
-    file: Option<(u64, bool)>,
-    /// The path of the file, where it is one of another unit.
-    path: Option<String>,
-    line: Option<u64>,
-    entry: Option<u64>,
-}
-
-impl Told {
-    /// Adds what an entry tells, and gives the one that it refers to.
-    fn add(
-        &mut self,
-        from: &Parsed<'_>,
-        at: UnitOffset,
-        is_own: bool,
-        budget: &Budget,
-    ) -> Option<Offset> {
-        let entry = budget.read(from.unit.entry(at))?;
-        let text = |name| text(from, entry.attr_value(name)?, budget);
-        let number = |name| entry.attr_value(name).and_then(|value| number(&value));
-        self.linkage = self.linkage.take().or_else(|| text(DW_AT_linkage_name));
-        self.linkage = self.linkage.take().or_else(|| text(DW_AT_MIPS_linkage_name));
-        self.plain = self.plain.take().or_else(|| text(DW_AT_name));
-        if let (None, Some(file)) = (self.file, number(DW_AT_decl_file)) {
-            self.file = Some((file, is_own));
-            self.path = (!is_own).then(|| lines::file(from, file, budget)).flatten();
-        }
-        self.line = self.line.or_else(|| number(DW_AT_decl_line));
-        self.entry = self.entry.or_else(|| entry_address(from, &entry));
-        referred(from, &entry)
     }
 }

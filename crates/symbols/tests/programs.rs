@@ -372,6 +372,9 @@ fn what_is_missing_or_damaged_is_said() {
     }
 }
 
+/// Where the code of programs of sections is.
+const CODE: u64 = 0x1_0000;
+
 /// A program of sections alone.
 fn program_of(sections: &[(&str, Vec<u8>)]) -> Vec<u8> {
     let mut names = vec![0_u8];
@@ -380,6 +383,7 @@ fn program_of(sections: &[(&str, Vec<u8>)]) -> Vec<u8> {
     let kind = |name: &str| match name {
         ".symtab" => 2_u32,
         ".strtab" => 3,
+        ".note.gnu.build-id" => 7,
         _ => 1,
     };
     let given = sections.iter().map(|(name, bytes)| (*name, kind(name), bytes.clone()));
@@ -388,8 +392,9 @@ fn program_of(sections: &[(&str, Vec<u8>)]) -> Vec<u8> {
     for (name, kind, content) in given.chain([(".shstrtab", 3, table)]) {
         headers.extend(u32::try_from(names.len()).unwrap().to_le_bytes());
         headers.extend(kind.to_le_bytes());
-        for number in [0, 0, bytes.len(), content.len()] {
-            headers.extend((number as u64).to_le_bytes());
+        let (flags, address) = if name == ".text" { (6, CODE) } else { (0, 0) };
+        for number in [flags, address, bytes.len() as u64, content.len() as u64] {
+            headers.extend(number.to_le_bytes());
         }
         // Symbols have their names in the section before.
         let link = if name == ".symtab" { headers.len() as u64 / 64 - 1 } else { 0 };
@@ -560,4 +565,215 @@ fn lists_of_ranges_that_units_share_are_not_read_without_end() {
     let (bytes, said) = memory(&program, units);
     assert!(bytes < 250 * program.len() as u64, "{bytes} bytes for {}", program.len());
     assert!(said.unwrap().1);
+}
+
+/// Functions as symbols, each of 16 bytes at such a place of the code; their names come first.
+fn symbols_of(names: &[(u64, &str)]) -> [(&'static str, Vec<u8>); 2] {
+    let (mut texts, mut symbols) = (vec![0], vec![0; 24]);
+    for (place, name) in names {
+        symbols.extend(u32::try_from(texts.len()).unwrap().to_le_bytes());
+        symbols.extend([0x12, 0, 1, 0]);
+        symbols.extend(from_to(CODE + place, 16));
+        texts.extend(name.bytes().chain([0]));
+    }
+    [(".strtab", texts), (".symtab", symbols)]
+}
+
+/// The scopes around places of the code of a program.
+fn scopes(program: &[u8], compat: bool, places: &[u64]) -> Vec<Vec<Resolved>> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("app");
+    fs::write(&path, program).unwrap();
+    let addresses: Vec<u64> = places.iter().map(|place| CODE + place).collect();
+    resolved(&path, &Search { compat, ..Search::default() }, &addresses)
+}
+
+/// What is told of them.
+fn told(program: &[u8], compat: bool, places: &[u64]) -> Vec<String> {
+    scopes(program, compat, places).iter().map(|scopes| words(scopes)).collect()
+}
+
+/// Lines of a sequence: how many bytes after the row before, and how many lines.
+fn sequence_of(start: u64, rows: &[(u64, u8)]) -> Vec<u8> {
+    let ahead = |length: u64| {
+        let [low, middle, high] =
+            [0, 7, 14].map(|bits| u8::try_from(length >> bits & 0x7f).unwrap());
+        [2, low | 0x80, middle | 0x80, high]
+    };
+    let mut bytes = [&[0, 9, 2][..], &start.to_le_bytes()].concat();
+    for (length, lines) in rows {
+        bytes.extend(ahead(*length).into_iter().chain([3, *lines, 1]));
+    }
+    bytes.extend(ahead(CODE).into_iter().chain([0, 1, 1]));
+    bytes
+}
+
+/// A table of lines of one file.
+fn lines_of(sequences: &[Vec<u8>]) -> Vec<u8> {
+    let lengths = [0, 1, 1, 1, 1, 0, 0, 0, 1, 0, 0, 1];
+    let head = [&[1, 1, 1, 0xfb, 14, 13][..], &lengths, b"\0a.c\0\0\0\0\0"].concat();
+    let length = u32::try_from(head.len()).unwrap().to_le_bytes();
+    let rest = [&[4, 0][..], &length, &head, &sequences.concat()].concat();
+    [&u32::try_from(rest.len()).unwrap().to_le_bytes()[..], &rest].concat()
+}
+
+/// The linker left out `dead`, which is longer than all code, and kept what is told of it: at 0, or
+/// that far from it.
+fn with_dead(start: u64, sections: &[(&'static str, Vec<u8>)], has_aranges: bool) -> Vec<u8> {
+    // 1: a unit with lists of ranges and of lines; 2: a function.
+    let abbreviations = [
+        &[1, 0x11, 1, 0x11, 0x01, 0x55, 0x17, 0x10, 0x17, 0, 0][..],
+        &[2, 0x2e, 0, 0x03, 0x08, 0x11, 0x01, 0x12, 0x07, 0, 0, 0],
+    ];
+    let mut entries = [&[1][..], &[0; 16]].concat();
+    for (name, start, length) in [("dead", start, 2 * CODE), ("live", CODE + 16, 16)] {
+        entries.extend([&[2][..], name.as_bytes(), &[0], &from_to(start, length)].concat());
+    }
+    entries.push(0);
+    let ranges = [start.max(1), 2 * CODE, CODE + 16, CODE + 32, 0, 0];
+    let aranges = [start, 2 * CODE, CODE + 16, 16, 0, 0];
+    let bytes = |numbers: [u64; 6]| numbers.map(u64::to_le_bytes).concat();
+    let head = [60, 0, 0, 0, 2, 0, 0, 0, 0, 0, 8, 0, 0, 0, 0, 0];
+    let lines = [
+        sequence_of(start, &[(0, 40), (CODE - 8, 1), (28, 1)]),
+        sequence_of(CODE + 16, &[(0, 8), (8, 1)]),
+    ];
+    let mut all = vec![
+        (".debug_info", unit_of(&entries)),
+        (".debug_abbrev", abbreviations.concat()),
+        (".debug_ranges", bytes(ranges)),
+        (".debug_line", lines_of(&lines)),
+    ];
+    all.extend(symbols_of(&[(0, "hot")]));
+    all.extend(sections.iter().cloned());
+    if has_aranges {
+        all.push((".debug_aranges", [&head[..], &bytes(aranges)].concat()));
+    }
+    program_of(&all)
+}
+
+#[test]
+fn what_the_linker_left_out_has_no_code_of_others() {
+    let text = [(".text", vec![0x90; 32])];
+    let expected = ["hot", "live a.c:9", "live a.c:10"];
+    for (start, sections) in [(0, &text[..]), (0x40, &text), (u64::MAX - 1, &text), (0, &[])] {
+        for (has_aranges, compat) in [(false, false), (true, false), (false, true), (true, true)] {
+            let program = with_dead(start, sections, has_aranges);
+            let found = told(&program, compat, &[0, 22, 24]);
+            assert_eq!(found, expected, "{start:#x} {has_aranges} {compat}");
+        }
+    }
+    // What is not linked yet begins at 0.
+    let mut object = with_dead(0, &text, false);
+    object[16] = 1;
+    assert_eq!(told(&object, false, &[0])[0], "dead a.c:42");
+}
+
+/// A unit of a language: two methods of one name in a namespace without one, one inlined in the other,
+/// and a lambda.
+fn methods(language: u8) -> Vec<(&'static str, Vec<u8>)> {
+    // 1: a unit; 2: a namespace; 3: a class; 4: a declaration; 5: the code of one; 6: an inlined call;
+    // 7: a function; 8: a class without a name.
+    let abbreviations: [&[u8]; 8] = [
+        &[1, 0x11, 1, 0x13, 0x0b, 0x11, 0x01, 0x12, 0x07, 0, 0],
+        &[2, 0x39, 1, 0, 0],
+        &[3, 0x13, 1, 0x03, 0x08, 0, 0],
+        &[4, 0x2e, 0, 0x03, 0x08, 0, 0],
+        &[5, 0x2e, 1, 0x47, 0x13, 0x11, 0x01, 0x12, 0x07, 0, 0],
+        &[6, 0x1d, 0, 0x31, 0x13, 0x11, 0x01, 0x12, 0x07, 0x59, 0x0b, 0, 0],
+        &[7, 0x2e, 1, 0x03, 0x08, 0x11, 0x01, 0x12, 0x07, 0, 0],
+        &[8, 0x13, 1, 0, 0, 0],
+    ];
+    let mut entries = [&[1, language][..], &from_to(CODE, 0x100)].concat();
+    // A declaration, and where it is in the unit.
+    let declare = |entries: &mut Vec<u8>, name: &str| {
+        let at = u32::try_from(11 + entries.len()).unwrap().to_le_bytes();
+        entries.extend([&[4][..], name.as_bytes(), &[0]].concat());
+        at
+    };
+    entries.extend(b"\x02\x03Fast\0");
+    let fast = declare(&mut entries, "run");
+    entries.extend(b"\0\x03Slow\0");
+    let slow = declare(&mut entries, "run");
+    entries.extend([0, 0]);
+    entries.extend([&[5][..], &fast, &from_to(CODE, 16), &[0]].concat());
+    entries.extend([&[5][..], &slow, &from_to(CODE + 16, 16)].concat());
+    entries.extend([&[6][..], &fast, &from_to(CODE + 20, 4), &[3, 0]].concat());
+    entries.extend([&b"\x07main\0"[..], &from_to(CODE + 32, 16), &[8]].concat());
+    let lambda = declare(&mut entries, "operator()");
+    entries.extend([0, 0]);
+    entries.extend([&[5][..], &lambda, &from_to(CODE + 48, 16), &[0, 0]].concat());
+    vec![(".debug_info", unit_of(&entries)), (".debug_abbrev", abbreviations.concat())]
+}
+
+#[test]
+fn functions_of_cxx_have_the_names_of_what_they_are_in() {
+    let (cxx, c) = (0x21, 0x0c);
+    let program = |language: u8| {
+        // What Slow::run does another function does, too, and the linker kept one of them.
+        let fast = "_ZN12_GLOBAL__N_14Fast3runEi.constprop.0";
+        let symbols = symbols_of(&[(0, fast), (16, "_Z5otherv"), (32, "main")]);
+        program_of(&[methods(language), symbols.to_vec()].concat())
+    };
+    let places = [0, 16, 20, 32, 48];
+    let fast = "(anonymous namespace)::Fast::run(int)";
+    let slow = "(anonymous namespace)::Slow::run";
+    let inlined = format!("{fast} {slow} ???:3");
+    let lambda = "main::(anonymous struct)::operator()";
+    assert_eq!(told(&program(cxx), false, &places), [fast, slow, &inlined, "main", lambda]);
+    let plain = ["run", "run", "run run ???:3", "main", "operator()"];
+    assert_eq!(told(&program(cxx), true, &places), plain);
+    assert_eq!(told(&program(c), false, &places), plain);
+}
+
+/// Whatever functions are said to be in, it is looked for without end or harm.
+#[test]
+fn damage_to_what_functions_are_in_does_no_harm() {
+    let sound = program_of(&methods(0x21));
+    for at in 0..sound.len() {
+        for change in [1, 0xff] {
+            let mut damaged = sound.clone();
+            damaged[at] ^= change;
+            scopes(&damaged, false, &[0, 20, 48]);
+        }
+    }
+    // Namespaces in namespaces, and a function in the innermost.
+    let mut sections = methods(0x21);
+    let mut entries = [&[1, 0x21][..], &from_to(CODE, 0x100), &vec![2; 100_000]].concat();
+    entries.extend([&b"\x07deep\0"[..], &from_to(CODE, 16), &[0; 2]].concat());
+    sections[0].1 = unit_of(&entries);
+    let found = told(&program_of(&sections), false, &[0]);
+    assert!(found[0].ends_with("(anonymous namespace)::deep"), "{found:?}");
+    assert!(found[0].len() < 1000, "{found:?}");
+}
+
+/// A program without debug information that names its debug file, and both have an id.
+#[test]
+fn a_debug_file_that_is_linked_to_has_the_checksum_of_the_link() {
+    let note = |id: u8| [4, 0, 0, 0, 1, 0, 0, 0, 3, 0, 0, 0, b'G', b'N', b'U', 0, id, 0, 0, 0];
+    let with_note = |id| [vec![(".note.gnu.build-id", note(id).to_vec())], methods(0x0c)].concat();
+    let found = |id: u8, checksum_of: u8, compat: bool| {
+        let debug = program_of(&with_note(id));
+        let checksum = crc32fast::hash(&program_of(&with_note(checksum_of))).to_le_bytes();
+        let link = [&b"app.debug\0\0\0"[..], &checksum].concat();
+        let note = (".note.gnu.build-id", note(1).to_vec());
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("app");
+        fs::write(&path, program_of(&[note, (".gnu_debuglink", link)])).unwrap();
+        fs::write(folder.path().join("app.debug"), debug).unwrap();
+        let search = Search { compat, ..Search::default() };
+        (words(&resolved(&path, &search, &[CODE])[0]), lack(&path))
+    };
+    let is_said = |said: Option<(String, bool)>, words: &str, is_damage: bool| {
+        let (why, is_damaged) = said.unwrap();
+        assert!(why.contains(words) && is_damaged == is_damage, "{why}");
+    };
+    assert_eq!(found(1, 1, false), ("run".to_owned(), None));
+    let (name, said) = found(1, 2, false);
+    assert_eq!(name, "");
+    is_said(said, "was changed", true);
+    assert_eq!(found(1, 2, true).0, "run");
+    let (name, said) = found(2, 2, false);
+    assert_eq!(name, "");
+    is_said(said, "is of another build", false);
 }

@@ -391,7 +391,7 @@ impl Rules<'_> {
         if let Some(ids) = ids {
             self.trace_nodes(trace, ids);
         }
-        for why in part.trace_bounds() {
+        for (_, why) in part.trace_bounds() {
             self.warn("trace-bounds", trace.offset_of(0), why);
         }
     }

@@ -193,7 +193,11 @@ fn of_trace(part: &Part, numbers: &Numbers, shared: &[u32]) -> Vec<Finding> {
         }
     }
     let bounds = part.trace_bounds().into_iter();
-    let bound = |why| Finding::at(Severity::Warning, "trace-bounds", trace.offset_of(0), why);
+    let bound = |(is_beyond, why)| {
+        // Where the trace has all that the profile tells of, nothing is lost.
+        let severity = if is_beyond { Severity::Warning } else { Severity::Note };
+        Finding::at(severity, "trace-bounds", trace.offset_of(0), why)
+    };
     let found = remarks.findings().into_iter().chain(bounds.map(bound));
     found
         .map(|finding| Finding { file: Some(format!("{}.{TRACE}", part.name)), ..finding })

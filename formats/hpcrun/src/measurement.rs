@@ -118,8 +118,9 @@ impl Part {
         self.disorder() == 0
     }
 
-    /// Where the profile says other times than the trace has.
-    pub(crate) fn trace_bounds(&self) -> Vec<String> {
+    /// Where the profile says other times than the trace has, and whether these are before or after all
+    /// of it, so that some of it may be missing. Of 0 nothing was known.
+    pub(crate) fn trace_bounds(&self) -> Vec<(bool, String)> {
         let trace = self.trace.as_ref();
         let ends = trace.and_then(|trace| Some((trace, trace.times().ends?)));
         let Some((profile, (trace, (first, last)))) = self.profile.as_ref().zip(ends) else {
@@ -130,7 +131,13 @@ impl Part {
             let told = profile.header.value(name)?.parse::<u64>().ok()?;
             // Where traces are in microseconds, so may be what is told of them.
             let is_it = i64::try_from(told) == Ok(time) || trace.nanoseconds(told) == Some(time);
-            (!is_it).then(|| format!("the profile says {name} {told}, the trace {time}"))
+            let is_outside = |told: i64| match name {
+                "trace-min-time" => told < time,
+                _ => told > time,
+            };
+            let is_beyond = told > 0 && trace.nanoseconds(told).is_some_and(is_outside);
+            let why = || format!("the profile says {name} {told}, the trace {time}");
+            (!is_it).then(|| (is_beyond, why()))
         });
         wrong.collect()
     }

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use kymo_core::bytes::Limits;
 use kymo_core::model::profile::{ThreadId, traced};
 use kymo_core::model::timeline::{TimeNs, Window};
-use kymo_core::{Context, Dataset, Format, Source};
+use kymo_core::{Context, Dataset, Finding, Format, Severity, Source};
 use kymo_hpcrun::{Hpcrun, ProfileBuilder, TraceRecord, TraceWriter};
 use opened::{START, open};
 
@@ -148,9 +148,28 @@ fn what_is_wrong_with_a_trace_is_a_finding_of_its_thread() {
             "the profile says trace-max-time 7, the trace 1700000000000000300".to_owned(),
         ),
     ];
+    // The trace is longer than that, so nothing of it is lost.
+    let bounds = |finding: &&Finding| finding.rule == "trace-bounds";
+    assert_eq!(read.findings.iter().find(bounds).unwrap().severity, Severity::Note);
     assert_eq!(told(read.findings), expected);
     let times: Vec<_> = measurement.samples(0).unwrap().map(|sample| sample.time).collect();
     assert_eq!(times, [100, 200, 250, 300].map(moment));
+}
+
+/// 0 tells nothing; what comes after all of the trace was in it once.
+#[test]
+fn a_trace_that_ends_before_the_profile_says_so_is_a_loss() {
+    for (pairs, severity) in [
+        ([("trace-min-time", "0"), ("trace-max-time", "0")], Severity::Note),
+        ([("trace-min-time", "0"), ("trace-max-time", "1700000000000000400")], Severity::Warning),
+        ([("trace-min-time", "1699999999999999999"), ("trace-max-time", "0")], Severity::Warning),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        thread(folder.path(), "a", &pairs, &[(100, Some(0)), (300, Some(1))]);
+        let read = open(folder.path()).measurement().unwrap().thread(0).unwrap();
+        let found = read.findings.iter().map(|finding| finding.severity).max();
+        assert_eq!(found, Some(severity), "{pairs:?}");
+    }
 }
 
 #[test]

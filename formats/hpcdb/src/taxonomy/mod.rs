@@ -92,9 +92,11 @@ impl Taxonomy {
         }
     }
 
-    /// Whether something shown is a stored metric as it is, under its own name.
+    /// Whether something shown is a stored metric as it is, under its own name. It may be shown
+    /// exclusive of calls alone.
     fn is_stored(&self, shown: &Shown) -> bool {
-        let input = shown.inclusive.standard.and_then(|id| self.formulas.as_input(id));
+        let formula = shown.inclusive.standard.or(shown.exclusive.standard);
+        let input = formula.and_then(|id| self.formulas.as_input(id));
         input.and_then(|input| self.inputs.get(input)).is_some_and(|input| {
             input.statistic == Some(Statistic::Sum) && input.metric == shown.name
         })
@@ -290,6 +292,19 @@ roots:
             assert_eq!(of(stalls, Side::Exclusive, &[Some(1.0), Some(2.0)]), None);
         }
         assert_eq!(of(3, Side::Inclusive, &[Some(7.0)]), Some(7.0));
+    }
+
+    #[test]
+    fn a_stored_metric_may_be_shown_exclusive_alone() {
+        let text = "
+inputs: [&a {metric: a, scope: function}]
+roots: [{name: a, description: own, variants: {Sum: {formula: {exclusive: {standard: *a}}}}}]
+";
+        let taxonomy = Taxonomy::read(text, 1000).unwrap();
+        let mut metrics = [Metric::named("a")];
+        assert_eq!(derived(&taxonomy, &metrics).len(), 0);
+        taxonomy.describe(&mut metrics);
+        assert_eq!(metrics[0].description, "own");
     }
 
     #[test]

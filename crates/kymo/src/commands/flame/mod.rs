@@ -180,10 +180,14 @@ fn put(
 /// Says what the numbers of folded stacks are: whole ones, whatever was measured.
 fn say_scale(session: &mut Session, opened: &Opened, asked: &Asked, stacks: &Stacks<'_>) {
     let (metric, factor) = (escaped(&asked.described.name), 1.0 / stacks.scale);
-    let text = match &asked.described.unit {
-        Some(unit) => format!("numbers are of {metric}: 1 is {factor:e} {}", escaped(unit)),
-        None => format!("numbers are of {metric}: 1 is {factor:e}"),
+    let unit = asked.described.unit.as_deref().map(escaped);
+    let scale = match (stacks.is_whole, unit) {
+        (true, None) => String::new(),
+        (true, Some(unit)) => format!(", in {unit}"),
+        (false, None) => format!(": 1 is {factor:e}"),
+        (false, Some(unit)) => format!(": 1 is {factor:e} {unit}"),
     };
+    let text = format!("numbers are of {metric}{scale}");
     let _ = session.out.flush();
     session.report.remark(&opened.name, text);
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use kymo_core::model::measurement::MeasurementView;
 use kymo_core::{Error, Finding, Format, Severity};
+use kymo_registry::Unrecognised;
 
 use crate::cli::FormatArgs;
 use crate::failure::{Failure, quoted};
@@ -111,7 +112,7 @@ fn unreadable(path: &Path, count: usize, error: anyhow::Error) -> anyhow::Error 
             Some(why) => Failure::new(why).hint(DIRECTORIES).into(),
             None => error,
         },
-        _ => error,
+        _ => strange(error),
     }
 }
 
@@ -127,6 +128,16 @@ fn without_profiles(path: &Path) -> Option<&'static str> {
 
 fn has_extension(path: &Path, wanted: &str) -> bool {
     path.extension().is_some_and(|extension| extension == wanted)
+}
+
+/// Why something is no measurement. What else may be done with other files is no help here.
+fn strange(error: anyhow::Error) -> anyhow::Error {
+    let why = match error.downcast_ref::<Unrecognised>() {
+        Some(Unrecognised::Foreign { name, .. }) => format!("this is {name}, and no measurement"),
+        Some(Unrecognised::Unknown) => "it is no measurement".to_owned(),
+        _ => return error,
+    };
+    Failure::new(why).hint(DIRECTORIES).into()
 }
 
 /// Where measurements are.
@@ -211,16 +222,26 @@ fn programs<'a>(views: impl Iterator<Item = &'a Arc<dyn MeasurementView>>) -> BT
     views.flat_map(of_view).collect()
 }
 
-/// What the database is called: after the program, of several the first. That there are several is
-/// said.
-pub(super) fn title(session: &mut Session, views: &[Arc<dyn MeasurementView>]) -> Option<String> {
+/// What the database is called where nobody says: after the program, of several the first. That there
+/// are several is said.
+pub(super) fn title(
+    session: &mut Session,
+    wanted: Option<&str>,
+    views: &[Arc<dyn MeasurementView>],
+    output: &Path,
+    said: &mut Said,
+) -> String {
     let names: Vec<_> = programs(views.iter()).into_iter().collect();
-    let first = names.first().cloned();
-    if let (Some(first), true) = (&first, names.len() > 1) {
+    let title = wanted.or(names.first().map(String::as_str)).unwrap_or_default().to_owned();
+    if names.len() > 1 {
         let all = names.join(", ");
         let what =
-            format!("threads of several programs are put together: {all}; it is called {first}");
-        session.report.remark("note", what);
+            format!("threads of several programs are put together: {all}; it is called {title}");
+        // Who names it knows.
+        if wanted.is_none() {
+            session.report.remark("note", &what);
+        }
+        said.keep(&display(output), Finding::whole(Severity::Note, "programs", what));
     }
-    first
+    title
 }

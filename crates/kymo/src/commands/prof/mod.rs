@@ -242,8 +242,7 @@ fn make(
     let programs = programs(session, &views, &structure, &search);
     let reading = Phase { name: "reading structure", took: began.elapsed() };
     refuse(args, said)?;
-    let title = args.name.clone().or_else(|| inputs::title(session, &views));
-    let title = title.unwrap_or_default();
+    let title = inputs::title(session, args.name.as_deref(), &views, to.path(), said);
     let mut writer = match args.layout {
         Layout::Released => kymo_hpcdb::Writer::new(to, &title)?,
         Layout::Described => kymo_hpcdb::Writer::described(to, &title)?,

@@ -44,6 +44,11 @@ impl Said {
         self.all.extend(findings.into_iter().map(|finding| (name.to_owned(), finding)));
     }
 
+    /// Keeps what is no loss and said elsewhere.
+    pub(super) fn keep(&mut self, name: &str, finding: Finding) {
+        self.all.push((name.to_owned(), finding));
+    }
+
     /// What they mean for the exit code.
     pub(super) fn outcome(&self) -> Outcome {
         let outcomes = self.all.iter().map(|(_, finding)| Outcome::of_one(finding));
