@@ -1,0 +1,132 @@
+//! What kind of number holds all values of a track or field, for formats that ask for one.
+
+use crate::Value;
+
+/// The numbers of a track or field as far as they were seen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Numbers {
+    has_signed: bool,
+    has_whole: bool,
+    has_single: bool,
+    has_double: bool,
+    has_negative: bool,
+    /// One is larger than a signed number can be.
+    has_large: bool,
+}
+
+/// A kind of number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NumberKind {
+    /// Whole numbers of 64 bits.
+    Signed,
+    /// Those without a sign.
+    Unsigned,
+    /// Numbers of single precision.
+    Single,
+    /// Numbers of double precision.
+    Double,
+}
+
+impl Numbers {
+    /// Sees a value. Tells whether it is a number.
+    pub fn see(&mut self, value: &Value) -> bool {
+        match value {
+            Value::Int(number) => {
+                self.has_signed = true;
+                self.has_negative |= *number < 0;
+            }
+            Value::UInt(number) => self.has_large |= i64::try_from(*number).is_err(),
+            Value::Float32(_) => self.has_single = true,
+            Value::Float(_) => self.has_double = true,
+            _ => return false,
+        }
+        self.has_whole |= matches!(value, Value::Int(_) | Value::UInt(_));
+        true
+    }
+
+    /// The kind that holds all of them: whole numbers if all are, and else such with a point. Whole
+    /// numbers are signed unless one of them is too large for that, or none was.
+    #[must_use]
+    pub fn kind(&self) -> NumberKind {
+        let Self { has_signed, has_whole, has_single, has_double, has_negative, has_large } = *self;
+        if has_double || (has_single && has_whole) || (has_negative && has_large) {
+            NumberKind::Double
+        } else if has_single {
+            NumberKind::Single
+        } else if has_large || !has_signed {
+            NumberKind::Unsigned
+        } else {
+            NumberKind::Signed
+        }
+    }
+}
+
+impl NumberKind {
+    /// A number as one of this kind; nothing where it is none, or one that this kind does not hold.
+    /// One of double precision is the nearest, which tells [`Self::keeps`].
+    #[must_use]
+    pub fn fit(self, value: &Value) -> Option<Value> {
+        Some(match (self, value) {
+            (Self::Signed, Value::Int(number)) => Value::Int(*number),
+            (Self::Signed, Value::UInt(number)) => Value::Int(i64::try_from(*number).ok()?),
+            (Self::Unsigned, Value::Int(number)) => Value::UInt(u64::try_from(*number).ok()?),
+            (Self::Unsigned, Value::UInt(number)) => Value::UInt(*number),
+            (Self::Single, Value::Float32(number)) => Value::Float32(*number),
+            (Self::Double, _) => Value::Float(value.as_f64()?),
+            _ => return None,
+        })
+    }
+
+    /// Whether a number that fits stays what it is: whole numbers beyond 2^53 do not among such with a
+    /// point, as these need not have all of their digits.
+    #[must_use]
+    pub fn keeps(self, value: &Value) -> bool {
+        let size = match value {
+            Value::Int(number) => number.unsigned_abs(),
+            Value::UInt(number) => *number,
+            _ => return true,
+        };
+        // What is left of its digits without the zeros at their end.
+        self != Self::Double || size >> size.trailing_zeros().min(63) <= EXACT_MAX
+    }
+}
+
+/// The largest whole number up to which double precision has all of them.
+const EXACT_MAX: u64 = 1 << 53;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kind(values: &[Value]) -> NumberKind {
+        let mut numbers = Numbers::default();
+        assert!(values.iter().all(|value| numbers.see(value)));
+        let kind = numbers.kind();
+        assert!(values.iter().all(|value| kind.fit(value).is_some()));
+        kind
+    }
+
+    #[test]
+    fn one_kind_holds_all_numbers() {
+        let (int, less, uint) = (Value::Int(1), Value::Int(-1), Value::UInt(1));
+        let (large, single, double) = (Value::UInt(u64::MAX), Value::Float32(0.5), 2.5.into());
+        assert_eq!(kind(&[int.clone(), less.clone()]), NumberKind::Signed);
+        assert_eq!(kind(&[int.clone(), uint.clone()]), NumberKind::Signed);
+        assert_eq!(kind(std::slice::from_ref(&uint)), NumberKind::Unsigned);
+        assert_eq!(kind(&[int.clone(), large.clone()]), NumberKind::Unsigned);
+        assert_eq!(kind(&[less, large]), NumberKind::Double);
+        assert_eq!(kind(std::slice::from_ref(&single)), NumberKind::Single);
+        assert_eq!(kind(&[single.clone(), double]), NumberKind::Double);
+        assert_eq!(kind(&[uint, single]), NumberKind::Double);
+        assert!(!Numbers::default().see(&"1".into()));
+    }
+
+    #[test]
+    fn whole_numbers_are_kept_among_others_as_far_as_these_are_exact() {
+        let (exact, rounded) = (Value::Int(1 << 53), Value::Int((1 << 53) + 1));
+        assert!(NumberKind::Double.keeps(&exact) && !NumberKind::Double.keeps(&rounded));
+        assert!(NumberKind::Signed.keeps(&rounded));
+        assert!(!NumberKind::Double.keeps(&Value::UInt(u64::MAX)));
+        assert!(NumberKind::Double.keeps(&Value::Int(i64::MIN)));
+    }
+}
