@@ -220,14 +220,24 @@ impl Survey {
         line: &Line<'a>,
         telling: &mut Telling,
     ) {
+        let time = match line.time {
+            None => None,
+            Some(written) => {
+                self.turns.see(grammar, offset, written);
+                let time = self.turns.later(grammar, offset, written);
+                if time.is_none() {
+                    let why = "its day is not in the year that it is of";
+                    return self.breaks(offset, (Severity::Error, why), line.rest);
+                }
+                time
+            }
+        };
         let is_due = self.blocks.last().is_none_or(|last| offset - last.start >= BLOCK_BYTES);
         if is_due {
             self.blocks.push(Block::new(offset, self.events));
         }
         self.events += 1;
-        if let Some(time) = line.time {
-            self.turns.see(grammar, offset, time);
-            let time = self.turns.later(grammar, offset, time);
+        if let Some(time) = time {
             self.blocks.last_mut().into_iter().for_each(|block| block.see(time));
             self.disorder.see(time, offset);
             let (min, max) = self.times.unwrap_or((time, time));

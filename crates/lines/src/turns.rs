@@ -38,17 +38,17 @@ impl Turns {
         }
     }
 
-    /// The time of the line at a byte, given what is written there.
+    /// The time of the line at a byte, given what is written there; nothing where there is no such day.
     #[inline]
-    pub(crate) fn later(&self, grammar: &impl Grammar, offset: u64, time: TimeNs) -> TimeNs {
-        if self.places.is_empty() {
-            return time;
-        }
+    pub(crate) fn later(
+        &self,
+        grammar: &impl Grammar,
+        offset: u64,
+        time: TimeNs,
+    ) -> Option<TimeNs> {
         let after = self.places.partition_point(|(from, _)| *from <= offset);
-        match after.checked_sub(1).and_then(|at| self.places.get(at)) {
-            Some((_, turns)) => grammar.later(time, *turns),
-            None => time,
-        }
+        let place = after.checked_sub(1).and_then(|at| self.places.get(at));
+        grammar.later(time, place.map_or(0, |(_, turns)| *turns))
     }
 
     /// Says that times start over, and where first.
@@ -91,8 +91,8 @@ mod tests {
             Some(100)
         }
 
-        fn later(&self, time: TimeNs, turns: u32) -> TimeNs {
-            TimeNs(time.0 + i64::from(turns) * 100)
+        fn later(&self, time: TimeNs, turns: u32) -> Option<TimeNs> {
+            Some(TimeNs(time.0 + i64::from(turns) * 100))
         }
 
         fn dialect(&self) -> String {
@@ -108,8 +108,8 @@ mod tests {
         for (offset, time) in (0..).zip(written) {
             turns.see(&Clock, offset, TimeNs(time));
         }
-        let found = (0..).zip(written).map(|(at, time)| turns.later(&Clock, at, TimeNs(time)).0);
-        assert_eq!(found.collect::<Vec<_>>(), expected);
+        let found = (0..).zip(written).map(|(at, time)| turns.later(&Clock, at, TimeNs(time)));
+        assert_eq!(found.collect::<Vec<_>>(), expected.map(|time| Some(TimeNs(time))));
         assert!(turns.finding().unwrap().message.starts_with("times start over, 2 times in all"));
     }
 }

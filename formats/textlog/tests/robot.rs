@@ -149,3 +149,33 @@ class = 'complete'
     ];
     assert_eq!(found, expected);
 }
+
+/// A log of its own grammar, and what is wrong with it.
+fn findings(text: &str) -> (Vec<i64>, Vec<String>) {
+    let source = Source::from_bytes("own.log", text.as_bytes().to_vec());
+    let dataset = TextLog.open(&source, &Context::default()).unwrap();
+    let mut events = dataset.timeline().unwrap().events(&Window::default()).unwrap();
+    let mut times = Vec::new();
+    while let Some(event) = events.next().unwrap() {
+        times.push(event.time.unwrap().0 / 1_000_000_000);
+    }
+    let found = dataset.findings().into_iter().filter(|of| of.rule == "line");
+    (times, found.map(|of| of.message).collect())
+}
+
+/// As `date -u -d … +%s` tells them: the second of two years has a 29 February, the first has none.
+#[test]
+fn a_29_february_is_of_the_year_that_it_falls_into() {
+    let head = |year| {
+        let keys = format!("# time = \"%b %d %H:%M:%S\"\n# year = {year}\n");
+        format!("# kymo log\n{keys}# [[line]]\n# match = '^(?<time>.{{15}}) (?<text>.*)'\n")
+    };
+    let lines = "Dec 31 23:00:00 a\nJan 01 01:00:00 b\nFeb 28 12:00:00 c\nFeb 29 12:00:00 d\n\
+                 Mar 01 12:00:00 e\n";
+    let (times, wrong) = findings(&(head(2027) + lines));
+    assert_eq!(times, [1830294000, 1830301200, 1835352000, 1835438400, 1835524800]);
+    assert_eq!(wrong, Vec::<String>::new());
+    let (times, wrong) = findings(&(head(2028) + lines));
+    assert_eq!(times, [1861916400, 1861923600, 1866974400, 1867060800]);
+    assert_eq!(wrong, ["its day is not in the year that it is of: Feb 29 12:00:00 d"]);
+}
