@@ -283,7 +283,7 @@ fn rules(dataset: &dyn Dataset) -> Vec<(&'static str, String)> {
 /// them, and the last ones.
 #[test]
 fn whoever_reads_events_says_that_time_goes_back() {
-    let source = Source::open(testdata("ctf/bad/time_back"), &Limits::default()).unwrap();
+    let source = Source::open(&testdata("ctf/bad/time_back"), &Limits::default()).unwrap();
     let expected = [("time-order", "time goes back by 4000 ns".to_owned())];
     let dataset = || Ctf.open(&source, &Context::default()).unwrap();
     let summarised = dataset();

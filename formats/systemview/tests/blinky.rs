@@ -104,7 +104,7 @@ fn a_task_that_begins_where_it_is_believed_to_run_had_stopped() {
 /// Priorities that change: 5 to begin with, as the first says that comes only later, then 7.
 #[test]
 fn a_task_has_the_priority_that_was_told_last() {
-    let info = |priority| vec![9, 4, 1, priority, 1, b'a', 1];
+    let info = |priority| vec![9, 1, priority, 1, b'a', 1];
     let packets = [
         vec![10, 0],
         vec![24, 6, 0xC0, 0x84, 0x3D, 1, 2, 0, 5],
