@@ -22,17 +22,18 @@ pub fn scaled(text: &str, digits: usize) -> Option<i64> {
     if whole.is_empty() {
         return None;
     }
-    let (kept, beyond) = fraction.split_at_checked(digits).unwrap_or((fraction, ""));
+    let fraction = fraction.as_bytes();
+    let (kept, beyond) = fraction.split_at_checked(digits).unwrap_or((fraction, &[]));
     let mut value: i64 = 0;
     let zeros = std::iter::repeat_n(b'0', digits - kept.len());
-    for digit in whole.bytes().chain(kept.bytes()).chain(zeros) {
+    for digit in whole.bytes().chain(kept.iter().copied()).chain(zeros) {
         let digit = char::from(digit).to_digit(10)?;
         value = value.checked_mul(10)?.checked_add(digit.into())?;
     }
-    if !beyond.bytes().all(|digit| digit.is_ascii_digit()) {
+    if !beyond.iter().all(u8::is_ascii_digit) {
         return None;
     }
-    let is_up = beyond.bytes().next().is_some_and(|digit| digit >= b'5');
+    let is_up = beyond.first().is_some_and(|digit| *digit >= b'5');
     Some(sign * value.checked_add(i64::from(is_up))?)
 }
 
@@ -59,7 +60,18 @@ mod tests {
 
     #[test]
     fn what_is_no_number_or_too_large_is_none() {
-        for text in ["", ".", "-", "a", "1.2.3", "1 ", "9223372037", "1.0000000001x", "+1"] {
+        for text in [
+            "",
+            ".",
+            "-",
+            "a",
+            "1.2.3",
+            "1 ",
+            "9223372037",
+            "1.0000000001x",
+            "1.00000000\u{e4}",
+            "+1",
+        ] {
             assert_eq!(decimal_ns(text), None, "{text}");
         }
         assert_eq!(decimal_ns("9223372036.854775807"), Some(i64::MAX));

@@ -5,13 +5,14 @@ use crate::Value;
 /// The numbers of a track or field as far as they were seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Numbers {
-    has_signed: bool,
     has_whole: bool,
-    has_single: bool,
-    has_double: bool,
-    has_negative: bool,
-    /// One is larger than a signed number can be.
-    has_large: bool,
+    has_signed: bool,
+    /// The least of those that have a sign, if that is below 0.
+    least: i64,
+    /// The most of those that have none.
+    most: u64,
+    /// What those with a point are.
+    point: Option<NumberKind>,
 }
 
 /// A kind of number.
@@ -32,15 +33,17 @@ impl Numbers {
     pub fn see(&mut self, value: &Value) -> bool {
         match value {
             Value::Int(number) => {
-                self.has_signed = true;
-                self.has_negative |= *number < 0;
+                (self.has_whole, self.has_signed) = (true, true);
+                self.least = self.least.min(*number);
             }
-            Value::UInt(number) => self.has_large |= i64::try_from(*number).is_err(),
-            Value::Float32(_) => self.has_single = true,
-            Value::Float(_) => self.has_double = true,
+            Value::UInt(number) => {
+                self.has_whole = true;
+                self.most = self.most.max(*number);
+            }
+            Value::Float32(_) => self.point = self.point.or(Some(NumberKind::Single)),
+            Value::Float(_) => self.point = Some(NumberKind::Double),
             _ => return false,
         }
-        self.has_whole |= matches!(value, Value::Int(_) | Value::UInt(_));
         true
     }
 
@@ -48,15 +51,13 @@ impl Numbers {
     /// numbers are signed unless one of them is too large for that, or none was.
     #[must_use]
     pub fn kind(&self) -> NumberKind {
-        let Self { has_signed, has_whole, has_single, has_double, has_negative, has_large } = *self;
-        if has_double || (has_single && has_whole) || (has_negative && has_large) {
-            NumberKind::Double
-        } else if has_single {
-            NumberKind::Single
-        } else if has_large || !has_signed {
-            NumberKind::Unsigned
-        } else {
-            NumberKind::Signed
+        let is_large = i64::try_from(self.most).is_err();
+        match self.point {
+            Some(kind) if !self.has_whole => kind,
+            Some(_) => NumberKind::Double,
+            None if is_large && self.least < 0 => NumberKind::Double,
+            None if is_large || !self.has_signed => NumberKind::Unsigned,
+            None => NumberKind::Signed,
         }
     }
 }
