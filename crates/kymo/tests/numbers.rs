@@ -1,5 +1,7 @@
 //! Numbers of a field in formats that ask for one kind of them.
 
+#![allow(clippy::indexing_slicing, clippy::unwrap_used, reason = "tests may fail loudly")]
+
 mod support;
 
 use std::fs;
@@ -8,10 +10,10 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use support::{folder, kymo, run};
 
-const GRAMMAR: &str = r#"# kymo log
+const GRAMMAR: &str = r"# kymo log
 # [[line]]
 # match = '^(?<time>\d+) (?<task>\w+): speed=(?<speed>\S+)'
-"#;
+";
 
 fn log(folder: &Path, values: &[&str]) -> PathBuf {
     let lines = values.iter().enumerate();
