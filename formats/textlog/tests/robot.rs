@@ -173,9 +173,9 @@ fn a_29_february_is_of_the_year_that_it_falls_into() {
     let lines = "Dec 31 23:00:00 a\nJan 01 01:00:00 b\nFeb 28 12:00:00 c\nFeb 29 12:00:00 d\n\
                  Mar 01 12:00:00 e\n";
     let (times, wrong) = findings(&(head(2027) + lines));
-    assert_eq!(times, [1830294000, 1830301200, 1835352000, 1835438400, 1835524800]);
+    assert_eq!(times, [1_830_294_000, 1_830_301_200, 1_835_352_000, 1_835_438_400, 1_835_524_800]);
     assert_eq!(wrong, Vec::<String>::new());
     let (times, wrong) = findings(&(head(2028) + lines));
-    assert_eq!(times, [1861916400, 1861923600, 1866974400, 1867060800]);
+    assert_eq!(times, [1_861_916_400, 1_861_923_600, 1_866_974_400, 1_867_060_800]);
     assert_eq!(wrong, ["its day is not in the year that it is of: Feb 29 12:00:00 d"]);
 }
