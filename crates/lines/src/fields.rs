@@ -16,13 +16,13 @@ pub(crate) fn fields<G: Grammar>(grammar: &G, line: &Line<'_>) -> Option<Fields<
     let has = |name: &str| own.iter().any(|(own, _)| own == name);
     let task = line.task.filter(|_| !has("task")).map(|task| field("task", task.into()));
     let tid = line.tid.filter(|_| !has("tid")).map(|tid| field("tid", tid.into()));
-    let own = own.iter().map(|(name, text)| field(name, value(text)));
+    let own = own.iter().map(|(name, text)| field(name, grammar.value(text)));
     let fields = task.into_iter().chain(tid).chain(own).collect();
     Some(Fields { name: line.name.to_owned().into(), fields })
 }
 
-/// A number where the text is nothing but one.
-fn value(text: &str) -> Value {
+/// A number where the text is nothing but one. What has an exponent may as well be hexadecimal.
+pub(crate) fn plain_value(text: &str) -> Value {
     let digits = text.strip_prefix('-').unwrap_or(text);
     let (whole, rest) = digits.split_once('.').unwrap_or((digits, "0"));
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
@@ -47,11 +47,11 @@ mod tests {
 
     #[test]
     fn what_is_nothing_but_a_number_is_one() {
-        assert_eq!(value("-12"), Value::Int(-12));
-        assert_eq!(value("003"), Value::Int(3));
-        assert_eq!(value("62.50"), Value::Float(62.5));
+        assert_eq!(plain_value("-12"), Value::Int(-12));
+        assert_eq!(plain_value("003"), Value::Int(3));
+        assert_eq!(plain_value("62.50"), Value::Float(62.5));
         for text in ["", "-", "1.", ".5", "1e5", "+5", "0x10", "7 [ns]", "99999999999999999999"] {
-            assert_eq!(value(text), Value::from(text));
+            assert_eq!(plain_value(text), Value::from(text));
         }
     }
 }

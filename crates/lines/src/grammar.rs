@@ -2,10 +2,11 @@
 
 use std::borrow::Cow;
 
-use kymo_core::Severity;
 use kymo_core::model::timeline::{Activity, Content, TimeNs};
+use kymo_core::{Finding, Severity, Value};
 
-use crate::Key;
+use crate::fields::plain_value;
+use crate::{Key, Reader};
 
 /// What lines of a format mean.
 pub trait Grammar: Send + Sync + 'static {
@@ -41,9 +42,22 @@ pub trait Grammar: Send + Sync + 'static {
         None
     }
 
-    /// A time as it is after times started over so often, where that can be told.
+    /// A time as it is after times started over so often; nothing where there is no such day then.
     fn later(&self, time: TimeNs, _turns: u32) -> Option<TimeNs> {
         Some(time)
+    }
+
+    /// What the text of a field is: a number where it is nothing but one.
+    fn value(&self, text: &str) -> Value {
+        plain_value(text)
+    }
+
+    /// What is wrong with all events together, which is said wherever the recording is read.
+    fn notice(_reader: &Reader<Self>) -> Option<Finding>
+    where
+        Self: Sized,
+    {
+        None
     }
 
     /// Which of the format's dialects it is.

@@ -16,6 +16,8 @@ pub struct Reader<G> {
     bytes: Bytes,
     grammar: G,
     survey: Survey,
+    /// What is wrong with all events together.
+    noticed: Option<Finding>,
     /// The byte that lines begin at.
     start: u64,
     value_bytes_max: u64,
@@ -36,7 +38,10 @@ impl<G: Grammar> Reader<G> {
         let survey = survey(&grammar, &bytes, start, context)?;
         let value_bytes_max = context.limits.value_bytes_max;
         let start = start as u64;
-        Ok(Arc::new(Self { bytes, grammar, survey, start, value_bytes_max }))
+        let noticed = None;
+        let mut reader = Self { bytes, grammar, survey, noticed, start, value_bytes_max };
+        reader.noticed = G::notice(&reader);
+        Ok(Arc::new(reader))
     }
 
     /// What lines mean.
@@ -46,7 +51,7 @@ impl<G: Grammar> Reader<G> {
 
     /// What is wrong with the lines.
     pub fn findings(&self) -> Vec<Finding> {
-        self.survey.findings()
+        self.survey.findings().into_iter().chain(self.noticed.clone()).collect()
     }
 
     /// How many events there are.
@@ -83,8 +88,10 @@ impl<G: Grammar> Reader<G> {
         }
         match self.grammar.read(text) {
             Read::Event(mut event) => {
-                let later = |time| self.survey.turns.later(&self.grammar, line.offset, time);
-                event.time = event.time.and_then(later);
+                if let Some(time) = event.time {
+                    let later = self.survey.turns.later(&self.grammar, line.offset, time)?;
+                    event.time = Some(later);
+                }
                 Some(event)
             }
             _ => None,

@@ -220,20 +220,25 @@ impl Survey {
         line: &Line<'a>,
         telling: &mut Telling,
     ) {
+        let time = match line.time {
+            None => None,
+            Some(written) => {
+                self.turns.see(grammar, offset, written);
+                let time = self.turns.later(grammar, offset, written);
+                if time.is_none() {
+                    let why = "its day is not in the year that it is of";
+                    return self.breaks(offset, (Severity::Error, why), line.rest);
+                }
+                time
+            }
+        };
         let is_due = self.blocks.last().is_none_or(|last| offset - last.start >= BLOCK_BYTES);
         if is_due {
             self.blocks.push(Block::new(offset, self.events));
         }
         self.events += 1;
-        if let Some(time) = line.time {
-            self.turns.see(grammar, offset, time);
-            match self.turns.later(grammar, offset, time) {
-                Some(time) => self.time(time, offset),
-                None => telling.doubt(
-                    "time-range",
-                    "there is no such time so many days or years later: it has none",
-                ),
-            }
+        if let Some(time) = time {
+            self.time(time, offset);
         }
         self.count(line.name);
         // What is of no processor is below the track of all events.

@@ -10,7 +10,7 @@ use kymo_core::{
     Table, Value, Written,
 };
 
-use crate::model::Timeline;
+use crate::model::{Timeline, undeclared_name};
 use crate::spec::{MAGIC, VERSION};
 use crate::types::{LogFile, TaskExecution};
 use crate::utf8::{self, Recoded, RecodedSink, RecodedTable, Recoding};
@@ -247,6 +247,6 @@ fn busiest(executions: &[TaskExecution]) -> Vec<&TaskExecution> {
 
 fn execution_row(reader: &Reader, of: &TaskExecution) -> (String, String) {
     let name = tables::task_name(reader, of.log_file, of.task);
-    let name = name.unwrap_or_else(|| format!("task {}", of.task.0));
+    let name = name.unwrap_or_else(|| undeclared_name(of.task));
     (name, format!("{} %, in log file {}", of.task_exec, of.log_file.0))
 }

@@ -275,6 +275,52 @@ fn a_range_begins_before_it_ends_in_a_damaged_trace_too() {
     assert_eq!(found, [("time-order", "time goes back by 4000 ns")]);
 }
 
+fn rules(dataset: &dyn Dataset) -> Vec<(&'static str, String)> {
+    dataset.findings().into_iter().map(|of| (of.rule, of.message)).collect()
+}
+
+/// Whoever reads events says that their times go back, each once: a summary, all events, a count of
+/// them, and the last ones.
+#[test]
+fn whoever_reads_events_says_that_time_goes_back() {
+    let source = Source::open(&testdata("ctf/bad/time_back"), &Limits::default()).unwrap();
+    let expected = [("time-order", "time goes back by 4000 ns".to_owned())];
+    let dataset = || Ctf.open(&source, &Context::default()).unwrap();
+    let summarised = dataset();
+    assert_eq!(rules(&*summarised), []);
+    drop(summarised.summary());
+    assert_eq!(rules(&*summarised), expected);
+    let windows = [Window::default(), Window { last: Some(1), ..Window::default() }];
+    for window in windows {
+        let (read, counted) = (dataset(), dataset());
+        let mut events = read.timeline().unwrap().events(&window).unwrap();
+        while events.next().unwrap().is_some() {}
+        assert_eq!(rules(&*read), expected);
+        drop(counted.timeline().unwrap().tallies(&window).unwrap());
+        assert_eq!(rules(&*counted), expected);
+    }
+}
+
+/// What a stream tells twice happened once. Packets that only look alike stay: another number, other
+/// events.
+#[test]
+fn packets_that_are_there_twice_are_read_once() {
+    let made = tempfile::tempdir().unwrap();
+    let packet = |number, task| Packet::new(0, number, (0, 6_000)).waking(5_000, task, 0).bytes();
+    let twice = [packet(0, CONTROL), packet(0, CONTROL)].concat();
+    let alike = [twice.clone(), packet(0, LOGGER), packet(1, CONTROL)].concat();
+    for (bytes, events) in [(twice, 1), (alike, 3)] {
+        for (name, bytes) in [("metadata", metadata()), ("channel0_0", bytes)] {
+            fs::write(made.path().join(name), bytes).unwrap();
+        }
+        let source = Source::open(made.path(), &Limits::default()).unwrap();
+        let dataset = Ctf.open(&source, &Context::default()).unwrap();
+        assert_eq!(times(&*dataset, &Window::default()).len(), events);
+        let expected = "1 packet of channel0_0 is there twice, and read once".to_owned();
+        assert_eq!(rules(&*dataset), [("repeated-packets", expected)]);
+    }
+}
+
 /// One event that is far too late, and five that are then too early; two packets whose event nothing
 /// describes.
 #[test]

@@ -11,7 +11,8 @@ use std::io::Write;
 use std::sync::Arc;
 
 use kymo_core::model::timeline::{
-    Clock, ClockId, Content, Event, Losses, TimeNs, TimelineView, Track, TrackId, TrackKind, Window,
+    Clock, ClockId, Content, Event, Losses, NumberKind, Numbers, TimeNs, TimelineView, Track,
+    TrackId, TrackKind, Window,
 };
 use kymo_core::{Destination, Finding, Result, Severity, Value, Written, shortened};
 use kymo_rtc_wire::meta::StreamMeta;
@@ -21,38 +22,56 @@ use crate::kept::Kept;
 use crate::names::Names;
 use crate::write::{Layout, SessionWriter, with, with_all};
 
-/// Writes a timeline. That a clock goes back is said before it does: where one did, the timeline is
-/// written once more.
+/// Writes a timeline. That a clock goes back is said before it does, and so is what kind of numbers a
+/// track has: where that turns out only later, the timeline is written once more.
 pub(crate) fn write(timeline: &Arc<dyn TimelineView>, to: &Destination) -> Result<Written> {
-    let mut falling = Falling::new();
+    let mut known = Known::default();
     loop {
         let mut file = to.file()?;
-        let taken = take(Arc::clone(timeline), &falling, &mut file)?;
-        if taken.falling.len() <= falling.len() {
+        let taken = take(Arc::clone(timeline), &known, &mut file)?;
+        if !taken.is_news(&known) {
             file.commit()?;
             return Ok(taken.written);
         }
-        falling = taken.falling;
+        known = taken.known;
     }
+}
+
+/// What is said before it is seen.
+#[derive(Debug, Default)]
+struct Known {
+    falling: Falling,
+    /// The numbers of each track.
+    numbers: HashMap<TrackId, Numbers>,
 }
 
 /// Clocks that go back, and the event where each first does.
 type Falling = BTreeMap<ClockId, u64>;
 
-/// What was written, and which clocks went back in it.
+/// What was written, and what was seen in it.
 struct Taken {
     written: Written,
-    falling: Falling,
+    known: Known,
+    /// A number was not of the kind that its track was written as.
+    is_unfit: bool,
 }
 
-fn take(timeline: Arc<dyn TimelineView>, falling: &Falling, out: impl Write) -> Result<Taken> {
+impl Taken {
+    /// Whether something was seen that should have been said before.
+    fn is_news(&self, known: &Known) -> bool {
+        self.known.falling.len() > known.falling.len()
+            || (self.is_unfit && self.known.numbers != known.numbers)
+    }
+}
+
+fn take(timeline: Arc<dyn TimelineView>, known: &Known, out: impl Write) -> Result<Taken> {
     let (clocks, mut tracks) = (timeline.clocks(), timeline.tracks());
     Track::keep_recordings(&mut tracks);
     // Each may get the longest description that it can have.
     let metas = (0..).zip(&tracks).map(|(id, track)| (id, longest_meta(track, &clocks)));
     let layout = Layout::default().fit(&metas.collect::<Vec<_>>());
     let writer = SessionWriter::new(out, &layout);
-    let mut taking = Taking::new(clocks, tracks, falling, writer)?;
+    let mut taking = Taking::new(clocks, tracks, known, writer)?;
     let mut events = timeline.events(&Window::default())?;
     while let Some(event) = events.next()? {
         taking.event(&event)?;
@@ -61,7 +80,8 @@ fn take(timeline: Arc<dyn TimelineView>, falling: &Falling, out: impl Write) -> 
     taking.tell_of_tracks();
     taking.writer.finish()?;
     taking.written.losses.extend(taking.losses.findings(&taking.tracks));
-    Ok(Taken { written: taking.written, falling: taking.falling })
+    let known = Known { falling: taking.falling, numbers: taking.numbers };
+    Ok(Taken { written: taking.written, known, is_unfit: taking.is_unfit })
 }
 
 /// A timeline that is being written. Streams have the numbers of clocks, then those of tracks.
@@ -80,6 +100,9 @@ struct Taking<W: Write> {
     latest: HashMap<ClockId, TimeNs>,
     /// Clocks that showed less than before.
     falling: Falling,
+    /// The numbers that each track had so far, and before, if it was written before.
+    numbers: HashMap<TrackId, Numbers>,
+    is_unfit: bool,
     written: Written,
     losses: Losses,
     /// Tracks that are no longer under the one they were.
@@ -91,9 +114,7 @@ struct Taking<W: Write> {
 enum Way {
     /// As they were recorded.
     Payload,
-    Float,
-    Signed,
-    Unsigned,
+    Number(NumberKind),
     Text,
     /// Activities, and whatever else, as JSON.
     Spelt,
@@ -103,7 +124,7 @@ impl<W: Write> Taking<W> {
     fn new(
         clocks: Vec<Clock>,
         tracks: Vec<Track>,
-        falling: &Falling,
+        known: &Known,
         writer: SessionWriter<W>,
     ) -> Result<Self> {
         let mut names = Names::default();
@@ -122,11 +143,13 @@ impl<W: Write> Taking<W> {
             shown: HashMap::new(),
             latest: HashMap::new(),
             falling: Falling::new(),
+            numbers: known.numbers.clone(),
+            is_unfit: false,
             written: Written::default(),
             losses: Losses::default(),
             orphans: 0,
         };
-        taking.add_clocks(falling)?;
+        taking.add_clocks(&known.falling)?;
         taking.add_known()?;
         Ok(taking)
     }
@@ -208,10 +231,17 @@ impl<W: Write> Taking<W> {
             }
             return Ok(());
         }
+        let number = number(event);
+        if let Some(number) = &number {
+            self.numbers.entry(event.track).or_default().see(number);
+        }
         let way = match self.ways.get(&event.track) {
             Some(way) => *way,
             None => self.begin_track(event)?,
         };
+        if let (Way::Number(kind), Some(number)) = (way, &number) {
+            self.fits(kind, number, event);
+        }
         if let (Some(clock), Some(time)) = (self.clock_of(event.track), event.time) {
             self.show(clock, time, event)?;
         } else if self.clock_of(event.track).is_some_and(|clock| self.shown.contains_key(&clock)) {
@@ -232,6 +262,15 @@ impl<W: Write> Taking<W> {
         Ok(())
     }
 
+    /// Takes note of a number that is not as it was in what its track is written as.
+    fn fits(&mut self, kind: NumberKind, number: &Value, event: &Event<'_>) {
+        self.is_unfit |= kind.fit(number).is_none();
+        if !kind.keeps(number) {
+            let why = "a whole number beyond 2^53 is among such with a point, and is rounded";
+            self.losses.add(event, "rounded", why);
+        }
+    }
+
     /// The clock that a track's stream is written on; annotations say their time themselves.
     fn clock_of(&self, track: TrackId) -> Option<ClockId> {
         let track = self.tracks.get(track.0)?;
@@ -242,12 +281,15 @@ impl<W: Write> Taking<W> {
     fn begin_track(&mut self, event: &Event<'_>) -> Result<Way> {
         let way = match &event.content {
             _ if !event.payload.is_empty() => Way::Payload,
-            Content::Value(Value::Float(_) | Value::Float32(_)) => Way::Float,
-            Content::Value(Value::Int(_)) => Way::Signed,
-            Content::Value(Value::UInt(_)) | Content::Sample(_) => Way::Unsigned,
+            Content::Sample(_) | Content::Value(_) if number(event).is_some() => {
+                let numbers = self.numbers.get(&event.track).copied().unwrap_or_default();
+                Way::Number(numbers.kind())
+            }
             Content::Payload => Way::Payload,
             Content::Activity(_) => Way::Spelt,
-            Content::Text(_) | Content::Fields(_) | Content::Value(_) => Way::Text,
+            Content::Text(_) | Content::Fields(_) | Content::Value(_) | Content::Sample(_) => {
+                Way::Text
+            }
         };
         self.add_track(event.track, way)?;
         Ok(way)
@@ -281,9 +323,7 @@ impl<W: Write> Taking<W> {
         let meta = StreamMeta::new(&track.name);
         let meta = match way {
             Way::Payload => meta.format(&track.content),
-            Way::Float => meta.length(8).format("float64le"),
-            Way::Signed => meta.length(8).format("int64le"),
-            Way::Unsigned => meta.length(8).format("uint64le"),
+            Way::Number(kind) => meta.length(8).format(number_format(kind)),
             Way::Text if track.content == "json" => meta.format("json"),
             Way::Text => meta.format("utf-8"),
             Way::Spelt => meta.format("json"),
@@ -353,17 +393,40 @@ fn is_annotation(track: &Track) -> bool {
     track.content.starts_with("annotate/")
 }
 
+/// What a stream of numbers is called. Those of single precision are written in double.
+fn number_format(kind: NumberKind) -> &'static str {
+    match kind {
+        NumberKind::Signed => "int64le",
+        NumberKind::Unsigned => "uint64le",
+        NumberKind::Single | NumberKind::Double => "float64le",
+    }
+}
+
+/// The number that an event is, which has none as it was recorded.
+fn number(event: &Event<'_>) -> Option<Value> {
+    let number = match &event.content {
+        Content::Value(value) => Numbers::default().see(value).then(|| value.clone()),
+        Content::Sample(value) => Some(Value::UInt(*value)),
+        _ => None,
+    };
+    number.filter(|_| event.payload.is_empty())
+}
+
+fn number_bytes(number: &Value) -> Option<Vec<u8>> {
+    Some(match number {
+        Value::Int(number) => number.to_le_bytes().to_vec(),
+        Value::UInt(number) => number.to_le_bytes().to_vec(),
+        number => number.as_f64()?.to_le_bytes().to_vec(),
+    })
+}
+
 /// The bytes of an event.
 fn bytes(way: Way, event: &Event<'_>) -> Option<Vec<u8>> {
     match (way, &event.content) {
         (Way::Payload, _) | (Way::Text, Content::Payload) => Some(event.payload.to_vec()),
-        (Way::Float, Content::Value(Value::Float(value))) => Some(value.to_le_bytes().to_vec()),
-        (Way::Float, Content::Value(Value::Float32(value))) => {
-            Some(f64::from(*value).to_le_bytes().to_vec())
-        }
-        (Way::Signed, Content::Value(Value::Int(value))) => Some(value.to_le_bytes().to_vec()),
-        (Way::Unsigned, Content::Value(Value::UInt(value)) | Content::Sample(value)) => {
-            Some(value.to_le_bytes().to_vec())
+        (Way::Number(kind), Content::Value(value)) => number_bytes(&kind.fit(value)?),
+        (Way::Number(kind), Content::Sample(value)) => {
+            number_bytes(&kind.fit(&Value::UInt(*value))?)
         }
         (Way::Text, Content::Text(text)) => Some(text.as_bytes().to_vec()),
         (Way::Text, Content::Value(value)) => Some(value.to_string().into_bytes()),

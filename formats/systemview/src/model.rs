@@ -4,8 +4,8 @@
 //! which also completes it, as `TASK_STOP_READY` does. `TASK_START_READY` is a release. A system of
 //! several cores tells both on each of them: the first counts. A task that is made ready and begins
 //! to run while it is believed to run had stopped, and nothing told: it stops when it is made ready,
-//! at the latest. Interrupts are stretches on their processor. What the model has no place for is
-//! in tables.
+//! at the latest. A task has the priority that `TASK_INFO` told last; what the first tells holds before
+//! it, too. Interrupts are stretches on their processor. What the model has no place for is in tables.
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::ops::RangeInclusive;
@@ -121,7 +121,7 @@ impl Timeline {
     fn tell(
         &self,
         packet: &Packet,
-        Now { running, told }: &mut Now,
+        Now { running, told, priorities }: &mut Now,
         to: &mut impl FnMut(TrackId, Activity<'static>),
     ) {
         let core = packet.core;
@@ -130,7 +130,6 @@ impl Timeline {
                 to(*track, activity);
             }
         };
-        let begin = || Activity::Begin { name: None, priority: None, ends: None };
         let number = || first_number(&self.reader, packet);
         match packet.id {
             spec::ISR_ENTER => {
@@ -150,7 +149,21 @@ impl Timeline {
                 if let Some(before) = running.insert(core, next) {
                     on(before, Activity::End);
                 }
-                on(next, begin());
+                let priority = match next {
+                    Key::Task(_, tid) => {
+                        priorities.get(&tid).copied().or_else(|| self.reader.priority(tid))
+                    }
+                    _ => None,
+                };
+                on(next, Activity::Begin { name: None, priority, ends: None });
+            }
+            spec::TASK_INFO => {
+                if let [(_, Given::Number(tid)), (_, Given::Number(priority)), ..] =
+                    &self.reader.given(packet)[..]
+                    && let Ok(priority) = i64::try_from(*priority)
+                {
+                    priorities.insert(*tid, priority);
+                }
             }
             spec::TASK_STOP_EXEC => {
                 if let Some(before) = running.remove(&core) {
@@ -303,6 +316,8 @@ struct Now {
     running: HashMap<u32, Key>,
     /// When a task was told last to be ready or not, and on which core.
     told: HashMap<(u32, u64), (Option<i64>, u32)>,
+    /// The priorities of tasks that were told last.
+    priorities: HashMap<u64, i64>,
 }
 
 /// What an event is on a track.

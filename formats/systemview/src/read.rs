@@ -28,6 +28,8 @@ pub struct Reader {
     frequencies: HashMap<u32, (u64, u64)>,
     /// Names of tasks by their numbers.
     pub(crate) tasks: HashMap<u64, String>,
+    /// The first priority of each task, by its number.
+    priorities: HashMap<u64, i64>,
     /// Names of interrupts by their numbers.
     pub(crate) interrupts: HashMap<u64, String>,
     described: Described,
@@ -72,6 +74,7 @@ impl Reader {
             cores: 0,
             frequencies: HashMap::new(),
             tasks: HashMap::new(),
+            priorities: HashMap::new(),
             interrupts: HashMap::new(),
             described: Described::default(),
             findings: Vec::new(),
@@ -138,8 +141,11 @@ impl Reader {
             _ => return,
         };
         match (packet.id, &given[..]) {
-            (spec::TASK_INFO, [Given::Number(tid), _, Given::Text(name)]) => {
+            (spec::TASK_INFO, [Given::Number(tid), Given::Number(priority), Given::Text(name)]) => {
                 self.tasks.insert(*tid, name.clone());
+                if let Ok(priority) = i64::try_from(*priority) {
+                    self.priorities.entry(*tid).or_insert(priority);
+                }
             }
             (spec::INIT, [Given::Number(frequency), ..]) => {
                 self.frequencies.entry(packet.core).or_insert((*frequency, packet.offset));
@@ -157,6 +163,11 @@ impl Reader {
             }
             _ => {}
         }
+    }
+
+    /// The priority that a task has to begin with.
+    pub(crate) fn priority(&self, tid: u64) -> Option<i64> {
+        self.priorities.get(&tid).copied()
     }
 
     /// Notes what is odd about the whole.

@@ -57,11 +57,11 @@ fn tasks_and_interrupts_run_as_worked_out_by_hand() {
         "25 cpu 0: begin SysTick",
         "29 blink: release",
         "31 cpu 0: end",
-        "32 blink: begin",
+        "32 blink: begin, priority 3",
         "39 log: release",
         "41 blink: complete",
         "42 blink: end",
-        "42 log: begin",
+        "42 log: begin, priority 1",
         "62 log: complete",
         "62 log: end",
         "63 IDLE0: begin",
@@ -102,6 +102,27 @@ fn a_task_that_begins_where_it_is_believed_to_run_had_stopped() {
         "42 IDLE0: begin",
     ];
     assert_eq!(told(recording), expected);
+}
+
+/// Priorities that change: 5 to begin with, as the first says that comes only later, then 7.
+#[test]
+fn a_task_has_the_priority_that_was_told_last() {
+    let info = |priority| vec![9, 1, priority, 1, b'a', 1];
+    let packets = [
+        vec![10, 0],
+        vec![24, 6, 0xC0, 0x84, 0x3D, 1, 2, 0, 5],
+        vec![4, 1, 5],
+        info(5),
+        vec![17, 1],
+        vec![4, 1, 1],
+        info(7),
+        vec![17, 1],
+        vec![4, 1, 1],
+    ];
+    let recording = [support::HEADER.to_vec(), packets.concat()].concat();
+    let begins = told(recording).into_iter().filter(|line| line.contains(" a: begin"));
+    let begins: Vec<_> = begins.map(|line| line.split_once(", ").unwrap().1.to_owned()).collect();
+    assert_eq!(begins, ["priority 5", "priority 5", "priority 7"]);
 }
 
 #[test]

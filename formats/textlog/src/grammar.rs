@@ -94,6 +94,10 @@ impl TextGrammar {
             let why = format!("{word} is none of s, ms, us, ns, iso, or a pattern with %");
             wrong("time", span(table, "time"), why)
         })?;
+        if let Some(directive) = time.unknown() {
+            let why = format!("`{directive}` is nothing that can be read in a time");
+            return Err(wrong("time", span(table, "time"), why));
+        }
         if time.lacks_year() {
             let why = "it has a day and no year: say of which, as `year = 2026`";
             return Err(wrong("time", span(table, "time"), why));
@@ -229,6 +233,12 @@ mod tests {
         let (offset, why) = error("time = '%b %d %H:%M'\n[[line]]\nmatch = 'a'");
         assert_eq!(offset, 7);
         assert!(why.contains("it has a day and no year: say of which, as `year = 2026`"), "{why}");
+        for (pattern, unknown) in [("%H:%M:%Q", "%Q"), ("%x", "%x"), ("%H:%", "%"), ("%.S", "%.S")]
+        {
+            let (offset, why) = error(&format!("time = '{pattern}'\n[[line]]\nmatch = 'a'"));
+            assert_eq!(offset, 7);
+            assert!(why.contains(&format!("`{unknown}` is nothing that can be read")), "{why}");
+        }
         for dated in ["time = '%d/%m/%Y'", "time = '%-d %b'\nyear = 2026", "time = '%H:%M'"] {
             assert!(TextGrammar::read(&format!("{dated}\n[[line]]\nmatch = 'a'")).is_ok());
         }

@@ -104,6 +104,10 @@ impl Grammar for TextGrammar {
         self.time.cycle().map_or(Some(time), |cycle| cycle.later(time, turns))
     }
 
+    fn value(&self, text: &str) -> Value {
+        number(text).unwrap_or_else(|| text.into())
+    }
+
     fn dialect(&self) -> String {
         match &self.title {
             Some(title) => kymo_core::shortened(title).into_owned(),
@@ -257,12 +261,31 @@ fn message<'a>(
     to(Told { key, name: None, content: Content::Activity(activity), peer });
 }
 
-/// A number of a field.
+/// A number of a field. A whole one of more than 64 bits would lose digits, and is none.
 fn number(text: &str) -> Option<Value> {
-    if let Ok(whole) = text.parse::<i64>() {
-        return Some(Value::Int(whole));
+    let whole = text.parse().map(Value::Int).or_else(|_| text.parse().map(Value::UInt));
+    if let Ok(whole) = whole {
+        return Some(whole);
     }
     let starts = text.starts_with(|c: char| c.is_ascii_digit() || c == '-' || c == '.');
-    let number = text.parse::<f64>().ok().filter(|number| starts && number.is_finite());
+    let has_point = text.contains(['.', 'e', 'E']);
+    let number =
+        text.parse::<f64>().ok().filter(|number| starts && has_point && number.is_finite());
     number.map(Value::Float)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_whole_or_have_a_point_or_an_exponent() {
+        assert_eq!(number("-12"), Some(Value::Int(-12)));
+        assert_eq!(number("18446744073709551615"), Some(Value::UInt(u64::MAX)));
+        assert_eq!(number("1e3"), Some(Value::Float(1000.0)));
+        assert_eq!(number("-.5"), Some(Value::Float(-0.5)));
+        for text in ["", "-", ".", "1e999", "inf", "e3", "0x10", "18446744073709551616"] {
+            assert_eq!(number(text), None, "{text}");
+        }
+    }
 }

@@ -8,25 +8,15 @@ use kymo_core::{Finding, Findings, Severity};
 
 use super::Role;
 use super::fields::Switch;
-use crate::{Grammar, Reader};
+use crate::{Grammar, Key, Line, Reader, Who};
 
 /// Finds switches that stop another task than the one before let run: something is missing
 /// between them.
 pub fn unbalanced(reader: &Reader<impl Grammar>, limits: &Limits) -> Vec<Finding> {
     let mut findings = Findings::new(limits);
     let mut running: HashMap<u32, i64> = HashMap::new();
-    let mut side_by_side = SideBySide::default();
     reader.each_event(&mut |raw, line| {
-        let is_switch = Role::of(line.name) == Some(Role::Kernel(KernelEvent::Switch));
-        if !is_switch {
-            return true;
-        }
-        // One that cannot be read was said when the recording was opened.
-        let Some(Switch { prev, next, .. }) = Switch::read(line.rest) else { return true };
-        let Some(cpu) = line.cpu else {
-            side_by_side.switch(raw.offset, prev.pid, next.pid);
-            return true;
-        };
+        let Some((Some(cpu), Switch { prev, next, .. })) = switch(line) else { return true };
         let before = running.insert(cpu, next.pid).unwrap_or(prev.pid);
         if before != prev.pid {
             let message = format!(
@@ -38,8 +28,29 @@ pub fn unbalanced(reader: &Reader<impl Grammar>, limits: &Limits) -> Vec<Finding
         }
         true
     });
-    findings.extend(side_by_side.finding);
     findings.into_vec()
+}
+
+/// A switch, and its processor. One that cannot be read was said when the recording was opened.
+fn switch<'a>(line: &Line<'a>) -> Option<(Option<u32>, Switch<'a>)> {
+    let is_switch = Role::of(line.name) == Some(Role::Kernel(KernelEvent::Switch));
+    is_switch.then(|| Some((line.cpu, Switch::read(line.rest)?)))?
+}
+
+/// Says that several processors are in one row, where lines tell none.
+pub(super) fn side_by_side(reader: &Reader<impl Grammar>) -> Option<Finding> {
+    let is_told = |key: &Key<'_>| !matches!(key, Key::Task(None, Who::Id(_)));
+    if reader.survey().keys.iter().all(is_told) {
+        return None;
+    }
+    let mut side_by_side = SideBySide::default();
+    reader.each_event(&mut |raw, line| {
+        if let Some((None, Switch { prev, next, .. })) = switch(line) {
+            side_by_side.switch(raw.offset, prev.pid, next.pid);
+        }
+        side_by_side.finding.is_none()
+    });
+    side_by_side.finding
 }
 
 /// Tasks of processors that no line tells: they run side by side.
@@ -56,7 +67,7 @@ impl SideBySide {
     fn switch(&mut self, offset: u64, prev: i64, next: i64) {
         let has_stopped = self.tasks.insert(prev, false) == Some(false);
         let runs_twice = self.tasks.insert(next, true) == Some(true);
-        if self.finding.is_none() && (has_stopped || runs_twice) {
+        if has_stopped || runs_twice {
             let message = "lines tell no processor, and several are in one row: who ran when is \
                            known only in part";
             self.finding = Some(Finding::at(Severity::Warning, "no-processor", offset, message));

@@ -10,11 +10,11 @@ mod fields;
 
 use std::borrow::Cow;
 
-use kymo_core::Value;
 use kymo_core::model::kernel::{KernelEvent, softirq_name};
 use kymo_core::model::timeline::{Activity, Content};
+use kymo_core::{Finding, Value};
 
-use crate::{Grammar, Key, Line, Read, Telling, Told, Who};
+use crate::{Grammar, Key, Line, Read, Reader, Telling, Told, Who};
 use fields::{Switch, Task, Wakeup, fields, text};
 
 pub use balance::unbalanced;
@@ -35,6 +35,10 @@ impl Grammar for KernelLines {
 
     fn fields<'a>(&'a self, line: &Line<'a>) -> Vec<(Cow<'a, str>, Cow<'a, str>)> {
         fields(line)
+    }
+
+    fn notice(reader: &Reader<Self>) -> Option<Finding> {
+        balance::side_by_side(reader)
     }
 
     fn text<'a>(&'a self, line: &Line<'a>) -> Cow<'a, str> {

@@ -27,6 +27,8 @@ pub(super) struct Lost {
     pub apart: u64,
     /// Lists that are no arrays.
     pub lists: u64,
+    /// Whole numbers that numbers with a point do not hold.
+    pub rounded: u64,
     /// Events that are not of the type that their track is of.
     pub untyped: u64,
     /// Events that are of none of the kinds that have types of their own.
@@ -43,7 +45,7 @@ impl Lost {
     /// Says it.
     pub(super) fn findings(&self, tracks: &[Track]) -> Vec<Finding> {
         let Self { characters, peers, priorities, releases, .. } = *self;
-        let Self { order, clocks, nested, ids, apart, lists, untyped, kinds, .. } = *self;
+        let Self { order, clocks, nested, ids, apart, lists, rounded, untyped, kinds, .. } = *self;
         let often = if order == 1 { "once".to_owned() } else { format!("{order} times") };
         let said = [
             (clocks, "clocks", format!("{} clocks become one time axis", clocks + 1)),
@@ -99,6 +101,14 @@ impl Lost {
                 "lists",
                 format!(
                     "lists whose values are none, or not of one type, became texts ({lists} in all)"
+                ),
+            ),
+            (
+                rounded,
+                "rounded",
+                format!(
+                    "whole numbers beyond 2^53 are among such with a point, and are rounded \
+                     ({rounded} in all)"
                 ),
             ),
             (

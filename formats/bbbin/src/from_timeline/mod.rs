@@ -12,7 +12,7 @@
 //!
 //! What BBBin cannot say, and is said to be lost: several clocks, tracks within tracks, characters
 //! beyond Latin-1, priorities beyond 32 bits, events without a time, messages from one recording to
-//! another, lists that are no arrays.
+//! another, lists that are no arrays, whole numbers beyond 2^53 among such with a point.
 
 mod apart;
 mod ids;
@@ -142,7 +142,7 @@ impl<'a, W: Write + Seek> Taking<'a, W> {
             return self.value(log, event);
         };
         self.lost.untyped += u64::from(self.plan.restored.has(event.track));
-        let Ok(custom) = encode(of, &shape.values(fields, &mut self.lost)) else {
+        let Ok(custom) = encode(of, &records::values(fields, of, &mut self.lost)) else {
             self.lost.event(event, "unwritten", "fields that are not of their types");
             return Ok(());
         };
@@ -352,7 +352,7 @@ impl<'a, W: Write + Seek> Taking<'a, W> {
         };
         let value = match value_of(event) {
             Value::Text(text) => Value::Text(Text(&self.latin1(&text)).to_string()),
-            value => value,
+            value => records::fit_number(value, plan::value_type(of), &mut self.lost),
         };
         let Ok(custom) = encode(of, &[value]) else {
             self.lost.event(event, "unwritten", "a value that is not of the kind of the first");

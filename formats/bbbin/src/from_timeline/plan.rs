@@ -15,8 +15,9 @@ use super::survey::{Roles, Survey};
 use crate::carried;
 use crate::model::LOG_FILE;
 use crate::spec::{
-    CALL_TYPE, CALLS_TYPE, CLOCK_NAME, CLOCK_TYPE, OwnType, PROCESSOR_NAME, PROCESSOR_TYPE,
-    RELEASE_TYPE, TASK_TYPE, TaskClass, UNKNOWN_PRIORITY, UNKNOWN_STATE, UNKNOWN_TASK,
+    CALL_TYPE, CALLS_TYPE, CLOCK_NAME, CLOCK_TYPE, FieldType, OwnType, PROCESSOR_NAME,
+    PROCESSOR_TYPE, RELEASE_TYPE, TASK_TYPE, TaskClass, UNKNOWN_PRIORITY, UNKNOWN_STATE,
+    UNKNOWN_TASK,
 };
 use crate::types::{
     ArtifactId, ArtifactKind, CustomField, CustomType, Definitions, LogFileId, TypeId,
@@ -114,17 +115,17 @@ impl Plan {
             self.define_task(log, id, &name, None);
             self.named.insert((track, name), id);
         }
-        for (track, field_type) in survey.values {
+        for (track, values) in survey.values {
             let (Some(log), Some(of)) = (self.log(track), self.tracks.get(track.0)) else {
                 continue;
             };
             self.types.insert(track, self.definitions.types.len());
-            let fields = vec![CustomField::scalar("value", field_type)];
+            let fields = vec![CustomField::scalar("value", values.field_type())];
             self.definitions.add_type(log, &of.name, fields);
         }
-        for (log, shape) in survey.records {
+        for (log, shape, numbers) in survey.records {
             let place = self.definitions.types.len();
-            self.definitions.add_type(log, &shape.name, shape.custom_fields());
+            self.definitions.add_type(log, &shape.name, shape.custom_fields(&numbers));
             self.records.insert((log, shape), place);
         }
         for (track, name) in survey.entered {
@@ -359,6 +360,11 @@ impl Plan {
     pub(super) fn empty_type(&self, log: LogFileId) -> TypeId {
         self.empty_types.get(&log).copied().unwrap_or(TypeId(0))
     }
+}
+
+/// The type of the values of a track's own type.
+pub(super) fn value_type(of: &CustomType) -> FieldType {
+    of.fields.first().and_then(|field| field.field_type.ok()).unwrap_or(FieldType::String)
 }
 
 /// Whether the clocks of all tracks count from the Epoch.

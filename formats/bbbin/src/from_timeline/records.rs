@@ -1,11 +1,11 @@
 //! Events with named fields: each kind of them becomes a custom type of its log file.
 
 use kymo_core::Value;
-use kymo_core::model::timeline::Fields;
+use kymo_core::model::timeline::{Field, Fields, NumberKind, Numbers};
 
 use super::Lost;
 use crate::spec::FieldType;
-use crate::types::{CustomField, Text, to_latin1};
+use crate::types::{CustomField, CustomType, Text, to_latin1};
 
 /// Kinds of events that get a type of their own; a log of texts may have as many as lines.
 pub(super) const SHAPES_MAX: usize = 1 << 12;
@@ -17,29 +17,86 @@ const ARRAY_MAX: usize = 64;
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct Shape {
     pub(super) name: String,
-    /// Name, type and count of each field.
-    fields: Vec<(String, FieldType, i32)>,
+    /// Name and kind of each field.
+    fields: Vec<(String, Kind)>,
+}
+
+/// What a field is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Kind {
+    /// A number of which nothing says how wide it was recorded: all events of the kind tell.
+    Number,
+    /// Of a type, and the count of an array.
+    Typed(FieldType, i32),
+}
+
+impl Kind {
+    fn of(field: &Field<'_>) -> Self {
+        if field.bits.is_none() && Numbers::default().see(&field.value) {
+            return Self::Number;
+        }
+        let (of, count) = type_of(&field.value, field.bits);
+        Self::Typed(of, count)
+    }
 }
 
 impl Shape {
     pub(super) fn of(event: &Fields<'_>) -> Self {
-        let fields = event.fields.iter().map(|field| {
-            let (of, count) = type_of(&field.value, field.bits);
-            (field.name.clone().into_owned(), of, count)
-        });
+        let fields = event.fields.iter();
+        let fields = fields.map(|field| (field.name.clone().into_owned(), Kind::of(field)));
         Self { name: event.name.clone().into_owned(), fields: fields.collect() }
     }
 
-    pub(super) fn custom_fields(&self) -> Vec<CustomField> {
-        let fields = self.fields.iter();
-        fields.map(|(name, of, count)| CustomField::array(name, *of, *count)).collect()
+    /// How many fields it has.
+    pub(super) fn len(&self) -> usize {
+        self.fields.len()
     }
 
-    /// The values of an event of this kind, as the type holds them.
-    pub(super) fn values(&self, event: &Fields<'_>, lost: &mut Lost) -> Vec<Value> {
-        let fields = event.fields.iter().zip(&self.fields);
-        fields.map(|(field, (_, of, _))| fitting(&field.value, *of, lost)).collect()
+    /// The fields of its type, given what its numbers are.
+    pub(super) fn custom_fields(&self, numbers: &[Numbers]) -> Vec<CustomField> {
+        let fields = self.fields.iter().zip(numbers);
+        let fields = fields.map(|((name, kind), numbers)| match kind {
+            Kind::Number => CustomField::scalar(name, number_type(numbers.kind())),
+            Kind::Typed(of, count) => CustomField::array(name, *of, *count),
+        });
+        fields.collect()
     }
+}
+
+/// The values of an event, as its type holds them.
+pub(super) fn values(event: &Fields<'_>, of: &CustomType, lost: &mut Lost) -> Vec<Value> {
+    let fields = event.fields.iter().zip(&of.fields);
+    let of = |custom: &CustomField| custom.field_type.unwrap_or(FieldType::String);
+    fields.map(|(field, custom)| fitting(&field.value, of(custom), lost)).collect()
+}
+
+/// The type that holds numbers of a kind.
+pub(super) fn number_type(kind: NumberKind) -> FieldType {
+    match kind {
+        NumberKind::Signed => FieldType::Int64,
+        NumberKind::Unsigned => FieldType::Uint64,
+        NumberKind::Single => FieldType::Float,
+        NumberKind::Double => FieldType::Double,
+    }
+}
+
+/// The kind of numbers that a type of all their bits holds.
+fn kind_of(of: FieldType) -> Option<NumberKind> {
+    Some(match of {
+        FieldType::Int64 => NumberKind::Signed,
+        FieldType::Uint64 => NumberKind::Unsigned,
+        FieldType::Float => NumberKind::Single,
+        FieldType::Double => NumberKind::Double,
+        _ => return None,
+    })
+}
+
+/// A number as a field of a type holds it; what does not fit stays as it is.
+pub(super) fn fit_number(value: Value, of: FieldType, lost: &mut Lost) -> Value {
+    let Some(kind) = kind_of(of) else { return value };
+    let Some(number) = kind.fit(&value) else { return value };
+    lost.rounded += u64::from(!kind.keeps(&value));
+    number
 }
 
 /// The type that holds a value, and the count of an array.
@@ -83,7 +140,7 @@ fn fitting(value: &Value, of: FieldType, lost: &mut Lost) -> Value {
         (Value::List(values), _) => values.iter().map(|it| fitting(it, of, lost)).collect(),
         (Value::Address(address), _) => Value::UInt(*address),
         (other, FieldType::String) => latin1(&json(other), lost),
-        (other, _) => other.clone(),
+        (other, _) => fit_number(other.clone(), of, lost),
     }
 }
 
@@ -104,7 +161,7 @@ fn latin1(text: &str, lost: &mut Lost) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kymo_core::model::timeline::Field;
+    use crate::types::{LogFileId, TypeId};
 
     fn event(value: Value, bits: Option<u32>) -> Fields<'static> {
         Fields { name: "e".into(), fields: vec![Field { name: "f".into(), value, bits }] }
@@ -112,9 +169,38 @@ mod tests {
 
     fn shown(value: Value, bits: Option<u32>) -> (String, Value, u64) {
         let (event, mut lost) = (event(value, bits), Lost::default());
-        let shape = Shape::of(&event);
-        let values = shape.values(&event, &mut lost);
-        (shape.custom_fields()[0].type_name(), values[0].clone(), lost.characters + lost.lists)
+        let of = custom_type(&[&event]);
+        let values = values(&event, &of, &mut lost);
+        (of.fields[0].type_name(), values[0].clone(), lost.characters + lost.lists)
+    }
+
+    /// The type of events of one kind.
+    fn custom_type(events: &[&Fields<'_>]) -> CustomType {
+        let (shape, mut numbers) = (Shape::of(events[0]), Numbers::default());
+        for event in events {
+            assert_eq!(Shape::of(event), shape);
+            numbers.see(&event.fields[0].value);
+        }
+        let fields = shape.custom_fields(&[numbers]);
+        CustomType { offset: 0, id: TypeId(1), name: shape.name, log_file: LogFileId(0), fields }
+    }
+
+    #[test]
+    fn numbers_that_were_recorded_in_no_width_are_of_one_kind_in_all_events() {
+        let large = (1_i64 << 53) + 1;
+        let all = [Value::Int(1), Value::Float(2.5), Value::Int(large)].map(|it| event(it, None));
+        let of = custom_type(&all.iter().collect::<Vec<_>>());
+        assert_eq!(of.fields[0].type_name(), "DOUBLE");
+        let mut lost = Lost::default();
+        let mut of_all = all.iter().map(|event| values(event, &of, &mut lost)[0].clone());
+        assert_eq!(of_all.next(), Some(Value::Float(1.0)));
+        assert_eq!(of_all.next(), Some(Value::Float(2.5)));
+        assert_eq!(of_all.next(), Some(Value::Float(9_007_199_254_740_992.0)));
+        drop(of_all);
+        assert_eq!(lost.rounded, 1);
+        // Those of a width are of other types.
+        let wide = event(Value::Int(1), Some(64));
+        assert_ne!(Shape::of(&wide), Shape::of(&all[0]));
     }
 
     #[test]

@@ -1,15 +1,15 @@
 //! What the tracks of a timeline hold: types and artifacts are written before and after the
 //! events, so that all events are gone through once before.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use kymo_core::model::timeline::{
-    Activity, Content, Event, TimelineView, Track, TrackId, TrackKind, Window,
+    Activity, Content, Event, Fields, Numbers, TimelineView, Track, TrackId, TrackKind, Window,
 };
 use kymo_core::{Result, Value};
 
-use super::records::{SHAPES_MAX, Shape};
+use super::records::{SHAPES_MAX, Shape, number_type};
 use super::restored::Restored;
 use crate::model::{GENERIC, LOG_FILE};
 use crate::spec::FieldType;
@@ -37,10 +37,11 @@ impl Roles {
 #[derive(Debug, Default)]
 pub(super) struct Survey {
     pub roles: Vec<Roles>,
-    /// What the values of each track are, by its first.
-    pub values: BTreeMap<TrackId, FieldType>,
-    /// The kinds of events with fields of each log file, in the order of their first.
-    pub records: Vec<(LogFileId, Shape)>,
+    /// What the values of each track are.
+    pub values: BTreeMap<TrackId, Values>,
+    /// The kinds of events with fields of each log file, in the order of their first, and what the
+    /// numbers of their fields are.
+    pub records: Vec<(LogFileId, Shape, Vec<Numbers>)>,
     /// States, in the order in which they are entered.
     pub entered: Vec<(TrackId, String)>,
     /// Tasks that have no track of their own: only their stretches name them.
@@ -49,6 +50,32 @@ pub(super) struct Survey {
     pub peers: BTreeSet<(LogFileId, TrackId)>,
     /// Log files that have releases of which it is known where they come from.
     pub released: BTreeSet<LogFileId>,
+}
+
+/// What the values of a track are.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Values {
+    Numbers(Numbers),
+    /// The first tells what the others are.
+    Other(FieldType),
+}
+
+impl Values {
+    fn of(value: &Value) -> Self {
+        match value {
+            Value::Bool(_) => Self::Other(FieldType::Boolean),
+            Value::Text(_) => Self::Other(FieldType::String),
+            _ => Self::Numbers(Numbers::default()),
+        }
+    }
+
+    /// The type that holds them.
+    pub(super) fn field_type(&self) -> FieldType {
+        match self {
+            Self::Numbers(numbers) => number_type(numbers.kind()),
+            Self::Other(of) => *of,
+        }
+    }
 }
 
 impl Survey {
@@ -62,7 +89,7 @@ impl Survey {
         let roles = tracks.iter().map(first_roles).collect();
         let mut survey = Self { roles, ..Self::default() };
         let mut known: HashSet<(TrackId, String)> = HashSet::new();
-        let mut kinds: HashSet<(LogFileId, Shape)> = HashSet::new();
+        let mut kinds: HashMap<(LogFileId, Shape), usize> = HashMap::new();
         let mut events = Arc::clone(timeline).events_with_fields(&Window::default())?;
         while let Some(event) = events.next()? {
             let (Some(track), Some(log)) = (tracks.get(event.track.0), logs.get(event.track.0))
@@ -80,21 +107,46 @@ impl Survey {
                 }
                 Content::Fields(fields) => {
                     let kind = (*log, Shape::of(fields));
-                    if kinds.contains(&kind) {
-                        continue;
-                    }
-                    if kinds.len() < SHAPES_MAX {
-                        kinds.insert(kind.clone());
-                        survey.records.push(kind);
+                    let place = kinds.get(&kind).copied();
+                    if let Some(place) = place.or_else(|| survey.add_kind(kind, &mut kinds)) {
+                        survey.see_numbers(place, fields);
                         continue;
                     }
                 }
                 _ => {}
             }
-            // The first value tells what the others are.
-            survey.values.entry(event.track).or_insert_with(|| field_type(&event));
+            let value = value_of(&event);
+            let values = survey.values.entry(event.track).or_insert_with(|| Values::of(&value));
+            if let Values::Numbers(numbers) = values {
+                numbers.see(&value);
+            }
         }
         Ok(survey)
+    }
+
+    /// Adds a kind of events with fields, unless there are too many. Tells its place.
+    fn add_kind(
+        &mut self,
+        kind: (LogFileId, Shape),
+        kinds: &mut HashMap<(LogFileId, Shape), usize>,
+    ) -> Option<usize> {
+        let place = self.records.len();
+        if place >= SHAPES_MAX {
+            return None;
+        }
+        let (log, shape) = kind.clone();
+        let numbers = vec![Numbers::default(); shape.len()];
+        self.records.push((log, shape, numbers));
+        kinds.insert(kind, place);
+        Some(place)
+    }
+
+    /// Notes what the numbers of an event of a kind are.
+    fn see_numbers(&mut self, place: usize, event: &Fields<'_>) {
+        let Some((_, _, numbers)) = self.records.get_mut(place) else { return };
+        for (field, numbers) in event.fields.iter().zip(numbers) {
+            numbers.see(&field.value);
+        }
     }
 
     fn activity(
@@ -143,18 +195,6 @@ fn first_roles(track: &Track) -> Roles {
         is_task: track.kind == TrackKind::Task && track.task_id().is_some(),
         is_machine: track.kind == TrackKind::States,
         has_calls: false,
-    }
-}
-
-/// The type of a track's values, by its first.
-fn field_type(event: &Event<'_>) -> FieldType {
-    match value_of(event) {
-        Value::Int(_) => FieldType::Int64,
-        Value::UInt(_) => FieldType::Uint64,
-        Value::Float32(_) => FieldType::Float,
-        Value::Float(_) => FieldType::Double,
-        Value::Bool(_) => FieldType::Boolean,
-        _ => FieldType::String,
     }
 }
 

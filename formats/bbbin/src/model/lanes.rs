@@ -436,7 +436,7 @@ fn cpu_of(of: &LogFile, reader: &Reader) -> Option<i32> {
 }
 
 /// What a task without an artifact is called.
-pub(super) fn undeclared_name(id: ArtifactId) -> String {
+pub(crate) fn undeclared_name(id: ArtifactId) -> String {
     match id.0 {
         number @ ..0 => format!("interrupt {}", number.unsigned_abs()),
         number => format!("task {number}"),

@@ -35,7 +35,7 @@ use crate::spec::UNKNOWN_PRIORITY;
 use crate::types::{ArtifactId, Body, LogFileId};
 use lanes::{Lanes, TaskLane};
 
-pub(crate) use lanes::{IMPORTED_AT, IMPORTER_NAME, LOG_FILE, LOG_FILE_SIZE};
+pub(crate) use lanes::{IMPORTED_AT, IMPORTER_NAME, LOG_FILE, LOG_FILE_SIZE, undeclared_name};
 pub(crate) use telling::GENERIC;
 
 /// What happens on a track; the payload, where there is one, is the event's values.

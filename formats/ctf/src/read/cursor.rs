@@ -5,6 +5,7 @@ use kymo_core::bytes::{ReadError, ReadResult};
 
 use super::Reader;
 use super::decode::{State, Visitor};
+use super::order::Order;
 use super::within::{Head, Taken, Within};
 
 /// Goes through packets of one track.
@@ -17,12 +18,13 @@ pub(crate) struct TrackCursor {
     state: State,
     /// The event whose header was read, and whose fields come next.
     head: Option<Head>,
+    order: Order,
 }
 
 impl TrackCursor {
     pub(crate) fn new(reader: &Reader, packets: Vec<usize>) -> Self {
-        let (bytes, state) = (Bytes::new(), State::default());
-        let mut cursor = Self { packets, next: 0, bytes, state, head: None };
+        let (bytes, state, order) = (Bytes::new(), State::default(), Order::new());
+        let mut cursor = Self { packets, next: 0, bytes, state, head: None, order };
         cursor.advance(reader);
         cursor
     }
@@ -39,7 +41,7 @@ impl TrackCursor {
         loop {
             let Some(within) = self.current(reader) else {
                 if !self.open(reader) {
-                    return;
+                    return self.order.tell(reader);
                 }
                 continue;
             };
@@ -109,8 +111,9 @@ impl TrackCursor {
         let head = self.head?;
         let within = Within::new(reader, head.packet)?;
         let found = within.fields(&self.bytes, &mut self.state, &head, visitor);
-        if let Err(error) = &found {
-            self.fail(&within, error);
+        match &found {
+            Ok(_) => self.order.see(&within, &head),
+            Err(error) => self.fail(&within, error),
         }
         self.advance(reader);
         Some(found.map(|event| within.taken(head, event)))

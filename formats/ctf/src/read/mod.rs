@@ -8,7 +8,9 @@ mod known;
 mod layout;
 mod losses;
 mod merge;
+mod order;
 mod packets;
+mod repeated;
 mod session;
 mod steps;
 mod untimed;
@@ -17,7 +19,7 @@ mod within;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use kymo_core::bytes::{Limits, ReadError, ReadErrorKind};
@@ -85,6 +87,8 @@ struct Noticed {
     beyond: BTreeSet<Place>,
     /// How much that is.
     counted: Findings,
+    /// How often times of each stream are known to go back.
+    back: BTreeMap<usize, u64>,
 }
 
 impl Noticed {
@@ -335,7 +339,7 @@ impl Reader {
     fn find_tracks(&mut self) {
         let mut known: BTreeMap<(usize, u64, Option<u64>, usize), usize> = BTreeMap::new();
         let wholes = self.wholes();
-        for (index, packet) in self.packets.iter().enumerate() {
+        for (index, packet) in self.packets.iter_mut().enumerate() {
             let file = if packet.cpu.is_some() { 0 } else { packet.file };
             let whole = wholes.get(packet.part).copied().unwrap_or(packet.part);
             let next = self.tracks.len();
@@ -346,11 +350,13 @@ impl Reader {
                 let Packet { part, stream, cpu, .. } = *packet;
                 self.tracks.push(Track { name, part, stream, cpu, packets: Vec::new() });
             }
+            packet.track = track;
             if let Some(track) = self.tracks.get_mut(track) {
                 track.packets.push(index);
             }
         }
         self.place_packets();
+        repeated::leave_out(self);
     }
 
     /// Puts the packets of each track in the order of their times: files that are written to in turn
@@ -511,15 +517,17 @@ impl Reader {
     }
 
     pub(crate) fn add(&self, key: Place, finding: Finding) {
-        let mut findings = self.findings.lock().unwrap_or_else(PoisonError::into_inner);
-        findings.add(key, finding, self.limits.findings_max);
+        self.noticed().add(key, finding, self.limits.findings_max);
+    }
+
+    fn noticed(&self) -> MutexGuard<'_, Noticed> {
+        self.findings.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What is wrong as far as was read, in the order of files.
     #[must_use]
     pub fn findings(&self) -> Vec<Finding> {
-        let findings = self.findings.lock().unwrap_or_else(PoisonError::into_inner);
-        findings.all()
+        self.noticed().all()
     }
 }
 

@@ -15,6 +15,8 @@ pub struct Packet {
     pub part: usize,
     /// Its file, among those of all traces.
     pub file: usize,
+    /// The stream it is of, among those of all traces.
+    pub(crate) track: usize,
     /// Its first byte.
     pub offset: u64,
     /// Its bytes.
@@ -90,6 +92,7 @@ pub(super) fn read(
     Ok(Packet {
         part,
         file,
+        track: 0,
         offset,
         bytes: packet_bits.min(whole) / 8,
         content_bits: content_bits.min(whole),

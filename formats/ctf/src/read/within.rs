@@ -7,6 +7,7 @@ use kymo_core::{Finding, Severity};
 
 use super::decode::{Decoder, State, Visitor};
 use super::layout::{EventLayout, Layouts, StreamLayout};
+use super::order::Order;
 use super::packets::Packet;
 use super::{Place, Reader};
 use crate::types::Clock;
@@ -17,7 +18,7 @@ const TIME_RANGE: &str = "time-range";
 /// A packet whose events are read.
 #[derive(Clone, Copy)]
 pub(super) struct Within<'a> {
-    reader: &'a Reader,
+    pub(super) reader: &'a Reader,
     index: usize,
     pub(super) packet: &'a Packet,
     layouts: &'a Layouts,
@@ -155,6 +156,14 @@ impl<'a> Within<'a> {
         Taken { head, packet: self.packet, event, offset }
     }
 
+    /// What is wrong with an event that can be read.
+    pub(super) fn warning(&self, head: &Head, rule: &'static str, message: String) -> Finding {
+        let offset = self.packet.offset + head.start / 8;
+        let mut finding = Finding::at(Severity::Warning, rule, offset, message);
+        finding.file = Some(self.reader.file_name(self.packet.file));
+        finding
+    }
+
     /// Takes note of what cannot be read. That the last event of a packet which was cut is not
     /// whole was said of the packet.
     pub(super) fn report(&self, error: &ReadError) {
@@ -200,23 +209,28 @@ impl<'a> Within<'a> {
 
 /// Hands on all events of some packets of one track, until somebody has enough: the fast way where
 /// events of other tracks need not come between. What cannot be read is a finding, and the next
-/// packet comes next.
+/// packet comes next; so is a time that goes back.
 pub(crate) fn sweep<V: Visitor>(
     reader: &Reader,
     packets: &[usize],
     visitor: &mut V,
     mut take: impl FnMut(&Taken<'_>, &V) -> ControlFlow<()>,
 ) -> ControlFlow<()> {
-    let mut state = State::default();
+    let (mut state, mut order) = (State::default(), Order::new());
     for index in packets {
         let Some(within) = Within::new(reader, *index) else { continue };
         let bytes = reader.packet_bytes(within.packet);
         within.begin(&bytes, &mut state);
+        let mut take = |taken: &Taken<'_>, visitor: &V| {
+            order.see(&within, &taken.head);
+            take(taken, visitor)
+        };
         match within.each(&bytes, &mut state, visitor, &mut take) {
             Ok(ControlFlow::Break(())) => return ControlFlow::Break(()),
             Ok(ControlFlow::Continue(())) => {}
             Err(error) => within.report(&error),
         }
     }
+    order.tell(reader);
     ControlFlow::Continue(())
 }

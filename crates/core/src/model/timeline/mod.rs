@@ -8,6 +8,7 @@ mod activity;
 mod fields;
 mod losses;
 mod merged;
+mod numbers;
 mod shown;
 mod spelt;
 mod tally;
@@ -25,6 +26,7 @@ pub use activity::{Activity, Message};
 pub use fields::{Field, Fields};
 pub use losses::{Losses, untold};
 pub use merged::{Merged, Run};
+pub use numbers::{NumberKind, Numbers};
 pub use shown::{Length, Shown};
 pub use tally::Tally;
 

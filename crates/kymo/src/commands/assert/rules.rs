@@ -178,8 +178,11 @@ impl Reader<'_> {
     fn text(&self, key: &str) -> Result<&str, Failure> {
         let text = self.table.get(key).and_then(Item::as_str);
         text.ok_or_else(|| {
-            let is_time = key.ends_with("_max") || key == "within";
-            let example = if is_time { ", such as \"2ms\"" } else { "" };
+            let example = match key {
+                "load_max" => ", such as \"40%\"",
+                _ if key.ends_with("_max") || key == "within" => ", such as \"2ms\"",
+                _ => "",
+            };
             self.refuse(&format!("{key} must be a text in quotes{example}"))
         })
     }
@@ -302,6 +305,14 @@ mod tests {
             ("[[rule]]\ntask = 'a'", "rule 1: it demands nothing of the task"),
             ("[[rule]]\ntask = 'a'\nspeed = 1", "rule 1: speed is not known here"),
             ("[[rule]]\ntask = 'a'\nload_max = '1'", "rule 1: load_max is such as \"40%\""),
+            (
+                "[[rule]]\ntask = 'a'\nload_max = 0.1",
+                "rule 1: load_max must be a text in quotes, such as \"40%\"",
+            ),
+            (
+                "[[rule]]\ntask = 'a'\nrun_max = 3",
+                "rule 1: run_max must be a text in quotes, such as \"2ms\"",
+            ),
             ("[[rule]]\ntask = 'a'\nload_max = '400%'", "rule 1: load_max is such as \"40%\""),
             (
                 "[[rule]]\ntask = 'a'\nrun_max = '2'",

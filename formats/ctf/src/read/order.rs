@@ -1,0 +1,69 @@
+//! Times that go back within a stream: whoever reads its events says so.
+
+use kymo_core::Finding;
+
+use super::within::{Head, Within};
+use super::{Place, Reader};
+
+const TIME_ORDER: &str = "time-order";
+
+/// The latest time of a stream as far as it was read, and how often another is before it. One wrong
+/// time makes all that come after it too early.
+#[derive(Debug)]
+pub(super) struct Order {
+    latest_ns: i64,
+    count: u64,
+    /// The stream, and the first time.
+    first: Option<(usize, Finding)>,
+}
+
+impl Order {
+    pub(super) fn new() -> Self {
+        Self { latest_ns: i64::MIN, count: 0, first: None }
+    }
+
+    /// Sees the next event.
+    #[inline]
+    pub(super) fn see(&mut self, within: &Within<'_>, head: &Head) {
+        let Some(time) = head.time_ns else { return };
+        if time < self.latest_ns {
+            self.goes_back(within, head, time);
+        }
+        self.latest_ns = self.latest_ns.max(time);
+    }
+
+    /// Says the first time at once: not everybody reads on to the end.
+    #[cold]
+    fn goes_back(&mut self, within: &Within<'_>, head: &Head, time: i64) {
+        self.count += 1;
+        if self.first.is_none() {
+            let by = self.latest_ns.abs_diff(time);
+            let finding = within.warning(head, TIME_ORDER, format!("time goes back by {by} ns"));
+            self.first = Some((within.packet.track, finding));
+            self.tell(within.reader);
+        }
+    }
+
+    /// Says how often, at the end of the stream.
+    pub(super) fn tell(&self, reader: &Reader) {
+        let Some((track, first)) = &self.first else { return };
+        reader.goes_back(*track, self.count, first);
+    }
+}
+
+impl Reader {
+    /// Takes note that times of a stream go back. Who reads a part of it knows of some only.
+    fn goes_back(&self, track: usize, count: u64, first: &Finding) {
+        let mut findings = self.noticed();
+        let known = findings.back.entry(track).or_default();
+        if count <= *known {
+            return;
+        }
+        *known = count;
+        let mut finding = first.clone();
+        if count > 1 {
+            finding.message = format!("{} ({count} times)", finding.message);
+        }
+        findings.add(Place::Track(track, TIME_ORDER), finding, self.limits.findings_max);
+    }
+}
