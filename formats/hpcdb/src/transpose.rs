@@ -127,7 +127,7 @@ impl<'a> Gathering<'a> {
 
     /// Adds how many values a profile has of contexts that share a page.
     fn add_page(&mut self, number: u32, more: &Page<u32>) {
-        if *more == Page::default() {
+        if more.iter().all(|more| *more == 0) {
             return;
         }
         let page = self.counts.entry(number).or_default();
