@@ -61,6 +61,9 @@ fn prof(measurement: &Path, to: &Path, more: &[&str]) {
     command.args(["prof", "--compat", "-o"]).arg(to).arg(measurement).args(more);
     let (code, _, said) = run(&mut command);
     assert_eq!((code, said.as_str()), (Some(0), ""), "{}", measurement.display());
+    // Notes are no findings.
+    let (code, out, _) = run(kymo().arg("check").arg(to));
+    assert_eq!((code, out.as_str()), (Some(0), ""), "{}", measurement.display());
 }
 
 /// What differs between two databases, but for what has one of these names in its path.
@@ -105,8 +108,10 @@ fn assert_same(name: &str, one: &Path, other: &Path, excepted: &[&str]) {
 /// What still differs when some lines are taken for one: what each has there is added up, whatever is
 /// below it, and samples of one are samples of the other.
 fn but_for_lines(found: Vec<String>, lines: &[&str]) -> Vec<String> {
-    let step = |step| if lines.contains(&step) { "*" } else { step };
-    let one_line = |path: &str| path.split(" > ").map(step).collect::<Vec<_>>().join(" > ");
+    let one_line = |path: &str| {
+        let steps = path.split(" > ").map(|step| if lines.contains(&step) { "*" } else { step });
+        steps.collect::<Vec<_>>().join(" > ")
+    };
     let mut sums: BTreeMap<Vec<String>, [f64; 2]> = BTreeMap::new();
     let mut rest = Vec::new();
     for line in found {

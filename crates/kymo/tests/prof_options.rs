@@ -746,6 +746,59 @@ fn traces_are_kept_unless_they_are_not_wanted() {
     assert!(!database.join("trace.db").exists());
 }
 
+/// Databases that differ in what no context, value or sample tells.
+#[test]
+fn an_exact_comparison_sees_what_is_beside_values_by_path() {
+    let folder = folder();
+    let input = measurement(folder.path(), "app", 0, &[]);
+    let mut builder = thread("app", 0, 1.0);
+    let node = builder.retain(2);
+    write(&builder, &input.join("app-000000-000-1-2-0.hpcrun"));
+    let mut trace = b"HPCRUN-trace______01.01b\0\0\0\0\0\0\0\0".to_vec();
+    for time in [5_u64, 9] {
+        trace.extend(time.to_be_bytes());
+        trace.extend(node.to_be_bytes());
+    }
+    fs::write(input.join("app-000000-000-1-2-0.hpctrace"), trace).unwrap();
+    let [one, other] = ["one", "other"].map(|name| folder.path().join(name));
+    prof(&one, &[], &[&input]);
+    let differences = || run(kymo().args(["diff", "--exact", "--json"]).args([&one, &other]));
+    let number = |bytes: &[u8], at: usize| {
+        usize::try_from(u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap())).unwrap()
+    };
+    let change = |file: &str, place: &dyn Fn(&[u8]) -> usize| {
+        prof(&other, &[], &[&input]);
+        let mut bytes = fs::read(other.join(file)).unwrap();
+        let at = place(&bytes);
+        bytes[at] ^= 1;
+        fs::write(other.join(file), bytes).unwrap();
+        let (code, out, said) = differences();
+        assert_eq!(code, Some(3), "{file}: {out}{said}");
+        out
+    };
+    prof(&other, &[], &[&input]);
+    assert_eq!(differences(), (Some(0), String::new(), String::new()));
+    let section = |bytes: &[u8]| number(bytes, 0x18);
+    let out = change("meta.db", &|bytes| number(bytes, section(bytes)));
+    assert!(out.contains("\"path\":\"title\""), "{out}");
+    let out = change("trace.db", &|bytes| section(bytes) + 0x10);
+    assert!(out.contains("\"path\":\"trace span\""), "{out}");
+    let out = change("cct.db", &|bytes| {
+        let (list, count) = (number(bytes, section(bytes)), bytes[section(bytes) + 8]);
+        let size = usize::from(bytes[section(bytes) + 12]);
+        let records = (0..usize::from(count)).map(|record| list + record * size);
+        let valued = records.into_iter().find(|record| number(bytes, *record) > 0).unwrap();
+        number(bytes, valued + 8) + 4
+    });
+    assert!(out.contains("\"path\":\"cct.db\"") && out.contains("B is not sound"), "{out}");
+    prof(&other, &[], &[&input]);
+    fs::remove_file(other.join("metrics/default.yaml")).unwrap();
+    let (code, out, _) = differences();
+    assert_eq!(code, Some(3));
+    assert!(out.contains("\"path\":\"how metrics are shown\""), "{out}");
+    assert_eq!(out.lines().count(), 1, "{out}");
+}
+
 #[test]
 fn quiet_says_nothing_where_nothing_is_wrong() {
     let folder = folder();
