@@ -24,6 +24,7 @@ mod context;
 mod dataset;
 mod destination;
 mod error;
+mod file_bytes;
 mod finding;
 mod format;
 pub mod model;
@@ -44,6 +45,7 @@ pub use destination::{
     create_below,
 };
 pub use error::{Error, Result};
+pub use file_bytes::FileBytes;
 pub use finding::{Finding, Findings, Severity, shortened};
 pub use format::{
     Ability, Confidence, Demo, Follow, Followed, Format, FormatInfo, Part, Repaired, Written,

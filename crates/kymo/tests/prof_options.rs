@@ -748,6 +748,59 @@ fn traces_are_kept_unless_they_are_not_wanted() {
     assert!(!database.join("trace.db").exists());
 }
 
+/// Databases that differ in what no context, value or sample tells.
+#[test]
+fn an_exact_comparison_sees_what_is_beside_values_by_path() {
+    let folder = folder();
+    let input = measurement(folder.path(), "app", 0, &[]);
+    let mut builder = thread("app", 0, 1.0);
+    let node = builder.retain(2);
+    write(&builder, &input.join("app-000000-000-1-2-0.hpcrun"));
+    let mut trace = b"HPCRUN-trace______01.01b\0\0\0\0\0\0\0\0".to_vec();
+    for time in [5_u64, 9] {
+        trace.extend(time.to_be_bytes());
+        trace.extend(node.to_be_bytes());
+    }
+    fs::write(input.join("app-000000-000-1-2-0.hpctrace"), trace).unwrap();
+    let [one, other] = ["one", "other"].map(|name| folder.path().join(name));
+    prof(&one, &[], &[&input]);
+    let differences = || run(kymo().args(["diff", "--exact", "--json"]).args([&one, &other]));
+    let number = |bytes: &[u8], at: usize| {
+        usize::try_from(u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap())).unwrap()
+    };
+    let change = |file: &str, place: &dyn Fn(&[u8]) -> usize| {
+        prof(&other, &[], &[&input]);
+        let mut bytes = fs::read(other.join(file)).unwrap();
+        let at = place(&bytes);
+        bytes[at] ^= 1;
+        fs::write(other.join(file), bytes).unwrap();
+        let (code, out, said) = differences();
+        assert_eq!(code, Some(3), "{file}: {out}{said}");
+        out
+    };
+    prof(&other, &[], &[&input]);
+    assert_eq!(differences(), (Some(0), String::new(), String::new()));
+    let section = |bytes: &[u8]| number(bytes, 0x18);
+    let out = change("meta.db", &|bytes| number(bytes, section(bytes)));
+    assert!(out.contains("\"path\":\"title\""), "{out}");
+    let out = change("trace.db", &|bytes| section(bytes) + 0x10);
+    assert!(out.contains("\"path\":\"trace span\""), "{out}");
+    let out = change("cct.db", &|bytes| {
+        let (list, count) = (number(bytes, section(bytes)), bytes[section(bytes) + 8]);
+        let size = usize::from(bytes[section(bytes) + 12]);
+        let records = (0..usize::from(count)).map(|record| list + record * size);
+        let valued = records.into_iter().find(|record| number(bytes, *record) > 0).unwrap();
+        number(bytes, valued + 8) + 4
+    });
+    assert!(out.contains("\"path\":\"cct.db\"") && out.contains("B is not sound"), "{out}");
+    prof(&other, &[], &[&input]);
+    fs::remove_file(other.join("metrics/default.yaml")).unwrap();
+    let (code, out, _) = differences();
+    assert_eq!(code, Some(3));
+    assert!(out.contains("\"path\":\"how metrics are shown\""), "{out}");
+    assert_eq!(out.lines().count(), 1, "{out}");
+}
+
 #[test]
 fn quiet_says_nothing_where_nothing_is_wrong() {
     let folder = folder();
@@ -807,6 +860,80 @@ fn four_thousand_threads_take_less_than_a_gibibyte() {
     assert_eq!(done, (Some(0), String::new(), String::new()));
     // 1 at the leaf, and 1 to 100 along the way.
     assert_eq!(whole(&database), [(3, 4096.0 * 5051.0)]);
+}
+
+/// A directory of very many profiles, each of which has so many bytes. There are a few, with many
+/// names: what makes them large is between their parts, and takes no room on the disk.
+#[cfg(target_os = "linux")]
+fn many_of_size(folder: &Path, count: u32, size: u64) -> PathBuf {
+    use std::io::{Seek, SeekFrom, Write};
+    const FOOTER_BYTES: usize = 112;
+    let input = folder.join(format!("many-{size}"));
+    fs::create_dir(&input).unwrap();
+    let path = |number: u32| input.join(format!("app-000000-{number:05}-1-2-0.hpcrun"));
+    for number in 0..count {
+        if number >= 16 {
+            fs::hard_link(path(number % 16), path(number)).unwrap();
+            continue;
+        }
+        let mut bytes = Vec::new();
+        thread("app", number, 1.0).write(&mut bytes).unwrap();
+        let (body, footer) = bytes.split_at(bytes.len() - FOOTER_BYTES);
+        let at = size - FOOTER_BYTES as u64;
+        let mut footer = footer.to_vec();
+        footer[96..104].copy_from_slice(&at.to_be_bytes());
+        let mut file = File::create(path(number)).unwrap();
+        file.write_all(body).unwrap();
+        file.seek(SeekFrom::Start(at)).unwrap();
+        file.write_all(&footer).unwrap();
+    }
+    input
+}
+
+/// Large files are mapped one after another, and small ones are read: together they have more bytes
+/// than there may be in memory, and there are more than may be mapped at once.
+#[cfg(target_os = "linux")]
+#[test]
+fn no_more_than_a_few_profiles_are_in_memory_however_many_there_are() {
+    let folder = folder();
+    // All memory, mapped files included; and what is no file.
+    for (limit, size) in [("-v 1048576", 300 << 10), ("-d 131072", 60 << 10)] {
+        let input = many_of_size(folder.path(), 4200, size);
+        let line = format!("ulimit {limit}; exec \"$0\" prof --quiet -j 2 -o \"$1\" \"$2\"");
+        let mut command = Command::new("sh");
+        command.args(["-c", &line, env!("CARGO_BIN_EXE_kymo")]);
+        let database = folder.path().join(format!("database-{size}"));
+        let done = run(command.arg(&database).arg(&input));
+        assert_eq!(done, (Some(0), String::new(), String::new()), "{limit}");
+        assert_eq!(whole(&database), [(3, 4200.0)]);
+    }
+}
+
+/// A profile that is written to while others are read is not what it was when it is read again.
+#[cfg(unix)]
+#[test]
+fn a_profile_that_changes_meanwhile_is_noticed() {
+    let folder = folder();
+    let input = measurement(folder.path(), "app", 0, &[1.0, 2.0]);
+    // While this is read, there is time to change the other.
+    let trace = File::create(input.join("app-000000-000-1-2-0.hpctrace")).unwrap();
+    std::io::Write::write_all(&mut &trace, b"HPCRUN-trace______01.01b\0\0\0\0\0\0\0\0").unwrap();
+    trace.set_len(32 + 12 * 100_000_000).unwrap();
+    let mut command = kymo();
+    command.args(["prof", "--quiet", "-j", "1"]).arg(&input).stderr(Stdio::piped());
+    let before = names(folder.path());
+    let mut child = command.spawn().unwrap();
+    while names(folder.path()) == before {
+        assert_eq!(child.try_wait().unwrap(), None, "it was done too early");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let path = input.join("app-000000-001-1-2-0.hpcrun");
+    let size = fs::metadata(&path).unwrap().len();
+    File::options().write(true).open(&path).unwrap().set_len(size - 1).unwrap();
+    let done = child.wait_with_output().unwrap();
+    let said = String::from_utf8(done.stderr).unwrap();
+    assert_eq!(done.status.code(), Some(1), "{said}");
+    assert!(said.contains("app-000000-001-1-2-0.hpcrun: the file shrank"), "{said}");
 }
 
 /// Files of more than 64 KiB are mapped, and there may be many more of them than may be open.

@@ -91,10 +91,6 @@ impl<'a> Merging<'a> {
         id: ThreadId,
         read: Result<MeasuredThread>,
     ) -> Option<Placed> {
-        let contexts = self.tree.contexts().len();
-        let threads = || self.views.iter().map(|view| view.thread_count()).sum::<usize>();
-        let note = || format!("{} of {} threads, {contexts} contexts", id.0, threads());
-        self.context.progress.note(&note);
         let read = read.map_err(|error| format!("it cannot be read, and is left out: {error}"));
         let before = self.tree.mark();
         let placed = read.and_then(|read| {
@@ -110,7 +106,16 @@ impl<'a> Merging<'a> {
         if placed.is_none() {
             self.left_out.push(id);
         }
+        self.tell(id);
         placed
+    }
+
+    /// Tells how far it is, once a thread has its place. The whole program is no context.
+    fn tell(&self, id: ThreadId) {
+        let contexts = self.tree.contexts().len().saturating_sub(1);
+        let threads = || self.views.iter().map(|view| view.thread_count()).sum::<usize>();
+        let note = || format!("{} of {} threads, {contexts} contexts", id.0 + 1, threads());
+        self.context.progress.note(&note);
     }
 
     /// Keeps what is wrong with a thread; nothing of one that hpcprof leaves out, with `compat`.

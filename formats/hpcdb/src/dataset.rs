@@ -165,7 +165,15 @@ fn traces(database: &Arc<Database>, summary: &mut Summary) {
     summary.fact("samples", samples);
     if let Some(span) = last.checked_sub(first) {
         let (whole, rest) = (span / 1_000_000_000, span % 1_000_000_000);
-        summary.fact("trace span", format!("{whole}.{rest:09} s"));
+        let words = format!("{whole}.{rest:09} s");
+        let told = database.trace.as_ref().and_then(|trace| trace.moments);
+        match told {
+            Some((first, last)) => {
+                let moments = vec![Value::from(first), Value::from(last)];
+                summary.exact("trace span", words, ("told moments", Value::List(moments)));
+            }
+            None => summary.fact("trace span", words),
+        }
     }
 }
 

@@ -3,13 +3,18 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use kymo_core::bytes::{ReadError, ReadResult};
+use kymo_core::Error;
+use kymo_core::bytes::{Cursor, Endian, ReadError, ReadResult};
 
-use crate::read::{ProfileDb, first};
+use crate::read::{index_offset, value_offset};
+use crate::spec::{PROFILE_INDEX_BYTES, PROFILE_VALUE_BYTES};
 use crate::types::Profile;
 
 /// How many values are held at once, if no context has more.
 const VALUES_HELD: u64 = 1 << 19;
+
+/// How many entries of an index are read at once.
+const ENTRIES_HELD: u64 = 1 << 10;
 
 /// Contexts that share a page of counts. Few, so that a page costs little more than the entries of
 /// the file that it is made for, however far apart their numbers are.
@@ -43,11 +48,31 @@ pub(crate) struct Turned {
     pub(crate) value: f64,
 }
 
+/// Where the values of profiles are: in a file of a database, or in one that is being written.
+pub(crate) trait Stored: Sync {
+    /// The byte order of all numbers.
+    fn endian(&self) -> Endian;
+
+    /// Each profile but the summary, with its number. Their indices are in order.
+    fn profiles(&self) -> ReadResult<Vec<(u32, Profile)>>;
+
+    /// Bytes at a place; `room` is for those that are not in memory.
+    fn bytes<'a>(
+        &'a self,
+        what: &'static str,
+        at: u64,
+        length: u64,
+        room: &'a mut Vec<u8>,
+    ) -> ReadResult<&'a [u8]>;
+
+    /// An error with the file it is about.
+    fn told(&self, error: ReadError) -> Error;
+}
+
 /// Reads all profiles side by side.
 pub(crate) struct Gathering<'a> {
-    file: &'a ProfileDb,
-    /// Each profile but the summary.
-    profiles: Vec<(u32, Profile)>,
+    file: &'a dyn Stored,
+    profiles: Vec<Marked>,
     /// How many values each context has, a page of contexts at a time where there are some.
     counts: BTreeMap<u32, Page<u32>>,
     /// How many values there are.
@@ -58,44 +83,62 @@ pub(crate) struct Gathering<'a> {
     pub(crate) highest: u32,
 }
 
+/// A profile, and the context of each so many entries of its index.
+struct Marked {
+    number: u32,
+    profile: Profile,
+    marks: Vec<u32>,
+}
+
 impl<'a> Gathering<'a> {
-    pub(crate) fn new(file: &'a ProfileDb) -> ReadResult<Self> {
+    pub(crate) fn new(file: &'a dyn Stored) -> ReadResult<Self> {
         let (profiles, counts) = <_>::default();
         let mut gathering = Self { file, profiles, counts, values: 0, valued: 0, highest: 0 };
-        for (number, index) in (1..file.profiles.count).zip(1..) {
-            let Some(profile) = file.profile(number)? else { continue };
-            file.require_order(&profile)?;
-            let mut entry = 0;
-            while entry < profile.n_ctxs {
-                entry = gathering.add_page(&profile, entry)?;
-            }
-            gathering.profiles.push((index, profile));
+        let mut room = Vec::new();
+        for (number, profile) in file.profiles()? {
+            let marks = gathering.count(&profile, &mut room)?;
+            gathering.profiles.push(Marked { number, profile, marks });
         }
         Ok(gathering)
     }
 
-    /// Counts the values of contexts that share a page, from an entry of a profile's index on. Tells
-    /// the first entry after them.
-    fn add_page(&mut self, profile: &Profile, first: u64) -> ReadResult<u64> {
-        let number = self.file.index(profile, first)?.0 / PAGE;
-        let page = self.counts.entry(number).or_default();
-        let mut entry = first;
-        while entry < profile.n_ctxs {
-            let (context, _) = self.file.index(profile, entry)?;
-            if context / PAGE != number {
-                break;
-            }
-            let range = self.file.range(profile, entry)?;
-            let more = range.end.saturating_sub(range.start);
-            if let (Some(count), 1..) = (page.get_mut(slot(context)), more) {
-                self.values = self.values.saturating_add(more);
-                self.valued += u64::from(*count == 0);
-                self.highest = self.highest.max(context);
-                *count = count.saturating_add(u32::try_from(more).unwrap_or(u32::MAX));
+    /// Counts the values of a profile, and marks where contexts are in its index.
+    fn count(&mut self, profile: &Profile, room: &mut Vec<u8>) -> ReadResult<Vec<u32>> {
+        let (file, mut marks, mut entry) = (self.file, Vec::new(), 0);
+        let (mut number, mut page) = (0, Page::default());
+        each_entry(file, profile, 0, room, |context, range| {
+            if entry % ENTRIES_HELD == 0 {
+                marks.push(context);
             }
             entry += 1;
+            if context / PAGE != number {
+                self.add_page(number, &std::mem::take(&mut page));
+                number = context / PAGE;
+            }
+            let count = range.end.saturating_sub(range.start);
+            if let Some(slot) = page.get_mut(slot(context)) {
+                *slot = u32::try_from(count).unwrap_or(u32::MAX);
+            }
+            true
+        })?;
+        self.add_page(number, &page);
+        Ok(marks)
+    }
+
+    /// Adds how many values a profile has of contexts that share a page.
+    fn add_page(&mut self, number: u32, more: &Page<u32>) {
+        if more.iter().all(|more| *more == 0) {
+            return;
         }
-        Ok(entry)
+        let page = self.counts.entry(number).or_default();
+        for ((count, more), place) in page.iter_mut().zip(more).zip(0..PAGE) {
+            if *more > 0 {
+                self.values = self.values.saturating_add((*more).into());
+                self.valued += u64::from(*count == 0);
+                self.highest = self.highest.max(number * PAGE + place);
+                *count = count.saturating_add(*more);
+            }
+        }
     }
 
     /// All contexts up to the last that has values, in parts that follow each other: each has few
@@ -133,26 +176,38 @@ impl<'a> Gathering<'a> {
     pub(crate) fn values(&self, contexts: &Range<u64>) -> ReadResult<Vec<Turned>> {
         let (mut places, total) = self.places(contexts);
         let mut values = vec![Turned::default(); total];
-        for (number, profile) in &self.profiles {
-            let mut entry = self.first(profile, contexts.start)?;
-            while entry < profile.n_ctxs {
-                let (context, _) = self.file.index(profile, entry)?;
-                if u64::from(context) >= contexts.end {
-                    break;
+        let (mut entries, mut room) = (Vec::new(), Vec::new());
+        for Marked { number, profile, marks } in &self.profiles {
+            let mark = marks.partition_point(|mark| u64::from(*mark) <= contexts.start);
+            let first = mark.saturating_sub(1) as u64 * ENTRIES_HELD;
+            entries.clear();
+            each_entry(self.file, profile, first, &mut room, |context, range| {
+                if u64::from(context) >= contexts.start && u64::from(context) < contexts.end {
+                    entries.push((context, range));
                 }
+                u64::from(context) < contexts.end
+            })?;
+            let all = entries.first().zip(entries.last());
+            let Some(all) = all.map(|((_, first), (_, last))| first.start..last.end) else {
+                continue;
+            };
+            let at = value_offset(profile, all.start);
+            let bytes = all.end.saturating_sub(all.start) * PROFILE_VALUE_BYTES;
+            let bytes = self.file.bytes("values", at, bytes, &mut room)?;
+            let mut cursor = Cursor::at(bytes, at, self.file.endian());
+            for (context, range) in &entries {
                 let place = places.get_mut(&(context / PAGE));
-                let Some(place) = place.and_then(|page| page.get_mut(slot(context))) else {
+                let Some(place) = place.and_then(|page| page.get_mut(slot(*context))) else {
                     let why = "is not that of the file any more: it changed meanwhile";
                     return Err(ReadError::invalid("context indices", profile.ctx_indices, why));
                 };
-                for value in self.file.values(profile, self.file.range(profile, entry)?)? {
-                    let (metric, value) = value?;
+                for _ in range.clone() {
+                    let (metric, value) = (cursor.u16("metricId")?, cursor.f64("value")?);
                     if let Some(to) = values.get_mut(*place) {
-                        *to = Turned { context, metric, profile: *number, value };
+                        *to = Turned { context: *context, metric, profile: *number, value };
                     }
                     *place += 1;
                 }
-                entry += 1;
             }
         }
         let mut order = Order::default();
@@ -160,11 +215,6 @@ impl<'a> Gathering<'a> {
             order.by_metric(these);
         }
         Ok(values)
-    }
-
-    /// The first entry of a profile's index that is of a context or of one after it.
-    fn first(&self, profile: &Profile, context: u64) -> ReadResult<u64> {
-        first(profile.n_ctxs, |entry| Ok(u64::from(self.file.index(profile, entry)?.0) >= context))
     }
 
     /// Where the values of each context begin, and how many there are.
@@ -187,6 +237,42 @@ impl<'a> Gathering<'a> {
         }
         (places, total)
     }
+}
+
+/// Gives entries of the index of a profile from one on, each with its values, as long as more are
+/// wanted.
+fn each_entry(
+    file: &dyn Stored,
+    profile: &Profile,
+    first: u64,
+    room: &mut Vec<u8>,
+    mut take: impl FnMut(u32, Range<u64>) -> bool,
+) -> ReadResult<()> {
+    let mut entry = first;
+    while entry < profile.n_ctxs {
+        let left = profile.n_ctxs - entry;
+        let count = left.min(ENTRIES_HELD);
+        let at = index_offset(profile, entry);
+        // With the one behind them, which tells where the values of the last end.
+        let bytes = left.min(count + 1) * PROFILE_INDEX_BYTES;
+        let bytes = file.bytes("context indices", at, bytes, room)?;
+        let mut cursor = Cursor::at(bytes, at, file.endian());
+        let mut next = || Ok((cursor.u32("ctxId")?, cursor.u64("startIndex")?));
+        let mut found = next()?;
+        for _ in 0..count {
+            let (context, start) = found;
+            entry += 1;
+            let mut end = profile.n_values;
+            if entry < profile.n_ctxs {
+                found = next()?;
+                end = end.min(found.1);
+            }
+            if !take(context, start..end) {
+                return Ok(());
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Room for putting values of a context in order: counted first, and then put where they belong.

@@ -37,8 +37,16 @@ pub(crate) fn of(measurement: &Measurement, context: &Context<'_>) -> Vec<Findin
     found.extend(findings.filter(|finding| !losses.iter().any(|loss| says(loss, finding))));
     found.extend(losses);
     context.progress.begin_items("checking", measurement.recordings.len() as u64);
+    let mut holding = measurement.holding();
     for (done, part) in measurement.recordings.iter().enumerate() {
         context.progress.at(done as u64);
+        let part = match holding.part(part) {
+            Ok(part) => part,
+            Err(error) => {
+                found.extend(measurement.lost(part, &error));
+                continue;
+            }
+        };
         let in_file = |extension| {
             measurement.is_directory.then(|| PathBuf::from(format!("{}.{extension}", part.name)))
         };
@@ -50,7 +58,7 @@ pub(crate) fn of(measurement: &Measurement, context: &Context<'_>) -> Vec<Findin
             // A trace runs through all epochs.
             ids = Some(match profile.epochs.len() {
                 1 => Ids::from(tree.into_numbers()),
-                _ if part.trace.is_some() => Ids::new(profile),
+                _ if part.trace.is_some() => holding.ids(&part),
                 _ => Ids::default(),
             });
         }
@@ -59,7 +67,7 @@ pub(crate) fn of(measurement: &Measurement, context: &Context<'_>) -> Vec<Findin
         }
         if let Some(trace) = &part.trace {
             rules.file = in_file(TRACE);
-            rules.trace(trace, part, ids.as_ref());
+            rules.trace(trace, &part, ids.as_ref());
         }
     }
     context.progress.end();

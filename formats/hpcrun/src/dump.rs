@@ -28,21 +28,24 @@ pub(crate) fn dump(
     let several = measurement.has_several();
     let (counts, headers_only) = (BTreeMap::new(), request.headers_only);
     let mut dump = Dump { sink, counts, several, headers_only, flow: Flow::More };
+    let mut holding = measurement.holding();
     for (index, part) in measurement.recordings.iter().enumerate() {
-        dump.recording(index, part)?;
+        dump.recording(index, &holding.part(part)?)?;
     }
     Ok(())
 }
 
 /// Prints every profile as HPCToolkit does, and of a trace by itself its nodes.
 fn listings(measurement: &Measurement, sink: &mut dyn RecordSink) -> Result<()> {
+    let mut holding = measurement.holding();
     for part in &measurement.recordings {
-        let flow = match (part.first_of_profile(), &part.trace) {
-            (Some(profile), _) => {
-                hpcproftt::dump(profile, &format!("{}.{PROFILE}", part.name), sink)?
-            }
-            (None, Some(trace)) if part.profile.is_none() => hpcproftt::dump_trace(trace, sink)?,
-            _ => Flow::More,
+        let flow = if part.first_of_profile().is_some() {
+            let Some(profile) = holding.profile(part)? else { continue };
+            hpcproftt::dump(&profile, &format!("{}.{PROFILE}", part.name), sink)?
+        } else if let (None, Some(trace)) = (&part.profile, holding.traced(part)?.trace) {
+            hpcproftt::dump_trace(&trace, sink)?
+        } else {
+            Flow::More
         };
         if flow == Flow::Stop {
             return Ok(());

@@ -10,6 +10,7 @@ pub(crate) static COUNTS: Listing<Count> = Listing {
     kind: "count",
     table: "counts",
     at_once: usize::MAX,
+    is_in_place: false,
     about: "how many items the parts of a file say that they have",
     columns: &[
         ("of", Cells::Text(|count| count.of.into())),
@@ -32,6 +33,7 @@ pub(crate) static INDEX_ENTRIES: Listing<(u32, u64)> = Listing {
     kind: "index_entry",
     table: "index_entries",
     at_once: usize::MAX,
+    is_in_place: true,
     about: "the index of sparse values: nodes, and the first of their values",
     columns: &[
         ("node", Cells::Number(|(node, _)| (*node).into())),
@@ -58,6 +60,7 @@ pub(crate) static SECTIONS: Listing<(&'static str, u64, u64)> = Listing {
     kind: "section",
     table: "sections",
     at_once: usize::MAX,
+    is_in_place: false,
     about: "where the sections of a 04.00b file are, as its footer says",
     columns: &[
         ("name", Cells::Text(|(name, ..)| (*name).into())),
@@ -79,6 +82,7 @@ pub(crate) static FOOTERS: Listing<Footer> = Listing {
     kind: "footer",
     table: "footers",
     at_once: usize::MAX,
+    is_in_place: false,
     about: "where the footers of 04.00b files say that they begin",
     columns: &[("footer_start", Cells::Address(|footer| Some(footer.footer_start)))],
     count: |part| usize::from(footer(part).is_some()),

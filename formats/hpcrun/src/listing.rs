@@ -20,6 +20,8 @@ pub(crate) struct Listing<R: 'static> {
     pub(crate) about: &'static str,
     pub(crate) columns: &'static [(&'static str, Cells<R>)],
     pub(crate) count: fn(&Part) -> usize,
+    /// Whether they are read in place, and a recording must hold them.
+    pub(crate) is_in_place: bool,
     /// How many may be read at once: strings of the file can be long.
     pub(crate) at_once: usize,
     /// Some of them, with their offsets.
@@ -73,6 +75,7 @@ pub(crate) static HEADERS: Listing<FileHeader> = Listing {
     kind: "header",
     table: "headers",
     at_once: usize::MAX,
+    is_in_place: false,
     about: "what each file begins with",
     columns: &[
         ("name", Cells::MaybeText(|header| header.name.clone())),
@@ -112,6 +115,7 @@ pub(crate) static NV_PAIRS: Listing<(NvPair, &'static str)> = Listing {
     kind: "nv_pair",
     table: "nv_pairs",
     at_once: TEXTS_AT_ONCE,
+    is_in_place: false,
     about: "what the recorder said about the process, by name",
     columns: &[
         ("of", Cells::Text(|(_, of)| (*of).into())),
@@ -139,6 +143,7 @@ pub(crate) static EPOCHS: Listing<EpochHeader> = Listing {
     kind: "epoch",
     table: "epochs",
     at_once: usize::MAX,
+    is_in_place: false,
     about: "the headers of epochs, which 04.00b does not have",
     columns: &[
         ("flags", Cells::Address(|epoch| Some(epoch.flags))),
@@ -164,6 +169,7 @@ pub(crate) static METRICS: Listing<(usize, Metric)> = Listing {
     kind: "metric",
     table: "metrics",
     at_once: TEXTS_AT_ONCE,
+    is_in_place: false,
     about: "what was counted",
     columns: &[
         ("id", Cells::Number(|(id, _)| *id as u64)),
@@ -226,6 +232,7 @@ pub(crate) static LOAD_MODULES: Listing<LoadModule> = Listing {
     kind: "load_module",
     table: "load_modules",
     at_once: TEXTS_AT_ONCE,
+    is_in_place: false,
     about: "programs and libraries that were loaded",
     columns: &[
         ("id", Cells::Number(|module| module.id.into())),
@@ -269,6 +276,7 @@ pub(crate) static NODES: Listing<ListedNode> = Listing {
     kind: "node",
     table: "nodes",
     at_once: usize::MAX,
+    is_in_place: true,
     about: "nodes of the calling-context trees",
     columns: &[
         ("id", Cells::Number(|listed| listed.node.id.into())),
@@ -313,6 +321,7 @@ pub(crate) static VALUES: Listing<(MetricValue, bool)> = Listing {
     kind: "value",
     table: "values",
     at_once: usize::MAX,
+    is_in_place: true,
     about: "values of metrics at nodes: a count, or a number of double precision",
     columns: &[
         ("node", Cells::Number(|(value, _)| value.node.into())),
@@ -337,6 +346,7 @@ pub(crate) static ID_KINDS: Listing<IdKind> = Listing {
     kind: "id_kind",
     table: "id_kinds",
     at_once: TEXTS_AT_ONCE,
+    is_in_place: false,
     about: "the names of the kinds of ids",
     columns: &[
         ("kind", Cells::Number(|kind| kind.kind.into())),
@@ -353,6 +363,7 @@ pub(crate) static IDS: Listing<Id> = Listing {
     kind: "id",
     table: "ids",
     at_once: usize::MAX,
+    is_in_place: false,
     about: "the ids that together name a thread",
     columns: &[
         ("kind", Cells::Number(|id| id.kind().into())),
@@ -373,6 +384,7 @@ pub(crate) static TRACE_RECORDS: Listing<TraceRecord> = Listing {
     kind: "trace_record",
     table: "trace_records",
     at_once: usize::MAX,
+    is_in_place: true,
     about: "where a thread was from a time on; times are in the unit of the trace",
     columns: &[
         ("time", Cells::Number(|record| record.time)),

@@ -3,7 +3,6 @@
 //! What is lost: sampling periods (values are multiplied with them) and LUSH fields.
 
 use std::collections::BTreeSet;
-use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -25,7 +24,7 @@ use crate::read::{SomeRecords, Trace};
 use crate::spec::{INTERNAL, TRACE_CALLS};
 use crate::threads::ids;
 use crate::tree::{Ids, Tree};
-use crate::types::{self, Dialect, Epoch, Node};
+use crate::types::{self, Dialect, Epoch, Node, TraceRecord};
 
 /// The rule that nodes break which are in no module of the load map.
 const UNLISTED: &str = "node-module";
@@ -125,7 +124,8 @@ impl MeasurementView for Measured {
     fn thread(&self, thread: usize) -> Result<MeasuredThread> {
         let mut read = MeasuredThread { findings: self.beside.clone(), ..<_>::default() };
         let Some(part) = self.first(thread) else { return Ok(read) };
-        let Some(profile) = &part.profile else { return Ok(read) };
+        let mut holding = self.measurement.holding();
+        let Some(profile) = holding.profile(part)? else { return Ok(read) };
         let (mut ids, has_several) = (Vec::new(), profile.epochs.len() > 1);
         for epoch in &profile.epochs {
             let (numbers, order) = add(&mut read, epoch, profile.header.dialect, &part.name)?;
@@ -139,21 +139,28 @@ impl MeasurementView for Measured {
         if has_several {
             // A trace runs through all epochs; in those nodes and ids are as many.
             read.numbers = Numbers::new(ids.iter().copied());
-            shared = Ids::new(profile).into_shared();
+            shared = Ids::new(&profile).into_shared();
         }
-        read.findings.extend(of_trace(part, &read.numbers, &shared));
+        drop(profile);
+        read.findings.extend(of_trace(&holding.traced(part)?, &read.numbers, &shared));
         Ok(read)
     }
 
     fn samples(&self, thread: usize) -> Result<Samples<'_>> {
-        let found = self.first(thread).and_then(|part| Some((part, part.trace.as_deref()?)));
-        let Some((part, trace)) = found else { return Ok(Box::new(std::iter::empty())) };
-        Ok(samples(part, trace))
+        let part = self.first(thread).map(|part| self.measurement.holding().traced(part));
+        let part = part.transpose()?;
+        let found = part.and_then(|part| Some((part.trace.clone()?, part)));
+        Ok(found.map_or_else(
+            || Box::new(std::iter::empty()) as _,
+            |(trace, part)| samples(&part, trace),
+        ))
     }
 
     fn samples_in_parts(&self, thread: usize) -> Option<SamplesInParts<'_>> {
-        let trace = self.first(thread)?.trace.as_deref()?;
-        trace.times().back.is_none().then(|| Box::new(RecordsInParts(trace)) as _)
+        // Where it cannot be read any more, asking for samples one by one tells why.
+        let part = self.measurement.holding().traced(self.first(thread)?).ok()?;
+        let trace = part.trace.filter(|trace| trace.times().back.is_none())?;
+        Some(Box::new(RecordsInParts(trace)))
     }
 
     fn placeholder(&self, frame: Frame) -> String {
@@ -205,40 +212,40 @@ fn of_trace(part: &Part, numbers: &Numbers, shared: &[u32]) -> Vec<Finding> {
 }
 
 /// The records of a trace in the order of their times, which is that of the file as a rule.
-fn samples<'a>(part: &Part, trace: &'a Trace) -> Samples<'a> {
-    let records = || records(trace, 0..trace.len());
-    if trace.times().back.is_none() {
-        return Box::new(records());
+fn samples(part: &Part, trace: Arc<Trace>) -> Samples<'static> {
+    let is_in_order = trace.times().back.is_none();
+    let places = 0..trace.len();
+    let records = places.filter_map(move |place| sample(&trace, trace.get(place)?));
+    if is_in_order {
+        return Box::new(records);
     }
     if let Some(ahead) = part.look_ahead() {
-        return Box::new(Ordered::new(records(), ahead));
+        return Box::new(Ordered::new(records, ahead));
     }
-    let mut sorted: Vec<_> = records().collect();
+    let mut sorted: Vec<_> = records.collect();
     sorted.sort_by_key(|sample| sample.time);
     Box::new(sorted.into_iter())
 }
 
-/// Some records of a trace, in the order of the file. What has no time is left out, which is said
-/// with the thread.
-fn records(trace: &Trace, range: Range<usize>) -> impl Iterator<Item = MeasuredSample> + Send {
+/// A record of a trace. What has no time is left out, which is said with the thread.
+fn sample(trace: &Trace, record: TraceRecord) -> Option<MeasuredSample> {
     let is_of_call = trace.flags & TRACE_CALLS != 0;
-    trace.iter(range).filter_map(move |record| {
-        let time = TimeNs(trace.nanoseconds(record.time)?);
-        Some(MeasuredSample { time, node: record.node, is_of_call })
-    })
+    let time = TimeNs(trace.nanoseconds(record.time)?);
+    Some(MeasuredSample { time, node: record.node, is_of_call })
 }
 
 /// The records of a trace whose order in the file is that of their times.
-struct RecordsInParts<'a>(&'a Trace);
+struct RecordsInParts(Arc<Trace>);
 
-impl Parts<MeasuredSample> for RecordsInParts<'_> {
+impl Parts<MeasuredSample> for RecordsInParts {
     fn count(&self) -> usize {
         self.0.len().div_ceil(RECORDS_OF_PART)
     }
 
     fn tell(&self, part: usize, take: &mut dyn FnMut(MeasuredSample)) {
         let start = part.saturating_mul(RECORDS_OF_PART);
-        records(self.0, start..start.saturating_add(RECORDS_OF_PART)).for_each(take);
+        let records = self.0.iter(start..start.saturating_add(RECORDS_OF_PART));
+        records.filter_map(|record| sample(&self.0, record)).for_each(take);
     }
 }
 

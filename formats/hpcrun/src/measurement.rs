@@ -4,14 +4,16 @@ use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use bytes::Bytes;
 use kymo_core::bytes::{Limits, ReadError, ReadResult};
 use kymo_core::model::profile::Thread;
 use kymo_core::{Context, Error, Finding, Findings, Result, Severity, Source, ahead};
 
 use crate::pairs::{self, Found, Pairs, untraced};
-use crate::read::{Profile, SomeRecords, Trace};
+use crate::read::{InPlace, Profile, SomeRecords, Trace};
 use crate::spec::MAGIC_TRACE;
 use crate::threads::{self, Said};
+use crate::tree::Ids;
 use crate::types::{Dialect, Epoch, LoadMap, LoadModule};
 
 /// So many records of a trace may be held to put them in order.
@@ -53,6 +55,9 @@ pub(crate) struct Measurement {
 }
 
 /// One recording: a profile, or an epoch of it, and the trace of the same name.
+///
+/// Of a directory, nodes, values and records of traces are let go when all is opened, as there may
+/// be very many threads. [`Holding`] has them for as long as they are looked at.
 #[derive(Debug, Clone)]
 pub(crate) struct Part {
     /// The name of the file without its extension.
@@ -60,6 +65,8 @@ pub(crate) struct Part {
     pub(crate) profile: Option<Arc<Profile>>,
     /// Which of the profile's epochs it is.
     pub(crate) epoch: usize,
+    /// That epoch, where it is held.
+    pub(crate) held: Option<Arc<Epoch>>,
     pub(crate) trace: Option<Arc<Trace>>,
     /// What names the thread.
     pub(crate) thread: Arc<Thread>,
@@ -69,6 +76,8 @@ pub(crate) struct Part {
     pub(crate) label: String,
     /// Whether it is of a directory, and its files are not the one that was opened.
     pub(crate) is_in_directory: bool,
+    /// Whether what is in its files was let go.
+    pub(crate) is_let_go: bool,
 }
 
 impl Part {
@@ -84,7 +93,7 @@ impl Part {
 
     /// The epoch that it is.
     pub(crate) fn epoch(&self) -> Option<&Epoch> {
-        self.profile.as_ref()?.epochs.get(self.epoch)
+        self.held.as_deref().or_else(|| self.profile.as_ref()?.epochs.get(self.epoch))
     }
 
     /// How far the profile says records of its trace are from their place by time.
@@ -266,10 +275,12 @@ impl Measurement {
                 Ok(File::Profile(mut profile)) if has_extension(name, PROFILE) => {
                     findings.extend(named(profile.findings(), name));
                     maps.share(&mut profile);
+                    profile.let_go();
                     pair.profile = Found::Read(profile);
                 }
-                Ok(File::Trace(trace)) if has_extension(name, TRACE) => {
+                Ok(File::Trace(mut trace)) if has_extension(name, TRACE) => {
                     findings.extend(named(trace.findings(), name));
+                    trace.let_go();
                     pair.trace = Found::Read(trace);
                 }
                 Ok(file) => {
@@ -303,6 +314,16 @@ impl Measurement {
         measurement.kernel_symbols = beside("kernel_symbols", "symbols").len();
         measurement.findings = findings.into_vec();
         Ok(measurement)
+    }
+
+    /// Why what is in the files of a recording cannot be read any more.
+    pub(crate) fn lost(&self, part: &Part, error: &Error) -> Vec<Finding> {
+        self.in_file(&part.name, PROFILE, vec![unreadable("profile", error)])
+    }
+
+    /// Holds what is in the files of recordings, one after another.
+    pub(crate) fn holding(&self) -> Holding<'_> {
+        Holding { measurement: self, profile: None }
     }
 
     /// Load modules of all recordings; those that follow each other and share theirs count once.
@@ -343,11 +364,13 @@ impl Measurement {
                 name: name.to_owned(),
                 profile: profile.clone(),
                 epoch,
+                held: None,
                 trace: trace.take(),
                 thread: Arc::default(),
                 said: Arc::clone(&said),
                 label: String::new(),
                 is_in_directory: self.is_directory,
+                is_let_go: self.is_directory,
             });
         }
     }
@@ -359,6 +382,70 @@ impl Measurement {
         let has_epochs =
             profile.is_some_and(|profile| profile.header.dialect != Dialect::Shipped0400);
         self.is_directory || has_epochs
+    }
+}
+
+/// Holds what is in the files of a recording while it is looked at. The recordings of one profile
+/// follow each other, so that it is opened once for all of them.
+pub(crate) struct Holding<'a> {
+    measurement: &'a Measurement,
+    /// The profile that was opened last, by its name.
+    profile: Option<(String, Bytes)>,
+}
+
+impl Holding<'_> {
+    /// A recording with its nodes, values and records.
+    pub(crate) fn part(&mut self, part: &Part) -> Result<Part> {
+        let mut held = self.traced(part)?;
+        if let Some(epoch) = part.epoch().filter(|_| part.is_let_go) {
+            let mut epoch = epoch.clone();
+            epoch.hold(self.profile_bytes(part)?);
+            held.held = Some(Arc::new(epoch));
+        }
+        Ok(held)
+    }
+
+    /// A recording with the records of its trace alone.
+    pub(crate) fn traced(&self, part: &Part) -> Result<Part> {
+        let mut held = part.clone();
+        if let Some(trace) = part.trace.as_ref().filter(|_| part.is_let_go) {
+            let mut trace = Trace::clone(trace);
+            trace.hold(&self.bytes(part, TRACE)?);
+            held.trace = Some(Arc::new(trace));
+        }
+        Ok(held)
+    }
+
+    /// The whole profile of a recording, with the nodes and values of all epochs.
+    pub(crate) fn profile(&mut self, part: &Part) -> Result<Option<Arc<Profile>>> {
+        let Some(profile) = part.profile.as_ref().filter(|_| part.is_let_go) else {
+            return Ok(part.profile.clone());
+        };
+        let mut profile = Profile::clone(profile);
+        profile.hold(self.profile_bytes(part)?);
+        Ok(Some(Arc::new(profile)))
+    }
+
+    /// The nodes of all epochs of a recording by their ids; none where they cannot be read.
+    pub(crate) fn ids(&mut self, part: &Part) -> Ids {
+        let profile = self.profile(part).ok().flatten();
+        profile.map(|profile| Ids::new(&profile)).unwrap_or_default()
+    }
+
+    fn profile_bytes(&mut self, part: &Part) -> Result<&Bytes> {
+        let known = self.profile.take().filter(|(name, _)| *name == part.name);
+        let known = match known {
+            Some(known) => known,
+            None => (part.name.clone(), self.bytes(part, PROFILE)?),
+        };
+        Ok(&self.profile.insert(known).1)
+    }
+
+    fn bytes(&self, part: &Part, extension: &str) -> Result<Bytes> {
+        let Measurement { source, limits, .. } = self.measurement;
+        let name = format!("{}.{extension}", part.name);
+        let gone = || Error::request(format!("it is not there any more: {name}"));
+        source.child(Path::new(&name), limits)?.ok_or_else(gone)?.bytes()
     }
 }
 
@@ -394,7 +481,7 @@ fn paired(trace: Option<Trace>, profile: Option<&Profile>) -> Option<Trace> {
 }
 
 /// Why a file of a directory could not be read; the others are read.
-fn unreadable(rule: &'static str, error: &Error) -> Finding {
+pub(crate) fn unreadable(rule: &'static str, error: &Error) -> Finding {
     match error {
         Error::Read(error) => Finding::unreadable(rule, error),
         error => Finding::whole(Severity::Error, rule, error.to_string()),

@@ -120,7 +120,9 @@ fn span(measurement: &Measurement, summary: &mut Summary) {
     let shown = clocks.list().iter().position(|clock| clock.since_epoch || is_one);
     let is_shown = |part: &&Part| Some(clocks.of_part(part).0) == shown;
     let parts = measurement.recordings.iter().filter(is_shown);
-    let ends = parts.filter_map(|part| part.trace.as_ref()?.times().ends);
+    let holding = measurement.holding();
+    // What cannot be read any more is told with its values.
+    let ends = parts.filter_map(|part| holding.traced(part).ok()?.trace?.times().ends);
     let ends = ends.reduce(|(first, last), (from, to)| (first.min(from), last.max(to)));
     let clock = shown.and_then(|shown| clocks.list().get(shown));
     if let (Some((first, last)), Some(clock)) = (ends, clock) {
@@ -216,7 +218,15 @@ impl fmt::Display for Total {
 fn totals(measurement: &Measurement) -> (Vec<Total>, Vec<Finding>) {
     let (mut totals, mut findings): (Vec<Total>, Vec<Finding>) = <_>::default();
     let mut known = HashMap::new();
+    let mut holding = measurement.holding();
     for part in &measurement.recordings {
+        let part = match holding.part(part) {
+            Ok(part) => part,
+            Err(error) => {
+                findings.extend(measurement.lost(part, &error));
+                continue;
+            }
+        };
         let Some(epoch) = part.epoch() else { continue };
         let (sums, remarks) = sums(epoch);
         findings.extend(measurement.in_file(&part.name, PROFILE, remarks.findings()));

@@ -116,7 +116,7 @@ impl<R: 'static> Columns for Joined<R> {
         }
         let rows = rows.start..rows.end.min(rows.start.saturating_add(self.listing.at_once));
         let recording = self.starts.partition_point(|start| *start <= rows.start);
-        let mut found = Vec::new();
+        let (mut found, mut holding) = (Vec::new(), self.measurement.holding());
         for recording in recording.saturating_sub(1)..self.starts.len() {
             let start = self.starts.get(recording).copied().unwrap_or(self.rows);
             let Some(part) = self.measurement.recordings.get(recording) else { break };
@@ -125,7 +125,9 @@ impl<R: 'static> Columns for Joined<R> {
                 break;
             }
             let local = local.start..local.end.min((self.listing.count)(part));
-            let read = (self.listing.read)(part, local).into_iter();
+            let held = self.listing.is_in_place && !local.is_empty();
+            let held = held.then(|| holding.part(part)).transpose()?;
+            let read = (self.listing.read)(held.as_ref().unwrap_or(part), local).into_iter();
             found.extend(read.map(|(offset, record)| Row { recording, offset, record }));
         }
         Ok(found)
@@ -164,9 +166,9 @@ const BRIEF: usize = 7;
 struct Thread(Part);
 
 impl Thread {
-    fn time(&self, index: usize) -> Option<u64> {
-        let trace = self.0.trace.as_ref()?;
-        trace.get(index).map(|record| record.time)
+    /// The first and the last time of its trace, as they are in the file.
+    fn ends(&self) -> Option<[u64; 2]> {
+        self.0.trace.as_ref()?.ends()
     }
 }
 
@@ -174,6 +176,7 @@ static THREADS: Listing<Thread> = Listing {
     kind: "thread",
     table: "threads",
     at_once: usize::MAX,
+    is_in_place: false,
     about: "threads, or epochs of them: who they are and how much was measured",
     columns: &[
         ("name", Cells::Text(|thread| thread.0.name.clone())),
@@ -181,13 +184,8 @@ static THREADS: Listing<Thread> = Listing {
         ("nodes", Cells::Number(|thread| (NODES.count)(&thread.0) as u64)),
         ("values", Cells::Number(|thread| (VALUES.count)(&thread.0) as u64)),
         ("trace_records", Cells::Number(|thread| (TRACE_RECORDS.count)(&thread.0) as u64)),
-        ("first_time", Cells::MaybeNumber(|thread| thread.time(0))),
-        (
-            "last_time",
-            Cells::MaybeNumber(|thread| {
-                thread.time((TRACE_RECORDS.count)(&thread.0).checked_sub(1)?)
-            }),
-        ),
+        ("first_time", Cells::MaybeNumber(|thread| thread.ends().map(|[first, _]| first))),
+        ("last_time", Cells::MaybeNumber(|thread| thread.ends().map(|[_, last]| last))),
         ("mpi_rank", Cells::MaybeText(|thread| thread.0.said.mpi_rank.clone())),
         ("thread_id", Cells::MaybeText(|thread| thread.0.said.thread_id.clone())),
         ("host_id", Cells::MaybeText(|thread| thread.0.said.host_id.clone())),

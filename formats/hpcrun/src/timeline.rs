@@ -48,9 +48,25 @@ impl Timeline {
         Some((recording, self.opened.with_beside().recordings.get(recording)?))
     }
 
+    /// The recording of a track with the records of its trace, and its number.
+    fn held(&self, track: TrackId) -> Result<Option<(usize, Part)>> {
+        let Some((recording, part)) = self.part(track) else { return Ok(None) };
+        Ok(Some((recording, self.opened.with_beside().holding().traced(part)?)))
+    }
+
     /// The samples of a track that a window holds.
-    fn samples(&self, track: TrackId, window: &Window) -> Option<Samples> {
-        let (recording, part) = self.part(track)?;
+    fn samples(&self, track: TrackId, window: &Window) -> Result<Option<Samples>> {
+        let held = self.held(track)?;
+        Ok(held.and_then(|(recording, part)| self.samples_of(track, recording, &part, window)))
+    }
+
+    fn samples_of(
+        &self,
+        track: TrackId,
+        recording: usize,
+        part: &Part,
+        window: &Window,
+    ) -> Option<Samples> {
         let order = self.orders.get(track.0)?;
         let mut samples = Samples {
             track,
@@ -94,15 +110,27 @@ impl Timeline {
 
     /// How many samples of a track a window holds, and from when to when: all are of one size, and
     /// their times are known.
-    fn tally(&self, track: TrackId, window: &Window) -> Option<Tally> {
-        let (recording, part) = self.part(track)?;
+    fn tally(&self, track: TrackId, window: &Window) -> Result<Tally> {
+        let held = self.held(track)?;
+        let tally =
+            held.and_then(|(recording, part)| self.tally_of(track, recording, &part, window));
+        Ok(tally.unwrap_or_default())
+    }
+
+    fn tally_of(
+        &self,
+        track: TrackId,
+        recording: usize,
+        part: &Part,
+        window: &Window,
+    ) -> Option<Tally> {
         let records = part.trace.as_ref()?;
         let payload_bytes = (records.record_bytes() - TIME_BYTES) as u64;
         let (events, times) = if window.from.is_none() && window.until.is_none() {
             self.note_disorder(recording, part);
             (records.len(), records.times().ends.map(|(first, last)| (TimeNs(first), TimeNs(last))))
         } else {
-            let samples = self.samples(track, window)?;
+            let samples = self.samples_of(track, recording, part, window)?;
             let (start, end) = (samples.places.start, samples.places.end.min(samples.timed()));
             let last = end.checked_sub(1).filter(|last| *last >= start);
             let times = last.and_then(|last| samples.time(start).zip(samples.time(last)));
@@ -134,8 +162,8 @@ impl TimelineView for Timeline {
 
     fn events(self: Arc<Self>, window: &Window) -> Result<Box<dyn Events>> {
         let tracks = (0..self.traced.len()).map(TrackId).filter(|track| window.wants(*track));
-        let samples = tracks.filter_map(|track| self.samples(track, window));
-        let mut runs: Vec<_> = samples.collect();
+        let samples = tracks.filter_map(|track| self.samples(track, window).transpose());
+        let mut runs = samples.collect::<Result<Vec<_>>>()?;
         for samples in &mut runs {
             samples.meaning.look_up();
         }
@@ -148,9 +176,11 @@ impl TimelineView for Timeline {
             // Which ones are the last is told by comparing those of all tracks.
             return Tally::of(&mut *self.events(window)?, count);
         }
-        let wanted = |track: TrackId| window.wants(track).then(|| self.tally(track, window));
-        let tallies = (0..count).map(|track| wanted(TrackId(track)).flatten().unwrap_or_default());
-        Ok(tallies.collect())
+        let tally = |track| match window.wants(track) {
+            true => self.tally(track, window),
+            false => Ok(Tally::default()),
+        };
+        (0..count).map(|track| tally(TrackId(track))).collect()
     }
 }
 

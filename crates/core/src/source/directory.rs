@@ -1,62 +1,139 @@
 //! A directory as a source, and the files within it.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Component, Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use bytes::Bytes;
 
+use super::map::{self, Mapping};
+use super::stamp::Copied;
 use super::{Kind, Source};
 use crate::bytes::Limits;
 use crate::{Error, Result};
 
 /// Files within a directory up to this size are read into memory: there can be thousands, and
-/// each that is mapped stays open.
+/// reading a small one is faster than mapping it.
 pub(super) const COPIED_BYTES_MAX: u64 = 64 << 10;
 
 /// A directory and what was opened in it, shared by all clones of its source.
 #[derive(Debug)]
 pub(super) struct Directory {
     items_max: u64,
-    /// Whether there is nothing but what is opened.
-    is_in_memory: bool,
-    opened: Mutex<BTreeMap<PathBuf, Source>>,
+    files: Files,
+}
+
+#[derive(Debug)]
+enum Files {
+    /// There is nothing but these.
+    InMemory(BTreeMap<PathBuf, Bytes>),
+    /// What is known of those that were opened. It is not held: there can be very many.
+    OnDisk(Mutex<BTreeMap<PathBuf, Known>>),
+}
+
+/// A file that was opened, as it was then.
+#[derive(Debug)]
+struct Known {
+    file: Copied,
+    /// The mapping, as long as anybody looks at it.
+    mapping: Weak<Mapping>,
+    /// Whether a page of a mapping was missing.
+    torn: Arc<AtomicBool>,
+}
+
+impl Known {
+    /// Fails when the file is not what it was.
+    fn verify(&self) -> Result<()> {
+        match self.mapping.upgrade() {
+            Some(mapping) => mapping.verify()?,
+            None => self.file.verify()?,
+        }
+        if self.torn.load(Ordering::Acquire) { Err(Error::Changed(map::TORN)) } else { Ok(()) }
+    }
 }
 
 impl Directory {
     pub(super) fn new(limits: &Limits) -> Self {
-        Self { items_max: limits.items_max, is_in_memory: false, opened: Mutex::default() }
-    }
-
-    /// The names in a directory in memory, by the directory's own name within it.
-    fn names(&self, within: Option<&Path>) -> Vec<PathBuf> {
-        let below = |name: &PathBuf| {
-            let rest =
-                within.map_or(Ok(name.as_path()), |within| name.strip_prefix(within)).ok()?;
-            rest.components().next().map(|part| PathBuf::from(part.as_os_str()))
-        };
-        let mut names: Vec<_> = self.opened().keys().filter_map(below).collect();
-        names.dedup();
-        names
-    }
-
-    fn opened(&self) -> MutexGuard<'_, BTreeMap<PathBuf, Source>> {
-        // What is listed stays right whoever panicked meanwhile.
-        self.opened.lock().unwrap_or_else(PoisonError::into_inner)
+        Self { items_max: limits.items_max, files: Files::OnDisk(Mutex::default()) }
     }
 
     /// Fails when a file that was opened has changed since.
     pub(super) fn verify(&self) -> Result<()> {
-        for (file, source) in self.opened().iter() {
-            source.verify().map_err(|error| match error {
-                Error::Changed(how) => Error::ChangedIn { file: file.clone(), how },
-                error => error,
-            })?;
-        }
-        Ok(())
+        let Files::OnDisk(known) = &self.files else { return Ok(()) };
+        locked(known).iter().try_for_each(|(name, known)| known.verify().map_err(changed_in(name)))
     }
+
+    /// A file that is mapped already, and its size when it was opened first.
+    fn mapped(&self, within: &Path) -> Option<(Arc<Mapping>, u64)> {
+        let Files::OnDisk(known) = &self.files else { return None };
+        let known = locked(known);
+        let known = known.get(within)?;
+        Some((known.mapping.upgrade()?, known.file.opened.size_bytes()))
+    }
+
+    /// Takes note of a file, or cuts it to what it was when it was opened first.
+    fn note(&self, within: &Path, source: Source) -> Result<Source> {
+        let (Files::OnDisk(known), Some(opened)) = (&self.files, source.kind.opened()) else {
+            return Ok(source);
+        };
+        let (mapping, torn) = match &source.kind {
+            Kind::File { mapping, .. } => (Arc::downgrade(mapping), mapping.torn()),
+            _ => <_>::default(),
+        };
+        match locked(known).entry(within.to_path_buf()) {
+            Entry::Vacant(free) => {
+                let file = Copied { path: source.path.clone(), opened };
+                free.insert(Known { file, mapping, torn });
+                Ok(source)
+            }
+            Entry::Occupied(mut known) => {
+                let known = known.get_mut();
+                let first = known.file.opened;
+                first.verify_stamp(opened).map_err(changed_in(within))?;
+                if known.torn.load(Ordering::Acquire) {
+                    return Err(changed_in(within)(Error::Changed(map::TORN)));
+                }
+                // Of two that map the same file at once, both get the one that came first.
+                if let Some(mapping) = known.mapping.upgrade() {
+                    let mapped = Source::new(source.path, Kind::of_mapping(mapping));
+                    return Ok(mapped.cut(first.size_bytes()));
+                }
+                (known.mapping, known.torn) = (mapping, torn);
+                Ok(source.cut(first.size_bytes()))
+            }
+        }
+    }
+}
+
+/// What is listed stays right whoever panicked meanwhile.
+fn locked<T>(listed: &Mutex<T>) -> MutexGuard<'_, T> {
+    listed.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// An error with the file it is about.
+fn changed_in(file: &Path) -> impl Fn(Error) -> Error {
+    move |error| match error {
+        Error::Changed(how) => Error::ChangedIn { file: file.to_path_buf(), how },
+        error => error,
+    }
+}
+
+/// The names right below a directory of that name, among the names of files.
+fn names_below<'a>(
+    files: impl Iterator<Item = &'a PathBuf>,
+    within: Option<&Path>,
+) -> Vec<PathBuf> {
+    let below = |name: &'a PathBuf| {
+        let rest = within.map_or(Ok(name.as_path()), |within| name.strip_prefix(within)).ok()?;
+        rest.components().next().map(|part| PathBuf::from(part.as_os_str()))
+    };
+    let mut names: Vec<_> = files.filter_map(below).collect();
+    names.dedup();
+    names
 }
 
 impl Source {
@@ -65,15 +142,9 @@ impl Source {
         name: impl Into<PathBuf>,
         files: impl IntoIterator<Item = (N, Bytes)>,
     ) -> Self {
-        let path = name.into();
-        let files = files.into_iter().map(|(name, bytes)| {
-            let name = name.into();
-            let file = Self::from_bytes(path.join(&name), bytes);
-            (name.clone(), Self { within: Some(name), ..file })
-        });
-        let opened = Mutex::new(files.collect());
-        let directory = Directory { items_max: u64::MAX, is_in_memory: true, opened };
-        Self::new(path, Kind::Directory(Arc::new(directory)))
+        let files = files.into_iter().map(|(name, bytes)| (name.into(), bytes)).collect();
+        let directory = Directory { items_max: u64::MAX, files: Files::InMemory(files) };
+        Self::new(name.into(), Kind::Directory(Arc::new(directory)))
     }
 
     /// The names of all that is in a directory, sorted.
@@ -85,8 +156,8 @@ impl Source {
     /// When it is no directory, or has more entries than the limits it was opened under allow.
     pub fn entries(&self) -> Result<Vec<PathBuf>> {
         let directory = self.directory()?;
-        if directory.is_in_memory {
-            return Ok(directory.names(self.within.as_deref()));
+        if let Files::InMemory(files) = &directory.files {
+            return Ok(names_below(files.keys(), self.within.as_deref()));
         }
         let mut names = Vec::new();
         for entry in fs::read_dir(&self.path).map_err(Error::io("list it"))? {
@@ -104,11 +175,13 @@ impl Source {
     /// Opens a file or directory within a directory; nothing when it is not there, or is a link
     /// that leads nowhere.
     ///
-    /// [`verify`](Self::verify) of the directory checks every file that was opened through it.
-    /// The same name gives the same file each time. Links are followed.
+    /// [`verify`](Self::verify) of the directory checks every file that was opened through it. None
+    /// is held: what the caller lets go is opened again when it is asked for again. The same name
+    /// gives the same bytes each time, or an error when they changed. Links are followed.
     ///
     /// # Errors
-    /// When this is no directory, when the name leads out of it, or when it is a device or a pipe.
+    /// When this is no directory, when the name leads out of it, when it is a device or a pipe, or
+    /// when a file is not what it was when it was opened before.
     pub fn child(&self, name: &Path, limits: &Limits) -> Result<Option<Self>> {
         let directory = self.directory()?;
         let is_below = |part: Component<'_>| matches!(part, Component::Normal(_));
@@ -118,41 +191,40 @@ impl Source {
         // Parts only, so that one file has one name.
         let name: PathBuf = name.components().collect();
         let within = self.within.as_ref().map_or_else(|| name.clone(), |above| above.join(&name));
-        let opened = directory.opened();
-        if let Some(source) = opened.get(&within) {
-            return Ok(Some(source.clone()));
-        }
         let path = self.path.join(&name);
-        if directory.is_in_memory {
-            let is_directory = opened.keys().any(|known| known.starts_with(&within));
-            let (within, kind) = (Some(within), self.kind.clone());
-            let below = || Self { path, within, kind, grammar: None };
-            return Ok(is_directory.then(below));
+        let below =
+            |kind: Kind| Self { within: Some(within.clone()), ..Self::new(path.clone(), kind) };
+        if let Files::InMemory(files) = &directory.files {
+            let is_directory = || files.keys().any(|known| known.starts_with(&within));
+            let kind = match files.get(&within) {
+                Some(bytes) => Some(Kind::Memory(bytes.clone())),
+                None => is_directory().then(|| self.kind.clone()),
+            };
+            return Ok(kind.map(below));
         }
-        // Others may open theirs meanwhile.
-        drop(opened);
+        if let Some((mapping, size_bytes)) = directory.mapped(&within) {
+            return Ok(Some(below(Kind::of_mapping(mapping)).cut(size_bytes)));
+        }
         let metadata = match fs::metadata(&path) {
             Ok(metadata) => metadata,
             Err(error) if is_absent(&error) => return Ok(None),
             Err(error) => return Err(Error::Io { action: "open a file within it", error }),
         };
         if metadata.is_dir() {
-            let kind = self.kind.clone();
-            return Ok(Some(Self { path, within: Some(within), kind, grammar: None }));
+            return Ok(Some(below(self.kind.clone())));
         }
         // Before it is opened: that could wait for the other end of a pipe.
         if !metadata.is_file() {
             return Err(Error::Request(format!("{} is no regular file", within.display())));
         }
         let file = File::open(&path).map_err(Error::io("open a file within it"))?;
-        let mut source = if metadata.len() <= COPIED_BYTES_MAX.min(limits.value_bytes_max) {
-            Self::copied(path, file, limits)?
+        let source = if metadata.len() <= COPIED_BYTES_MAX.min(limits.value_bytes_max) {
+            Self::copied(path.clone(), file, limits)?
         } else {
-            Self::of_file(path, file, true, limits)?
+            Self::of_file(path.clone(), file, true, limits)?
         };
-        source.within = Some(within.clone());
-        // Of two that opened the same file at once, both get the one that came first.
-        Ok(Some(directory.opened().entry(within).or_insert(source).clone()))
+        let source = directory.note(&within, source)?;
+        Ok(Some(Self { within: Some(within), ..source }))
     }
 
     /// The name within the directory that it was opened through; nothing for what was opened by
@@ -307,8 +379,64 @@ mod tests {
         change(&path, b"s");
         assert!(matches!(source.verify().unwrap_err(), Error::ChangedIn { how: "shrank", .. }));
         assert!(matches!(small.verify().unwrap_err(), Error::Changed("shrank")));
-        assert_eq!(child(&source, "small").bytes().unwrap(), &b"small"[..]);
+        assert_eq!(small.bytes().unwrap(), &b"small"[..]);
         fs::remove_file(&path).unwrap();
         source.verify().unwrap();
+    }
+
+    #[test]
+    fn a_file_that_is_opened_again_is_what_it_was_or_refused() {
+        for (name, size) in [("small", 5), ("large", 100_000)] {
+            let (directory, source) = sample();
+            let path = directory.path().join(name);
+            let first = child(&source, name).bytes().unwrap();
+            let mut more = first.to_vec();
+            more.extend([9; 100]);
+            let before = first.clone();
+            drop(first);
+            change(&path, &more);
+            // What it grew by was not there.
+            let again = child(&source, name);
+            assert_eq!((again.bytes().unwrap(), again.size_bytes()), (before, size));
+            source.verify().unwrap();
+            drop(again);
+            fs::write(&path, b"s").unwrap();
+            let error = source.child(Path::new(name), &Limits::default()).unwrap_err();
+            assert!(matches!(error, Error::ChangedIn { how: "shrank", .. }), "{error}");
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_file_whose_pages_were_missing_is_not_trusted_after_it_was_let_go() {
+        let (directory, source) = sample();
+        let path = directory.path().join("large");
+        let bytes = child(&source, "large").bytes().unwrap();
+        let modified = fs::metadata(&path).unwrap().modified().unwrap();
+        let file = File::options().write(true).open(&path).unwrap();
+        file.set_len(10).unwrap();
+        assert_eq!(bytes.iter().map(|byte| u64::from(*byte)).max(), Some(7));
+        drop(bytes);
+        // Nothing else tells that it was ever cut.
+        file.set_len(100_000).unwrap();
+        file.set_modified(modified).unwrap();
+        let error = source.verify().unwrap_err();
+        assert!(matches!(error, Error::ChangedIn { .. }), "{error}");
+        assert!(source.child(Path::new("large"), &Limits::default()).is_err());
+    }
+
+    #[test]
+    fn files_that_were_let_go_are_held_no_longer() {
+        let (_directory, source) = sample();
+        let large = child(&source, "large");
+        let both = child(&source, "large");
+        let mapping = |source: &Source| match &source.kind {
+            Kind::File { mapping, .. } => Arc::downgrade(mapping),
+            kind => panic!("{kind:?}"),
+        };
+        let (one, two) = (mapping(&large), mapping(&both));
+        assert!(Weak::ptr_eq(&one, &two));
+        drop((large, both));
+        assert_eq!(one.strong_count(), 0);
     }
 }

@@ -10,7 +10,8 @@
 use std::fs::File;
 use std::io;
 use std::path::Path;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use memmap2::Mmap;
 
@@ -24,6 +25,9 @@ const OPEN_MAX: usize = 32;
 /// How many mapped files are open.
 static OPEN: AtomicUsize = AtomicUsize::new(0);
 
+/// What happened to a file of which a page was missing.
+pub(super) const TORN: &str = "could not be read from its disk";
+
 /// A mapped file.
 #[derive(Debug)]
 pub(super) struct Mapping {
@@ -31,6 +35,16 @@ pub(super) struct Mapping {
     guard: guard::Guard,
     map: Mmap,
     file: Mapped,
+    /// Whether a page was missing, for those who ask when it is not mapped any more.
+    torn: Arc<AtomicBool>,
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        if self.guard.is_torn() {
+            self.torn.store(true, Ordering::Release);
+        }
+    }
 }
 
 /// The file that is mapped.
@@ -73,13 +87,29 @@ impl Mapping {
         let opened = Stamp::of(&file.metadata()?);
         let map = map(&file)?;
         match guard::Guard::new(&map) {
-            Some(guard) => Ok(Ok(Self { guard, map, file: Mapped::new(file, again, opened) })),
+            Some(guard) => {
+                let (file, torn) = (Mapped::new(file, again, opened), Arc::default());
+                Ok(Ok(Self { guard, map, file, torn }))
+            }
             None => Ok(Err(file)),
         }
     }
 
     pub(super) fn as_slice(&self) -> &[u8] {
         &self.map
+    }
+
+    /// What the file was like when it was mapped.
+    pub(super) fn opened(&self) -> Stamp {
+        match &self.file {
+            Mapped::Open(_, opened) => *opened,
+            Mapped::Closed(file) => file.opened,
+        }
+    }
+
+    /// Tells whether a page was missing, once it is not mapped any more.
+    pub(super) fn torn(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.torn)
     }
 
     /// Reads bytes of the file the other way: into memory, as many as there are. Where it was
@@ -108,7 +138,7 @@ impl Mapping {
             Mapped::Closed(file) => file.verify()?,
         }
         if self.guard.is_torn() {
-            return Err(Error::Changed("could not be read from its disk"));
+            return Err(Error::Changed(TORN));
         }
         Ok(())
     }

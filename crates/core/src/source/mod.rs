@@ -90,7 +90,7 @@ impl Source {
         }
         let again = is_at_path.then_some(path.as_path());
         match Mapping::new(file, again).map_err(Error::io("map it"))? {
-            Ok(mapping) => Ok(Self::of_mapping(path, mapping)),
+            Ok(mapping) => Ok(Self::new(path, Kind::of_mapping(Arc::new(mapping)))),
             Err(file) => Self::copied(path, file, limits),
         }
     }
@@ -105,8 +105,9 @@ impl Source {
         let read = file.take(limit.saturating_add(1)).read_to_end(&mut bytes);
         read.map_err(Error::io("read it"))?;
         if bytes.len() as u64 > limit {
-            let why = "so many files are open that it must be read into memory, and it has more";
-            return Err(Error::Request(format!("{why} than {limit} bytes")));
+            let name = path.display();
+            let why = "no more files can be mapped, and what is read into memory instead must not";
+            return Err(Error::Request(format!("{why} have more than {limit} bytes: {name} has")));
         }
         let bytes = Bytes::from(bytes);
         if path == Path::new("-") {
@@ -117,10 +118,12 @@ impl Source {
         Ok(Self::new(path, Kind::Copied { bytes, from }))
     }
 
-    fn of_mapping(path: PathBuf, mapping: Mapping) -> Self {
-        let mapping = Arc::new(mapping);
-        let bytes = Bytes::from_owner(MappedBytes(Arc::clone(&mapping)));
-        Self::new(path, Kind::File { bytes, mapping })
+    /// The same without what is behind a size.
+    fn cut(mut self, size_bytes: u64) -> Self {
+        if let Kind::File { bytes, .. } | Kind::Copied { bytes, .. } = &mut self.kind {
+            bytes.truncate(usize::try_from(size_bytes).unwrap_or(usize::MAX));
+        }
+        self
     }
 
     /// Reads a pipe to its end: into memory while it is small, then into a temporary file.
@@ -226,6 +229,20 @@ impl Source {
 }
 
 impl Kind {
+    fn of_mapping(mapping: Arc<Mapping>) -> Self {
+        let bytes = Bytes::from_owner(MappedBytes(Arc::clone(&mapping)));
+        Self::File { bytes, mapping }
+    }
+
+    /// What the file was like when it was opened.
+    fn opened(&self) -> Option<Stamp> {
+        match self {
+            Self::File { mapping, .. } => Some(mapping.opened()),
+            Self::Copied { from, .. } => Some(from.opened),
+            Self::Memory(_) | Self::Directory(_) => None,
+        }
+    }
+
     fn bytes(&self) -> Option<&Bytes> {
         match self {
             Self::File { bytes, .. } | Self::Copied { bytes, .. } | Self::Memory(bytes) => {
@@ -339,7 +356,8 @@ mod tests {
         assert!(matches!(source.verify().unwrap_err(), Error::Changed("shrank")));
         let limits = Limits { value_bytes_max: 2, ..Limits::default() };
         let error = copied(&limits).unwrap_err().to_string();
-        assert!(error.ends_with("it has more than 2 bytes"), "{error}");
+        let expected = format!("have more than 2 bytes: {} has", file.path().display());
+        assert!(error.ends_with(&expected), "{error}");
     }
 
     #[test]

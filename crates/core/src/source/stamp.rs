@@ -28,7 +28,11 @@ impl Stamp {
 
     /// Fails when the file shrank or was written to meanwhile. One that only grew is fine.
     pub(super) fn verify(self, now: &Metadata) -> Result<()> {
-        let now = Self::of(now);
+        self.verify_stamp(Self::of(now))
+    }
+
+    /// The same, by what the file is like now.
+    pub(super) fn verify_stamp(self, now: Self) -> Result<()> {
         if now.size_bytes < self.size_bytes {
             return Err(Error::Changed("shrank"));
         }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use kymo_core::bytes::ReadResult;
 
 use super::{Checking, Listed};
-use crate::read::{Budget, CctDb, Database, Part, ProfileDb};
+use crate::read::{Budget, CctDb, Database, Part, ProfileDb, index_offset};
 use crate::rows::{self, ValueRow};
 use crate::spec::{CCT_INDEX_BYTES, PROFILE_INDEX_BYTES};
 use crate::transpose::numbers_max;
@@ -88,7 +88,7 @@ fn index_of(checking: &mut Checking, file: &ProfileDb, index: u64, profile: &Pro
     let wrong = wrong_entry(profile.n_ctxs, profile.n_values, entry);
     if let Some(entry) = wrong {
         let message = format!("entry {entry} of the index of profile {index} is out of order");
-        let at = ProfileDb::index_offset(profile, entry);
+        let at = index_offset(profile, entry);
         checking.error(&file.part, "context-index", at, message);
     }
     if profile.n_ctxs == 0 && profile.n_values > 0 {

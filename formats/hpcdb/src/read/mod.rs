@@ -26,7 +26,7 @@ pub(crate) use context::NO_ACTIVITY;
 pub(crate) use meta::{CONTEXT, FILES, FUNCTIONS, GENERAL, ID_NAMES, METRICS, MODULES, STRINGS};
 pub(crate) use meta::{Meta, Roots};
 pub(crate) use part::{Part, TEXT_MAX, kind_of};
-pub(crate) use profile::{ProfileDb, first};
+pub(crate) use profile::{ProfileDb, first, index_offset, value_offset};
 pub(crate) use trace::{GOES_BACK, TraceDb};
 
 /// Where it is said how metrics are shown.

@@ -256,10 +256,15 @@ impl Part {
 
     /// An error with the file it is about.
     pub(crate) fn told<T>(&self, result: ReadResult<T>) -> Result<T> {
-        result.map_err(|error| match &self.file {
+        result.map_err(|error| self.error(error))
+    }
+
+    /// The same of the error alone.
+    pub(crate) fn error(&self, error: ReadError) -> Error {
+        match &self.file {
             Some(file) => Error::ReadIn { file: file.clone(), error },
             None => Error::Read(error),
-        })
+        }
     }
 
     /// A finding with the file it is about.

@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use kymo_core::bytes::{Limits, ReadError, ReadResult};
-use kymo_core::{Result, Source};
+use kymo_core::bytes::{Endian, Limits, ReadError, ReadResult};
+use kymo_core::{Error, Result, Source};
 
 use super::meta::some;
 use super::once::Once;
@@ -12,6 +12,7 @@ use crate::spec::{
     DESCRIBED_PROFILE_BYTES, DRAFT_PROFILE_BYTES, FileKind, ID_BYTES, PROFILE_BYTES,
     PROFILE_INDEX_BYTES, PROFILE_VALUE_BYTES,
 };
+use crate::transpose::Stored;
 use crate::types::{Id, Profile, Strided};
 
 /// `profile.db`.
@@ -142,13 +143,8 @@ impl ProfileDb {
 
     /// A value: the id of its metric, and how much.
     pub(crate) fn value(&self, profile: &Profile, index: u64) -> ReadResult<(u16, f64)> {
-        let mut cursor = self.part.cursor("value", Self::value_offset(profile, index))?;
+        let mut cursor = self.part.cursor("value", value_offset(profile, index))?;
         Ok((cursor.u16("metricId")?, cursor.f64("value")?))
-    }
-
-    /// Where a value is.
-    fn value_offset(profile: &Profile, index: u64) -> u64 {
-        profile.values.saturating_add(index.saturating_mul(PROFILE_VALUE_BYTES))
     }
 
     /// Values that follow each other.
@@ -157,19 +153,14 @@ impl ProfileDb {
         profile: &Profile,
         range: Range<u64>,
     ) -> ReadResult<impl Iterator<Item = ReadResult<(u16, f64)>>> {
-        let at = Self::value_offset(profile, range.start);
+        let at = value_offset(profile, range.start);
         let mut cursor = self.part.cursor("value", at)?;
         Ok(range.map(move |_| Ok((cursor.u16("metricId")?, cursor.f64("value")?))))
     }
 
-    /// Where an entry of the index is.
-    pub(crate) fn index_offset(profile: &Profile, entry: u64) -> u64 {
-        profile.ctx_indices.saturating_add(entry.saturating_mul(PROFILE_INDEX_BYTES))
-    }
-
     /// An entry of the index: the context, and its first value.
     pub(crate) fn index(&self, profile: &Profile, entry: u64) -> ReadResult<(u32, u64)> {
-        let mut cursor = self.part.cursor("context index", Self::index_offset(profile, entry))?;
+        let mut cursor = self.part.cursor("context index", index_offset(profile, entry))?;
         Ok((cursor.u32("ctxId")?, cursor.u64("startIndex")?))
     }
 
@@ -179,7 +170,7 @@ impl ProfileDb {
         let values = profile.n_values.saturating_mul(PROFILE_VALUE_BYTES);
         let bytes = values.saturating_add(profile.n_ctxs.saturating_mul(PROFILE_INDEX_BYTES));
         self.ordered.look(profile.index, "context indices", profile.offset, bytes, || {
-            let at = |entry| Self::index_offset(profile, entry);
+            let at = |entry| index_offset(profile, entry);
             let index = |entry| self.index(profile, entry);
             in_order("context index", profile.n_ctxs, profile.n_values, index, at)?;
             (0..profile.n_ctxs).try_for_each(|entry| {
@@ -195,7 +186,7 @@ impl ProfileDb {
         for index in range {
             let (metric, _) = self.value(profile, index)?;
             if last.is_some_and(|last| last >= metric) {
-                let at = Self::value_offset(profile, index);
+                let at = value_offset(profile, index);
                 return Err(ReadError::invalid("metricId", at, "values are out of order"));
             }
             last = Some(metric);
@@ -245,7 +236,7 @@ impl ProfileDb {
     ) -> ReadResult<Option<(u64, f64)>> {
         let range = self.find(profile, ctx_id)?;
         let found = self.found_within(profile, &range, metric)?;
-        Ok(found.map(|(index, value)| (Self::value_offset(profile, index), value)))
+        Ok(found.map(|(index, value)| (value_offset(profile, index), value)))
     }
 
     /// A metric among some values: which it is, and how much.
@@ -294,6 +285,46 @@ impl ProfileDb {
         }
         Ok(())
     }
+}
+
+impl Stored for ProfileDb {
+    fn endian(&self) -> Endian {
+        self.part.endian
+    }
+
+    fn profiles(&self) -> ReadResult<Vec<(u32, Profile)>> {
+        let mut profiles = Vec::new();
+        for (index, number) in (1..self.profiles.count).zip(1..) {
+            let Some(profile) = self.profile(index)? else { continue };
+            self.require_order(&profile)?;
+            profiles.push((number, profile));
+        }
+        Ok(profiles)
+    }
+
+    fn bytes<'a>(
+        &'a self,
+        what: &'static str,
+        at: u64,
+        length: u64,
+        _room: &'a mut Vec<u8>,
+    ) -> ReadResult<&'a [u8]> {
+        self.part.cursor(what, at)?.bytes(what, length)
+    }
+
+    fn told(&self, error: ReadError) -> Error {
+        self.part.error(error)
+    }
+}
+
+/// Where a value is.
+pub(crate) fn value_offset(profile: &Profile, index: u64) -> u64 {
+    profile.values.saturating_add(index.saturating_mul(PROFILE_VALUE_BYTES))
+}
+
+/// Where an entry of the index is.
+pub(crate) fn index_offset(profile: &Profile, entry: u64) -> u64 {
+    profile.ctx_indices.saturating_add(entry.saturating_mul(PROFILE_INDEX_BYTES))
 }
 
 /// Whether values of a context are too many to be looked through one by one.

@@ -264,8 +264,7 @@ impl Repairing<'_> {
             writer.values(thread, values)?;
         }
         writer.write_infos()?;
-        let source = Source::open(&path, &self.limits)?;
-        let written = ProfileDb::open(&source, &self.limits)?;
+        let written = writer.written(&path)?;
         let sums = sums_of(&database, |_| true);
         let cct = self.path(FileKind::Cct);
         let sums = Some((&mut writer, &sums));

@@ -9,9 +9,8 @@ use kymo_core::{Error, Progress, Result, ahead};
 
 use super::file::{Form, Out};
 use super::profile::ProfileWriter;
-use crate::read::ProfileDb;
 use crate::spec::{CCT_BYTES, CCT_VALUE_BYTES, DESCRIBED_CCT_BYTES, FileKind};
-use crate::transpose::{Gathering, Turned, numbers_max};
+use crate::transpose::{Gathering, Stored, Turned, numbers_max};
 
 /// Where the list of contexts begins.
 const CONTEXTS_AT: u64 = 0x40;
@@ -37,12 +36,13 @@ type Sums<'a> = (&'a mut ProfileWriter, &'a HashMap<u16, u16>);
 pub(crate) fn write(
     path: &Path,
     form: Form,
-    from: &ProfileDb,
+    from: &dyn Stored,
     mut sums: Option<Sums<'_>>,
     listed: Numbered,
     progress: &dyn Progress,
 ) -> Result<()> {
-    let gathering = from.part.told(Gathering::new(from))?;
+    let told = |error| from.told(error);
+    let gathering = Gathering::new(from).map_err(told)?;
     let sums_are_wanted = sums.as_ref().is_some_and(|(summary, _)| summary.is_to_be_made());
     let highest = listed.highest.max(gathering.highest);
     let contexts = listed.count.saturating_add(gathering.valued);
@@ -66,7 +66,7 @@ pub(crate) fn write(
     let done = parts.last().map_or(0, |part| part.end);
     let encode = |number: usize| {
         let contexts = parts.get(number).cloned().unwrap_or_default();
-        let values = from.part.told(gathering.values(&contexts))?;
+        let values = gathering.values(&contexts).map_err(told)?;
         Ok((contexts, Encoded::new(form, &values, sums_are_wanted)))
     };
     progress.begin("writing", gathering.values.saturating_mul(CCT_VALUE_BYTES));

@@ -25,7 +25,12 @@ impl Form {
 
     /// An empty sink in the byte order of the layout.
     pub(super) fn sink(self) -> Sink {
-        Sink::new(if self.is_described() { Endian::Big } else { Endian::Little })
+        Sink::new(self.endian())
+    }
+
+    /// The byte order of the layout.
+    pub(super) fn endian(self) -> Endian {
+        if self.is_described() { Endian::Big } else { Endian::Little }
     }
 
     /// The header of a file, with the size and the pointer of each section.

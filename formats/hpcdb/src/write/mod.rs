@@ -19,17 +19,15 @@ use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
-use kymo_core::bytes::Limits;
 use kymo_core::model::profile::{
     Column, Computed, ContextNumber, FileId, Function, FunctionId, Metric, MetricId, ModuleId,
     Node, Parts, ProfileSink, Reach, Statistic, SummaryValue, SunkSample, SunkValue, Thread,
     ThreadId,
 };
 use kymo_core::model::timeline::TimeNs;
-use kymo_core::{AtomicDirectory, Destination, Error, NoProgress, Progress, Result, Source, ahead};
+use kymo_core::{AtomicDirectory, Destination, Error, NoProgress, Progress, Result, ahead};
 
 use crate::model::place_of_reach;
-use crate::read::ProfileDb;
 use crate::spec::FileKind;
 use crate::types::PropagationScope;
 use meta::MetaWriter;
@@ -138,8 +136,7 @@ impl Writer {
         let path = |kind: FileKind| directory.path().join(kind.name());
         let mut profile = profile.ok_or_else(|| Error::request("no threads were told"))?;
         profile.write_infos()?;
-        let written = Source::open(&path(FileKind::Profile), &Limits::default())?;
-        let written = ProfileDb::open(&written, &Limits::default())?;
+        let written = profile.written(&path(FileKind::Profile))?;
         let taxonomy = taxonomy(meta.metrics(), meta.all_computed(), meta.statistics());
         let (listed, meta_path) = (meta.numbered(), path(FileKind::Meta));
         let (rest_written, turned) = ahead::both(

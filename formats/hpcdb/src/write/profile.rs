@@ -2,13 +2,15 @@
 
 use std::path::Path;
 
-use kymo_core::bytes::Sink;
+use kymo_core::bytes::{Endian, ReadError, ReadResult, Sink};
 use kymo_core::model::profile::{IdPart, Thread, ThreadId};
-use kymo_core::{Error, Result, ahead};
+use kymo_core::{Error, FileBytes, Result, ahead};
 
 use super::file::{Form, Out};
 use super::rows::Rows;
 use crate::spec::{DESCRIBED_PROFILE_BYTES, FileKind, PROFILE_BYTES};
+use crate::transpose::Stored;
+use crate::types::Profile;
 
 /// Where the list of profiles begins.
 const INFOS_AT: u64 = 0x40;
@@ -245,6 +247,28 @@ impl ProfileWriter {
         Ok(())
     }
 
+    /// What was written so far, to be read again. Infos are written before.
+    pub(crate) fn written(&self, path: &Path) -> Result<Written> {
+        let profile = |(number, info): (u32, &Info)| {
+            let Info { n_values, values, n_ctxs, ctx_indices, .. } = *info;
+            let (index, n_ctxs) = (number.into(), n_ctxs.into());
+            let (offset, id_tuple, is_summary) = (0, None, false);
+            let profile = Profile {
+                index,
+                offset,
+                n_values,
+                values,
+                n_ctxs,
+                ctx_indices,
+                id_tuple,
+                is_summary,
+            };
+            (number, profile)
+        };
+        let profiles = (0..).zip(&self.infos).skip(1).map(profile).collect();
+        Ok(Written { file: FileBytes::open(path)?, form: self.form, profiles })
+    }
+
     fn fill(&mut self) -> Result<()> {
         let count = self.infos.len() as u64;
         let size = if self.form.is_described() { DESCRIBED_PROFILE_BYTES } else { PROFILE_BYTES };
@@ -314,6 +338,41 @@ impl ProfileWriter {
             *summary = info;
         }
         Ok(())
+    }
+}
+
+/// The values of threads that were written. The file may be larger than memory: it is not mapped.
+#[derive(Debug)]
+pub(crate) struct Written {
+    file: FileBytes,
+    form: Form,
+    profiles: Vec<(u32, Profile)>,
+}
+
+impl Stored for Written {
+    fn endian(&self) -> Endian {
+        self.form.endian()
+    }
+
+    fn profiles(&self) -> ReadResult<Vec<(u32, Profile)>> {
+        Ok(self.profiles.clone())
+    }
+
+    fn bytes<'a>(
+        &'a self,
+        what: &'static str,
+        at: u64,
+        length: u64,
+        room: &'a mut Vec<u8>,
+    ) -> ReadResult<&'a [u8]> {
+        room.resize(usize::try_from(length).unwrap_or(usize::MAX), 0);
+        let why = |error: std::io::Error| ReadError::invalid(what, at, error.to_string());
+        self.file.read(at, room).map_err(why)?;
+        Ok(room)
+    }
+
+    fn told(&self, error: ReadError) -> Error {
+        Error::ReadIn { file: FileKind::Profile.name().into(), error }
     }
 }
 

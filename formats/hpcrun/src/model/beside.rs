@@ -128,8 +128,11 @@ pub(crate) fn lacking(
 ) -> Vec<Finding> {
     let mut found = BTreeMap::new();
     let parts = measurement.recordings.iter().filter(|_| measurement.is_directory);
-    for part in parts {
-        for (path, offset) in measured_beside(part) {
+    let mut holding = measurement.holding();
+    for part in parts.filter(|part| !beside_of(part).is_empty()) {
+        // What cannot be read any more is told with its values.
+        let Ok(part) = holding.part(part) else { continue };
+        for (path, offset) in measured_beside(&part) {
             let is_new = structure.module(&path).is_none() && !found.contains_key(&path);
             let resolved = resolved(measurement.source.path(), &path);
             let module = symbols.module(&path, resolved.as_deref()).filter(|_| is_new);
@@ -148,12 +151,17 @@ pub(crate) fn lacking(
     found.into_iter().filter_map(finding).flatten().collect()
 }
 
+/// Modules of an epoch that recorders put into the directory, by their places in the load map.
+fn beside_of(part: &Part) -> HashMap<u32, String> {
+    let modules = part.epoch().into_iter().flat_map(|epoch| &epoch.load_modules).zip(0_u32..);
+    let paths = modules.map(|(module, place)| (place, module.path.to_string()));
+    paths.filter(|(_, path)| beside(path).is_some()).collect()
+}
+
 /// Modules of an epoch that recorders put into the directory, each with an address that was met.
 fn measured_beside(part: &Part) -> Vec<(String, u64)> {
     let (Some(profile), Some(epoch)) = (&part.profile, part.epoch()) else { return Vec::new() };
-    let modules = epoch.load_modules.iter().zip(0_u32..);
-    let paths = modules.map(|(module, place)| (place, module.path.to_string()));
-    let mut open: HashMap<_, _> = paths.filter(|(_, path)| beside(path).is_some()).collect();
+    let mut open = beside_of(part);
     let (frames, mut found) = (Frames::new(epoch, profile.header.dialect), Vec::new());
     for node in epoch.nodes.iter() {
         if open.is_empty() {

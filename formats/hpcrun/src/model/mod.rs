@@ -93,14 +93,16 @@ impl Model {
         let mut merging = Merging { builder, code, has_strays: false };
         let mut contexts: HashMap<usize, Contexts> = HashMap::new();
         let mut threads = BTreeMap::new();
+        let mut holding = measurement.holding();
         for (part, recording) in measurement.recordings.iter().zip(0_usize..) {
             let mut remarks = Remarks::default();
-            let (numbers, places) = merging.recording(part, &mut threads, &mut remarks)?;
+            let held = holding.part(part)?;
+            let (numbers, places) = merging.recording(&held, &mut threads, &mut remarks)?;
             findings.extend(measurement.in_file(&part.name, PROFILE, remarks.findings()));
             if part.trace.is_some() {
                 // A trace runs through all epochs.
-                let epochs = part.profile.as_ref().filter(|profile| profile.epochs.len() > 1);
-                let ids = epochs.map_or_else(|| Ids::from(numbers), |profile| Ids::new(profile));
+                let epochs = part.profile.as_ref().map_or(0, |profile| profile.epochs.len());
+                let ids = if epochs > 1 { holding.ids(part) } else { Ids::from(numbers) };
                 contexts.insert(recording, Contexts { ids, of: Vec::new() });
             }
             if let Some(contexts) = contexts.get_mut(&recording.saturating_sub(part.epoch)) {

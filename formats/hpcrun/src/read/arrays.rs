@@ -6,7 +6,7 @@ use bytes::Bytes;
 use kymo_core::bytes::{Cursor, Endian, ReadResult};
 
 use crate::spec::{INDEX_BYTES, VALUE_BYTES};
-use crate::types::{Lush, MetricValue, Node};
+use crate::types::{Epoch, Lush, MetricValue, Node};
 
 /// What the fields of a node are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -60,10 +60,13 @@ impl Node {
     }
 }
 
-/// A run of items of the same size.
+/// A run of items of the same size. It may be let go while nobody looks at its items: what is left
+/// is where they are, and how many.
 #[derive(Debug, Clone)]
 pub(crate) struct Run {
     bytes: Bytes,
+    /// How many bytes there are, held or not.
+    length: usize,
     offset: u64,
     item_bytes: usize,
     endian: Endian,
@@ -72,7 +75,26 @@ pub(crate) struct Run {
 impl Run {
     /// The whole items among these bytes, the first of which is at `offset` of the file.
     pub(crate) fn new(bytes: Bytes, offset: u64, item_bytes: usize, endian: Endian) -> Self {
-        Self { bytes, offset, item_bytes: item_bytes.max(1), endian }
+        let length = bytes.len();
+        Self { bytes, length, offset, item_bytes: item_bytes.max(1), endian }
+    }
+
+    /// Lets the items go.
+    fn let_go(&mut self) {
+        self.bytes = Bytes::new();
+    }
+
+    /// Holds the items again, of the file that they are in.
+    fn hold(&mut self, file: &Bytes) {
+        let start = usize::try_from(self.offset).ok();
+        let range = start.and_then(|start| Some(start..start.checked_add(self.length)?));
+        let range = range.filter(|range| range.end <= file.len());
+        self.bytes = range.map(|range| file.slice(range)).unwrap_or_default();
+    }
+
+    /// Whether the items are held. Nothing may look at those that are not.
+    fn is_held(&self) -> bool {
+        self.bytes.len() == self.length
     }
 
     pub(crate) fn empty(endian: Endian) -> Self {
@@ -80,7 +102,7 @@ impl Run {
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.bytes.len() / self.item_bytes
+        self.length / self.item_bytes
     }
 
     pub(crate) fn endian(&self) -> Endian {
@@ -99,6 +121,7 @@ impl Run {
 
     /// The bytes of an item.
     pub(crate) fn item(&self, index: usize) -> Option<&[u8]> {
+        debug_assert!(self.is_held(), "items were let go");
         let start = index.checked_mul(self.item_bytes)?;
         self.bytes.get(start..start.checked_add(self.item_bytes)?)
     }
@@ -110,9 +133,36 @@ impl Run {
 
     /// The bytes of the items of a range, as many as there are.
     pub(crate) fn bytes(&self, range: Range<usize>) -> &[u8] {
+        debug_assert!(self.is_held(), "items were let go");
         let end = range.end.min(self.len());
         let bytes = range.start.min(end) * self.item_bytes..end * self.item_bytes;
         self.bytes.get(bytes).unwrap_or_default()
+    }
+}
+
+/// What is read in place, and may be let go meanwhile.
+pub(crate) trait InPlace {
+    /// Gives each run.
+    fn each_run(&mut self, take: &mut dyn FnMut(&mut Run));
+
+    /// Lets all items go.
+    fn let_go(&mut self) {
+        self.each_run(&mut Run::let_go);
+    }
+
+    /// Holds all items again, of the file that they are in.
+    fn hold(&mut self, file: &Bytes) {
+        self.each_run(&mut |run| run.hold(file));
+    }
+}
+
+impl InPlace for Epoch {
+    fn each_run(&mut self, take: &mut dyn FnMut(&mut Run)) {
+        take(&mut self.nodes.run);
+        if let Values::Sparse(sparse) = &mut self.values {
+            take(&mut sparse.values);
+            take(&mut sparse.index);
+        }
     }
 }
 
@@ -241,18 +291,22 @@ pub struct Sparse {
     index: Run,
     /// Entries of the index that can be used: their starts ascend, and so does the next.
     usable: usize,
+    /// How many values belong to a node.
+    length: usize,
 }
 
 impl Sparse {
     /// Takes as many entries of the index as are in order; the rest of the values has no node.
     pub(crate) fn new(values: Run, index: Run) -> Self {
-        let mut sparse = Self { values, index, usable: 0 };
+        let mut sparse = Self { values, index, usable: 0, length: 0 };
         sparse.usable = sparse.ordered().saturating_sub(1);
+        let end = if sparse.usable == 0 { 0 } else { sparse.start(sparse.usable) };
+        sparse.length = end.min(sparse.values.len());
         sparse
     }
 
     pub(crate) fn empty(endian: Endian) -> Self {
-        Self { values: Run::empty(endian), index: Run::empty(endian), usable: 0 }
+        Self { values: Run::empty(endian), index: Run::empty(endian), usable: 0, length: 0 }
     }
 
     /// How many entries of the index are in order, the last of which says where values end.
@@ -272,8 +326,7 @@ impl Sparse {
     /// How many values belong to a node.
     #[must_use]
     pub fn len(&self) -> usize {
-        let end = if self.usable == 0 { 0 } else { self.start(self.usable) };
-        end.min(self.values.len())
+        self.length
     }
 
     /// Whether no value belongs to a node.

@@ -13,8 +13,11 @@ use bytes::Bytes;
 use kymo_core::bytes::{Cursor, Endian, Limits, ReadError, ReadErrorKind, ReadResult};
 use kymo_core::{Finding, Severity};
 
+use arrays::Run;
+
 use crate::types::{Count, Dialect, Epoch, Footer, Header, Id, IdKind};
 
+pub(crate) use arrays::InPlace;
 pub use arrays::{NodeLayout, Nodes, Sparse, Values};
 pub(crate) use times::{Odd, SomeRecords};
 pub use trace::{Trace, TraceVersion};
@@ -89,6 +92,12 @@ impl Profile {
     pub(crate) fn has_lost_values(&self) -> bool {
         let with_values = ["sparse", "index-order", "metric-table", "epoch"];
         self.losses.iter().any(|loss| with_values.contains(&loss.rule))
+    }
+}
+
+impl InPlace for Profile {
+    fn each_run(&mut self, take: &mut dyn FnMut(&mut Run)) {
+        self.epochs.iter_mut().for_each(|epoch| epoch.each_run(take));
     }
 }
 

@@ -153,8 +153,7 @@ impl Trace {
     pub(crate) fn told_by(&mut self, profile: &super::Profile) {
         let told = |name| profile.header.value(name)?.parse::<u64>().ok().filter(|time| *time > 0);
         let told = [told("trace-min-time"), told("trace-max-time")];
-        let ends = [Some(0), self.len().checked_sub(1)].map(|place| Some(self.get(place?)?.time));
-        let is_told = ends.iter().any(|end| end.is_some() && told.contains(end));
+        let is_told = self.ends.iter().flatten().any(|end| told.contains(&Some(*end)));
         let is_of_today = profile.header.dialect == Dialect::Shipped0400;
         if is_of_today && self.unit != Unit::NANOSECONDS
             || is_told && self.unit == Unit::OWN_MICROSECONDS

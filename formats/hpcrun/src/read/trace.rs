@@ -1,14 +1,14 @@
 //! Traces: a header, then records of one size.
 
 use std::ops::Range;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use kymo_core::bytes::{Cursor, Endian, Limits, ReadError, ReadErrorKind, ReadResult};
 use kymo_core::{Finding, Severity};
 
 use super::Fault;
-use super::arrays::Run;
+use super::arrays::{InPlace, Run};
 use super::times::{Times, Unit};
 use crate::spec::{self, MAGIC_TRACE, TRACE_DATA_CENTRIC, TRACE_NO_METRIC};
 use crate::types::TraceRecord;
@@ -43,8 +43,11 @@ pub struct Trace {
     /// Bit 0: each record has a metric too. 01.00 has none.
     pub flags: u64,
     pub(super) unit: Unit,
-    pub(super) times: OnceLock<Times>,
+    /// Shared by what is made of it: all records are looked at for it.
+    pub(super) times: Arc<OnceLock<Times>>,
     pub(super) records: Run,
+    /// The times of the first and the last record, as they are.
+    pub(super) ends: Option<[u64; 2]>,
     faults: Vec<Fault>,
     findings: Vec<Finding>,
 }
@@ -66,8 +69,9 @@ impl Trace {
         let (version, endian) = read_magic(bytes)?;
         let records = Run::empty(endian);
         let (faults, findings) = (Vec::new(), Vec::new());
-        let (flags, unit, times) = (0, Unit::NANOSECONDS, OnceLock::new());
-        let mut trace = Self { version, endian, flags, unit, times, records, faults, findings };
+        let (flags, unit, times, ends) = (0, Unit::NANOSECONDS, Arc::default(), None);
+        let mut trace =
+            Self { version, endian, flags, unit, times, records, ends, faults, findings };
         if let Err(error) = trace.fill(bytes, limits) {
             trace.faults.push(Fault { rule: "trace", error });
         }
@@ -87,6 +91,9 @@ impl Trace {
         let records = bytes.slice_ref(cursor.bytes("trace records", kept)?);
         self.records = Run::new(records, offset, size, self.endian);
         self.unit = self.unit_of_times();
+        let time = |place| self.get(place).map(|record: TraceRecord| record.time);
+        let ends = self.len().checked_sub(1).and_then(|last| Some([time(0)?, time(last)?]));
+        self.ends = ends;
         if found > limit {
             return Err(ReadErrorKind::OverLimit { found, limit }.at("trace records", offset));
         }
@@ -103,6 +110,11 @@ impl Trace {
     pub fn findings(&self) -> Vec<Finding> {
         let faults = self.faults.iter().map(|fault| Finding::unreadable(fault.rule, &fault.error));
         faults.chain(self.findings.iter().cloned()).collect()
+    }
+
+    /// The times of the first and the last record, as they are in the file.
+    pub(crate) fn ends(&self) -> Option<[u64; 2]> {
+        self.ends
     }
 
     /// The bytes of a record.
@@ -171,6 +183,12 @@ impl Trace {
     #[must_use]
     pub fn nanoseconds(&self, time: u64) -> Option<i64> {
         self.unit.nanoseconds(time)
+    }
+}
+
+impl InPlace for Trace {
+    fn each_run(&mut self, take: &mut dyn FnMut(&mut Run)) {
+        take(&mut self.records);
     }
 }
 

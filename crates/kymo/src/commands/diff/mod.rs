@@ -11,6 +11,7 @@ mod values;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use kymo_core::{Finding, Progress, Severity};
 use serde_json::{Value, json};
 
 use crate::cli::OpenArgs;
@@ -52,8 +53,9 @@ pub(crate) struct Args {
     #[arg(short, long, value_name = "X", default_value_t = 0.0, value_parser = tolerance)]
     tolerance: f64,
 
-    /// Compare profiles by path: every metric, context, value of a thread, statistic and sample. Each
-    /// cause is told once: a path that only one has without what is below it, a value without the sums
+    /// Compare profiles by path: every metric, context, value of a thread, statistic and sample, the
+    /// title, when traces begin and end, and how metrics are shown; whether each is sound, as `kymo
+    /// check` tells it, so that values that it has twice are the same. Each cause is told once: a path that only one has without what is below it, a value without the sums
     /// that differ because it does. --json and --csv list every difference.
     #[arg(long, conflicts_with_all = ["by", "inclusive", "metric", "number"])]
     exact: bool,
@@ -139,7 +141,9 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
             let (mut rows, mut outcome) = (args.rows.rows(), Outcome::Done);
             let remarks = if args.exact {
                 let rows = args.rows.rows();
-                if exact::print([one, other], args.tolerance, rows, &mut session.out)? {
+                let unsound = [unsound(session, one)?, unsound(session, other)?];
+                let (sides, out) = ([one, other], &mut session.out);
+                if exact::print(sides, &unsound, args.tolerance, rows, out)? {
                     outcome = Outcome::Findings;
                 }
                 Vec::new()
@@ -163,6 +167,14 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
         compared.map_err(|error| about(&args.other, error))
     });
     compared.map_err(|error| about(&args.one, error))
+}
+
+/// What contradicts itself in a recording: one that has the same twice may have it in two ways.
+fn unsound(session: &Session, opened: &Opened) -> anyhow::Result<Vec<Finding>> {
+    let mut found = opened.format.check(&opened.source, &session.context())?;
+    session.bars.end();
+    found.retain(|finding| finding.severity == Severity::Error);
+    Ok(found)
 }
 
 /// Compares what both files have, and gives each difference as soon as it is found: there may be very

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::{self, Write};
 use std::rc::Rc;
 
+use kymo_core::Finding;
 use kymo_core::model::profile::{Metric, Reach, Statistic};
 
 use super::super::is_apart;
@@ -42,6 +43,8 @@ pub(super) struct Grouped<'a> {
     /// How many values of contexts differ that are not listed, and how many are not together.
     unlisted: [u64; 2],
     traces: Vec<Trace>,
+    /// What they say of themselves as a whole, and what contradicts itself in them.
+    said: Vec<String>,
 }
 
 /// A path that only one has.
@@ -110,13 +113,15 @@ impl<'a> Grouped<'a> {
             implied: 0,
             unlisted: [0; 2],
             traces: Vec::new(),
+            said: Vec::new(),
         }
     }
 
     pub(super) fn is_different(&self) -> bool {
         let has_others = self.others.iter().any(|others| !others.is_empty());
         let has_values = !self.told.is_empty() || self.implied > 0 || self.unlisted != [0; 2];
-        !self.lone.is_empty() || has_others || has_values || !self.traces.is_empty()
+        let has_paths = !self.lone.is_empty() || !self.traces.is_empty();
+        has_paths || has_others || has_values || !self.said.is_empty()
     }
 
     /// Whether a value differs because others do.
@@ -210,10 +215,23 @@ impl Take for Grouped<'_> {
             Only::Metric(name) => format!("the metric {name}"),
             Only::Thread(name) => format!("the thread {name}"),
             Only::Statistic(statistic) => format!("the statistic of {}", Of::All(statistic)),
+            Only::Said(name) => name.to_owned(),
         };
         if let Some(others) = self.others.get_mut(side) {
             others.push(what);
         }
+        Ok(())
+    }
+
+    fn said(&mut self, name: &str, [one, other]: [&str; 2]) -> anyhow::Result<()> {
+        self.said.push(format!("{name}: {one} in A, {other} in B"));
+        Ok(())
+    }
+
+    fn unsound(&mut self, finding: &Finding, side: usize) -> anyhow::Result<()> {
+        let name = NAMES.get(side).copied().unwrap_or_default();
+        let file = finding.file.as_deref().unwrap_or_default();
+        self.said.push(format!("{name} is not sound: {file}: {}", finding.message));
         Ok(())
     }
 
@@ -273,6 +291,10 @@ impl Grouped<'_> {
     pub(super) fn print(&self, names: [&str; 2], out: &mut Output) -> io::Result<()> {
         for (letter, name) in NAMES.into_iter().zip(names) {
             writeln!(out, "{letter}  {}", escaped(name))?;
+        }
+        if !self.said.is_empty() {
+            title("Of the whole", out)?;
+            self.said.iter().try_for_each(|said| writeln!(out, "  {}", escaped(said)))?;
         }
         for side in [0, 1] {
             self.print_only(side, out)?;

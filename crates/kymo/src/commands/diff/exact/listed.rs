@@ -1,11 +1,12 @@
 //! Every difference for programs: one row each, all with the same names.
 
+use kymo_core::Finding;
 use kymo_core::model::profile::Statistic;
 use serde_json::{Value, json};
 
 use super::super::profiles::share_of;
 use super::grouped::pair;
-use super::{Apart, Compared, Differing, NAMES, Of, Only, Sample, Take, name_of};
+use super::{Apart, Compared, Differing, NAMES, Of, Only, RECORDING, Sample, Take, name_of};
 use crate::output::Output;
 use crate::render::numbers;
 use crate::render::rows::Rows;
@@ -87,10 +88,27 @@ impl Take for Listed<'_> {
             Only::Metric(name) => ("metric", name.to_owned()),
             Only::Thread(name) => ("thread", name.to_owned()),
             Only::Statistic(statistic) => ("statistic", all(statistic)),
+            Only::Said(name) => (RECORDING, name.to_owned()),
         };
         let name = NAMES.get(side).copied().unwrap_or_default();
-        let difference = format!("only {name} has this {kind}");
+        let difference = match what {
+            Only::Said(said) => format!("only {name} has {said}"),
+            _ => format!("only {name} has this {kind}"),
+        };
         self.row(&Row { path, difference, kind, only: Some(side), ..Row::default() })
+    }
+
+    fn said(&mut self, name: &str, [one, other]: [&str; 2]) -> anyhow::Result<()> {
+        let difference = format!("{one} in A, {other} in B");
+        self.row(&Row { path: name.to_owned(), difference, kind: RECORDING, ..Row::default() })
+    }
+
+    fn unsound(&mut self, finding: &Finding, side: usize) -> anyhow::Result<()> {
+        let name = NAMES.get(side).copied().unwrap_or_default();
+        let difference = format!("{name} is not sound: {}", finding.message);
+        let path = finding.file.clone().unwrap_or_default();
+        let (kind, only) = ("finding", Some(side));
+        self.row(&Row { path, difference, kind, only, ..Row::default() })
     }
 
     fn values(&mut self, of: &Of, apart: &[Apart]) -> anyhow::Result<()> {

@@ -13,6 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::rc::Rc;
 
+use kymo_core::Finding;
 use kymo_core::model::profile::{Metric, Reach, Statistic};
 use kymo_core::model::timeline::TrackId;
 
@@ -27,31 +28,38 @@ use paths::Paths;
 use side::Side;
 use unlisted::{Differing, Keys, Unlisted};
 
+/// What is told of a recording as a whole.
+const RECORDING: &str = "recording";
+
 /// What the two recordings are called.
 const NAMES: [&str; 2] = ["A", "B"];
 
 /// Prints what differs, for programs as rows. Tells whether anything does.
 pub(super) fn print(
     opened: [&Opened; 2],
+    unsound: &[Vec<Finding>; 2],
     tolerance: f64,
     rows: Option<Rows>,
     out: &mut Output,
 ) -> anyhow::Result<bool> {
     let mut paths = Paths::new();
+    let [one, other] = opened.map(|opened| opened.format.info().name);
+    let is_idle_once = one != other;
     let mut side = |opened: &Opened| -> anyhow::Result<Side> {
         let title = opened.format.info().title;
         let failure = || Failure::new(format!("{title} have no profile that could be compared"));
-        Side::new(opened, &mut paths)?.ok_or_else(|| Named::error(&opened.name, failure()))
+        Side::new(opened, is_idle_once, &mut paths)?
+            .ok_or_else(|| Named::error(&opened.name, failure()))
     };
     let (one, other) = (side(opened[0])?, side(opened[1])?);
     let compared = Compared { sides: [&one, &other], paths: &paths, tolerance };
     if let Some(rows) = rows {
         let mut listed = Listed::new(&compared, rows, out);
-        compared.tell(&mut listed)?;
+        compared.tell(unsound, &mut listed)?;
         return Ok(listed.is_different);
     }
     let mut grouped = Grouped::new(&compared);
-    compared.tell(&mut grouped)?;
+    compared.tell(unsound, &mut grouped)?;
     if grouped.is_different() {
         grouped.print(opened.map(|opened| opened.name.as_str()), out)?;
     }
@@ -128,12 +136,20 @@ enum Only<'a> {
     Metric(&'a str),
     Thread(&'a str),
     Statistic(Statistic),
+    /// Something that it says of itself as a whole.
+    Said(&'a str),
 }
 
 /// Takes what differs.
 trait Take {
     /// Something that only one of them has: 0 or 1.
     fn only(&mut self, what: Only<'_>, side: usize) -> anyhow::Result<()>;
+
+    /// What both say of themselves as a whole, and not in the same words.
+    fn said(&mut self, name: &str, words: [&str; 2]) -> anyhow::Result<()>;
+
+    /// What contradicts itself in one of them.
+    fn unsound(&mut self, finding: &Finding, side: usize) -> anyhow::Result<()>;
 
     /// Values of a thread or a statistic, in the order of paths. Statistics come last.
     fn values(&mut self, of: &Of, apart: &[Apart]) -> anyhow::Result<()>;
@@ -157,7 +173,11 @@ struct Compared<'a> {
 
 impl Compared<'_> {
     /// Tells everything that differs.
-    fn tell(&self, take: &mut dyn Take) -> anyhow::Result<()> {
+    fn tell(&self, unsound: &[Vec<Finding>; 2], take: &mut dyn Take) -> anyhow::Result<()> {
+        for (side, found) in unsound.iter().enumerate() {
+            found.iter().try_for_each(|finding| take.unsound(finding, side))?;
+        }
+        self.tell_said(take)?;
         self.tell_contexts(take)?;
         let metrics = self.sides.map(metrics);
         for name in &metrics[0] ^ &metrics[1] {
@@ -173,6 +193,24 @@ impl Compared<'_> {
             take.unlisted(&found)?;
         }
         self.tell_samples(take)
+    }
+
+    /// What recordings say of themselves, where both are of one format.
+    fn tell_said(&self, take: &mut dyn Take) -> anyhow::Result<()> {
+        let said = self.sides.map(|side| {
+            let words = side.said.iter().map(|(name, words)| (*name, words.as_str()));
+            words.collect::<BTreeMap<_, _>>()
+        });
+        for (name, words) in both(&said) {
+            match words {
+                [Some(one), Some(other)] if one != other => {
+                    take.said(name, first_apart(one, other))?;
+                }
+                [Some(_), Some(_)] => {}
+                [one, _] => take.only(Only::Said(name), side_of(one.is_some()))?,
+            }
+        }
+        Ok(())
     }
 
     fn tell_contexts(&self, take: &mut dyn Take) -> anyhow::Result<()> {
@@ -264,6 +302,15 @@ impl Compared<'_> {
         }
         apart
     }
+}
+
+/// The first line that differs.
+fn first_apart<'a>(one: &'a str, other: &'a str) -> [&'a str; 2] {
+    let ends = || std::iter::repeat("nothing");
+    let lines = one.lines().chain(ends()).zip(other.lines().chain(ends()));
+    let most = one.lines().count().max(other.lines().count());
+    let apart = lines.take(most).find(|(one, other)| one != other);
+    apart.map_or([one, other], |(one, other)| [one, other])
 }
 
 fn side_of(is_one: bool) -> usize {

@@ -4,22 +4,30 @@ use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use kymo_core::Result;
 use kymo_core::model::profile::{
     Column, Context, ContextValue, IDLE, Metric, MetricId, ProfileView, Reach, Scope, Step,
     SummaryValue, ThreadId, Walk,
 };
 use kymo_core::model::timeline::{Content, TimelineView, TrackId, TrackKind, Window};
+use kymo_core::{Fact, Result};
 
 use super::paths::{Kind, Paths, UNLISTED, WHOLE, label};
 use super::unlisted::Unlisted;
 use super::{Kept, Measured, Of, Sample, Values};
 use crate::session::Opened;
 
+/// Facts of summaries that are not told by contexts, values and samples.
+const SAID: [&str; 3] = ["title", "description", "trace span"];
+
 /// One of the two recordings.
 pub(super) struct Side {
     pub(super) view: Arc<dyn ProfileView>,
     timeline: Option<Arc<dyn TimelineView>>,
+    /// Whether that nothing is done counts once, however often it was sampled: databases say it once,
+    /// and other recordings do not.
+    is_idle_once: bool,
+    /// What it says of itself as a whole, by name.
+    pub(super) said: BTreeMap<&'static str, String>,
     /// The path of each context, by its number.
     paths: HashMap<u64, usize>,
     /// Contexts of each path.
@@ -27,9 +35,15 @@ pub(super) struct Side {
 }
 
 impl Side {
-    pub(super) fn new(opened: &Opened, paths: &mut Paths) -> Result<Option<Self>> {
+    pub(super) fn new(
+        opened: &Opened,
+        is_idle_once: bool,
+        paths: &mut Paths,
+    ) -> Result<Option<Self>> {
         let Some(view) = opened.dataset.profile() else { return Ok(None) };
         let mut side = Self {
+            is_idle_once,
+            said: if is_idle_once { BTreeMap::new() } else { said(opened, view.as_ref()) },
             timeline: opened.dataset.timeline(),
             paths: HashMap::from([(0, WHOLE)]),
             contexts: BTreeMap::new(),
@@ -150,8 +164,7 @@ impl Side {
         tracks
     }
 
-    /// The samples of a track. That nothing is done is said once, as databases do, however often
-    /// it was sampled.
+    /// The samples of a track.
     pub(super) fn samples(&self, track: TrackId) -> Result<Vec<Sample>> {
         let Some(timeline) = &self.timeline else { return Ok(Vec::new()) };
         let window = Window { tracks: Some(vec![track]), ..Window::default() };
@@ -162,9 +175,38 @@ impl Side {
                 samples.push((event.time.map_or(0, |time| time.0), self.path(number)));
             }
         }
-        samples.dedup_by(|later, before| [later.1, before.1] == [WHOLE; 2]);
+        if self.is_idle_once {
+            samples.dedup_by(|later, before| [later.1, before.1] == [WHOLE; 2]);
+        }
         Ok(samples)
     }
+}
+
+/// What a recording says of itself as a whole: facts of its summary, and how metrics are shown.
+fn said(opened: &Opened, view: &dyn ProfileView) -> BTreeMap<&'static str, String> {
+    let facts = opened.dataset.summary().facts.into_iter();
+    let facts = facts.filter(|fact| SAID.contains(&fact.name));
+    let mut said: BTreeMap<_, _> = facts.map(|fact| (fact.name, fact_words(&fact))).collect();
+    let words = |metric: &Metric| {
+        let hidden = if metric.is_shown { "" } else { ", hidden" };
+        format!("{} ({}){hidden}", metric.name, metric.description)
+    };
+    let mut stored: Vec<_> = view.metrics().iter().map(words).collect();
+    stored.sort_unstable();
+    stored.extend(view.derived().iter().map(words));
+    said.insert(
+        "how metrics are shown",
+        stored.join(
+            "
+",
+        ),
+    );
+    said
+}
+
+fn fact_words(fact: &Fact) -> String {
+    let exact = fact.exact.iter().map(|(_, value)| format!(", {value}"));
+    format!("{}{}", fact.value, exact.collect::<String>())
 }
 
 /// What a column is of; it has no name where a recording has a value of no metric.
