@@ -899,14 +899,15 @@ fn all_processors_together_have_the_time_that_is_known_of_each() {
     // Of each 7 ms there are known: 7 + 4, 2 + 7 and 7.
     let parts = ["load", "--total", "--buckets", "3", "--csv"];
     let (_, rows, _) = run(kymo().args(parts).arg(&path));
-    let share = |line: &str| line.rsplit(',').next().unwrap().parse::<f64>().unwrap();
+    let share = |line: &str| line.rsplit(',').nth(2).unwrap().parse::<f64>().unwrap();
     let of_a: Vec<_> = rows.lines().filter(|line| line.contains(",a,")).map(share).collect();
     assert_eq!(of_a, [7.0 / 11.0, 2.0 / 9.0, 0.0]);
     // Alone, cpu 0 is known until 9 ms.
     let (_, rows, _) = run(kymo().args(["load", "--buckets", "3", "--csv"]).arg(&path));
     let of_a: Vec<_> = rows.lines().filter(|line| line.contains(",a,")).collect();
-    assert!(of_a[0].ends_with(",7000000,1") && of_a[1].ends_with(",2000000,1"), "{rows}");
-    assert!(of_a[2].ends_with(",0,"), "{rows}");
+    let ends = [",7000000,1,false,false", ",2000000,1,false,false", ",0,,false,false"];
+    assert!(of_a.iter().zip(ends).all(|(row, end)| row.ends_with(end)), "{rows}");
+    assert_eq!(of_a.len(), 3);
 }
 
 #[test]

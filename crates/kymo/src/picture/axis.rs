@@ -144,7 +144,7 @@ mod tests {
 
     #[test]
     fn a_length_of_time_has_a_unit_that_it_is_more_than_two_of() {
-        assert_eq!(Axis::of_time(1_999_999_999), (Axis { from: 0.0, to: 1999.999_999 }, "ms"));
+        assert_eq!(Axis::of_time(1_999_999_999), (Axis { from: 0.0, to: 1_999.999_999 }, "ms"));
         assert_eq!(Axis::of_time(2_000_000_000), (Axis { from: 0.0, to: 2.0 }, "s"));
         assert_eq!(Axis::of_time(1), (Axis { from: 0.0, to: 1.0 }, "ns"));
     }

@@ -72,7 +72,7 @@ pub(super) fn read(
     let name = tracks.get(id.0).map_or("", |track| &track.name);
     let has_times = tracks.get(id.0).is_some_and(|track| track.clock.is_some());
     let mut line = if has_times { over_time(timeline, id, args)? } else { in_order(timeline, id)? };
-    line.field.title = name.to_owned();
+    name.clone_into(&mut line.field.title);
     let window = Window { tracks: Some(vec![id]), ..line.window.clone() };
     let mut events = Arc::clone(timeline).events(&window)?;
     while let Some(event) = events.next()? {
@@ -181,10 +181,11 @@ impl Line {
         if self.range.is_none() || cell < self.reached {
             return;
         }
-        if let (Some(held), Some(cells)) =
-            (self.held, self.field.cells.get_mut(self.reached..=cell))
-        {
-            cells.iter_mut().for_each(|cell| cell.add(held));
+        let cells = self.field.cells.get_mut(self.reached..=cell);
+        if let (Some(held), Some(cells)) = (self.held, cells) {
+            for cell in cells {
+                cell.add(held);
+            }
         }
         self.reached = cell + 1;
     }
