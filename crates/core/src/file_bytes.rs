@@ -24,7 +24,9 @@ impl FileBytes {
     /// When it cannot be opened.
     pub fn open(path: &Path) -> Result<Self> {
         let file = File::open(path).map_err(Error::io("open what was written"))?;
-        Ok(Self { file: file.into() })
+        #[cfg(not(unix))]
+        let file = std::sync::Mutex::new(file);
+        Ok(Self { file })
     }
 
     /// Reads the bytes at a place: all that there is room for.

@@ -394,8 +394,9 @@ fn tasks_of_large_numbers_stay_apart() {
     }
     let made = made.begin(0, 2).end(10, 2).begin(10, 3).end(20, 3).begin(20, 4).end(40, 4);
     let (told, file) = made.written();
-    let said: Vec<_> = told.losses.iter().map(|loss| (loss.rule, &loss.message[..7])).collect();
-    assert_eq!(said, [("ids", "2 tasks")]);
+    let said: Vec<_> = told.losses.iter().map(|loss| loss.rule).collect();
+    assert_eq!(said, ["ids"]);
+    assert!(told.losses[0].message.contains("(2 in all)"), "{told:?}");
     assert_eq!(worst(&file), None);
     let reader = Reader::open(&file, &Context::default()).unwrap();
     let shares = reader.task_executions().iter().map(|of| (of.task.0, of.task_exec));

@@ -176,9 +176,8 @@ impl TimelineView for Timeline {
             // Which ones are the last is told by comparing those of all tracks.
             return Tally::of(&mut *self.events(window)?, count);
         }
-        let tally = |track| match window.wants(track) {
-            true => self.tally(track, window),
-            false => Ok(Tally::default()),
+        let tally = |track| {
+            if window.wants(track) { self.tally(track, window) } else { Ok(Tally::default()) }
         };
         (0..count).map(|track| tally(TrackId(track))).collect()
     }
