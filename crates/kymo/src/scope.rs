@@ -295,7 +295,8 @@ impl Scope {
         if untimed > 0 {
             let one =
                 "wakeup let its task run, and nothing tells since when: latencies are without it";
-            let many = "wakeups let their tasks run, and nothing tells since when: latencies are without them";
+            let many = "wakeups let their tasks run, and nothing tells since when: latencies are \
+                        without them";
             self.say(session, opened, numbers::count(untimed, one, many));
         }
         if too_long > 0 {

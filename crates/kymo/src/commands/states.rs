@@ -16,8 +16,9 @@ use crate::session::{Outcome, Session};
 /// Show how long state machines were in which state, and where they went from there.
 ///
 /// A state lasts until the next is entered; the last one lasts until the last event of the recording,
-/// whichever streams are chosen, or until --until. What was before the first is not known. Shares are of the time that a state is known. With --since, the
-/// state that a machine is in at that moment counts from there, and is not entered.
+/// whichever streams are chosen, or until --until. What was before the first is not known. Shares are
+/// of the time that a state is known. With --since, the state that a machine is in at that moment
+/// counts from there, and is not entered.
 ///
 /// The column `to settle` has the longest time that a transition to the state took, from when it was
 /// entered to when it was reached, where the recording tells that. Beyond 4,096 states of a machine

@@ -55,8 +55,9 @@ pub(crate) struct Args {
 
     /// Compare profiles by path: every metric, context, value of a thread, statistic and sample, the
     /// title, when traces begin and end, and how metrics are shown; whether each is sound, as `kymo
-    /// check` tells it, so that values that it has twice are the same. Each cause is told once: a path that only one has without what is below it, a value without the sums
-    /// that differ because it does. --json and --csv list every difference.
+    /// check` tells it, so that values that it has twice are the same. Each cause is told once: a
+    /// path that only one has without what is below it, a value without the sums that differ
+    /// because it does. --json and --csv list every difference.
     #[arg(long, conflicts_with_all = ["by", "inclusive", "metric", "number"])]
     exact: bool,
 
