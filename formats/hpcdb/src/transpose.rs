@@ -16,6 +16,10 @@ const VALUES_HELD: u64 = 1 << 19;
 /// How many entries of an index are read at once.
 const ENTRIES_HELD: u64 = 1 << 10;
 
+/// Of so many entries of an index the context of the first is kept, so that few are read besides
+/// those of the contexts that are wanted.
+const ENTRIES_MARKED: u64 = 1 << 7;
+
 /// Contexts that share a page of counts. Few, so that a page costs little more than the entries of
 /// the file that it is made for, however far apart their numbers are.
 const PAGE: u32 = 1 << 4;
@@ -106,8 +110,8 @@ impl<'a> Gathering<'a> {
     fn count(&mut self, profile: &Profile, room: &mut Vec<u8>) -> ReadResult<Vec<u32>> {
         let (file, mut marks, mut entry) = (self.file, Vec::new(), 0);
         let (mut number, mut page) = (0, Page::default());
-        each_entry(file, profile, 0, room, |context, range| {
-            if entry % ENTRIES_HELD == 0 {
+        each_entry(file, profile, 0..profile.n_ctxs, room, |context, range| {
+            if entry % ENTRIES_MARKED == 0 {
                 marks.push(context);
             }
             entry += 1;
@@ -178,10 +182,12 @@ impl<'a> Gathering<'a> {
         let mut values = vec![Turned::default(); total];
         let (mut entries, mut room) = (Vec::new(), Vec::new());
         for Marked { number, profile, marks } in &self.profiles {
-            let mark = marks.partition_point(|mark| u64::from(*mark) <= contexts.start);
-            let first = mark.saturating_sub(1) as u64 * ENTRIES_HELD;
+            let first = marks.partition_point(|mark| u64::from(*mark) <= contexts.start);
+            let end = marks.partition_point(|mark| u64::from(*mark) < contexts.end);
+            let [first, end] = [first.saturating_sub(1), end].map(|mark| mark as u64);
+            let wanted = first * ENTRIES_MARKED..profile.n_ctxs.min(end * ENTRIES_MARKED);
             entries.clear();
-            each_entry(self.file, profile, first, &mut room, |context, range| {
+            each_entry(self.file, profile, wanted, &mut room, |context, range| {
                 if u64::from(context) >= contexts.start && u64::from(context) < contexts.end {
                     entries.push((context, range));
                 }
@@ -239,19 +245,18 @@ impl<'a> Gathering<'a> {
     }
 }
 
-/// Gives entries of the index of a profile from one on, each with its values, as long as more are
-/// wanted.
+/// Gives some entries of the index of a profile, each with its values, as long as more are wanted.
 fn each_entry(
     file: &dyn Stored,
     profile: &Profile,
-    first: u64,
+    entries: Range<u64>,
     room: &mut Vec<u8>,
     mut take: impl FnMut(u32, Range<u64>) -> bool,
 ) -> ReadResult<()> {
-    let mut entry = first;
-    while entry < profile.n_ctxs {
-        let left = profile.n_ctxs - entry;
-        let count = left.min(ENTRIES_HELD);
+    let mut entry = entries.start;
+    while entry < entries.end {
+        let left = profile.n_ctxs.saturating_sub(entry);
+        let count = (entries.end - entry).min(ENTRIES_HELD);
         let at = index_offset(profile, entry);
         // With the one behind them, which tells where the values of the last end.
         let bytes = left.min(count + 1) * PROFILE_INDEX_BYTES;
