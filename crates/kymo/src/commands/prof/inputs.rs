@@ -141,7 +141,7 @@ fn strange(error: anyhow::Error) -> anyhow::Error {
 }
 
 /// Where measurements are.
-const DIRECTORIES: &str = "hpcrun writes directories of them: name one of those";
+const DIRECTORIES: &str = "name a directory that hpcrun wrote, with .hpcrun files in it";
 
 /// Whether a finding is about bytes, and not about a file that cannot be opened.
 pub(super) fn is_damage(finding: &Finding) -> bool {
