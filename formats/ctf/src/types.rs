@@ -59,6 +59,7 @@ impl Clock {
     }
 
     /// The same for clocks of any frequency.
+    #[inline(never)]
     fn scaled(&self, ticks: u64) -> Option<i64> {
         let ticks = i128::from(ticks) + i128::from(self.offset.1);
         let fraction = (ticks * 1_000_000_000).checked_div_euclid(self.frequency.into())?;

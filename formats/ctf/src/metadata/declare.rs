@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use kymo_core::bytes::{Endian, ReadResult};
 
-use super::lexer::Word;
+use super::lexer::{AHEAD, Word};
 use super::parser::{Parser, Value};
 use super::scopes::Space;
 use crate::spec::DEPTH_MAX;
 use crate::types::{Field, Float, Integer, Kind, Label, Length, Path, Type};
 
 /// The most words of a name of a type: `const unsigned long long int` has five.
-const NAME_WORDS_MAX: usize = 8;
+const NAME_WORDS_MAX: usize = AHEAD;
 
 /// What a type is called where it is only named.
 type Spelling = Option<String>;

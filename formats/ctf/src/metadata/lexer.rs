@@ -25,51 +25,156 @@ pub(super) enum Word<'a> {
     Sign(&'static str),
 }
 
-/// The sign that a text begins with; longer signs before those they begin with.
+/// The sign that a text begins with.
+#[inline]
 fn sign(text: &[u8]) -> Option<&'static str> {
-    Some(match text {
-        [b'.', b'.', b'.', ..] => "...",
-        [b':', b'=', ..] => ":=",
-        [b'-', b'>', ..] => "->",
-        [b'{', ..] => "{",
-        [b'}', ..] => "}",
-        [b'[', ..] => "[",
-        [b']', ..] => "]",
-        [b'<', ..] => "<",
-        [b'>', ..] => ">",
-        [b'(', ..] => "(",
-        [b')', ..] => ")",
-        [b';', ..] => ";",
-        [b':', ..] => ":",
-        [b'=', ..] => "=",
-        [b',', ..] => ",",
-        [b'.', ..] => ".",
-        [b'-', ..] => "-",
-        [b'+', ..] => "+",
-        [b'*', ..] => "*",
-        [b'|', ..] => "|",
-        [b'&', ..] => "&",
+    Some(match *text.first()? {
+        b'.' if text.starts_with(b"...") => "...",
+        b':' if text.starts_with(b":=") => ":=",
+        b'-' if text.starts_with(b"->") => "->",
+        b'{' => "{",
+        b'}' => "}",
+        b'[' => "[",
+        b']' => "]",
+        b'<' => "<",
+        b'>' => ">",
+        b'(' => "(",
+        b')' => ")",
+        b';' => ";",
+        b':' => ":",
+        b'=' => "=",
+        b',' => ",",
+        b'.' => ".",
+        b'-' => "-",
+        b'+' => "+",
+        b'*' => "*",
+        b'|' => "|",
+        b'&' => "&",
         _ => return None,
     })
 }
 
-/// Divides the text into words.
-pub(super) fn words(text: &Text) -> ReadResult<Vec<Token<'_>>> {
-    let mut lexer = Lexer { text, position: 0 };
-    let mut tokens = Vec::new();
-    while lexer.skip_blanks()? {
-        let position = lexer.position;
-        tokens.push(Token { word: lexer.word()?, position });
-    }
-    Ok(tokens)
+/// Words that are read at once: all of them would take many times the room of the text.
+const CHUNK: usize = 512;
+
+/// Words that may be looked at before they are taken.
+pub(super) const AHEAD: usize = 8;
+
+/// The words of a text, one after another.
+pub(super) struct Words<'a> {
+    lexer: Lexer<'a>,
+    /// Those that were read, of which the ones before `next` are taken.
+    tokens: Vec<Token<'a>>,
+    next: usize,
+    /// Why there are no more than were read, where that is not the end of the text.
+    failed: Option<ReadError>,
 }
 
-struct Lexer<'a> {
+impl<'a> Words<'a> {
+    pub(super) fn new(text: &'a Text) -> Self {
+        let (lexer, tokens) = (Lexer::new(text), Vec::with_capacity(CHUNK));
+        let mut words = Self { lexer, tokens, next: 0, failed: None };
+        words.fill();
+        words
+    }
+
+    /// A word that comes, fewer than [`AHEAD`] after the next.
+    #[inline]
+    pub(super) fn peek_at(&self, ahead: usize) -> Option<&Word<'a>> {
+        self.tokens.get(self.next + ahead).map(|token| &token.word)
+    }
+
+    /// Where the next word begins in the text, or its end.
+    pub(super) fn position(&self) -> usize {
+        self.tokens.get(self.next).map_or(self.lexer.text.bytes.len(), |token| token.position)
+    }
+
+    /// Takes the next word.
+    #[inline]
+    pub(super) fn advance(&mut self) {
+        self.next += 1;
+        if self.next + AHEAD > self.tokens.len() {
+            self.fill();
+        }
+    }
+
+    /// Why the text is no text of the language, if that was found.
+    pub(super) fn failed(self) -> Option<ReadError> {
+        self.failed
+    }
+
+    /// Reads words, unless there are no more.
+    #[cold]
+    fn fill(&mut self) {
+        let taken = self.next.min(self.tokens.len());
+        self.tokens.drain(..taken);
+        self.next -= taken;
+        while self.tokens.len() < CHUNK && self.failed.is_none() {
+            match self.lexer.token() {
+                Ok(Some(token)) => self.tokens.push(token),
+                Ok(None) => return,
+                Err(error) => self.failed = Some(error),
+            }
+        }
+    }
+}
+
+/// What a byte may be part of.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Class {
+    Blank,
+    Name,
+    Other,
+}
+
+/// The classes of all bytes.
+const CLASSES: [Class; 256] = {
+    let mut classes = [Class::Other; 256];
+    let mut byte = 0;
+    while byte < 128_u8 {
+        #[expect(
+            clippy::indexing_slicing,
+            reason = "a constant, which would not be made otherwise"
+        )]
+        if byte.is_ascii_whitespace() || byte == 0 {
+            classes[byte as usize] = Class::Blank;
+        } else if byte.is_ascii_alphanumeric() || byte == b'_' {
+            classes[byte as usize] = Class::Name;
+        }
+        byte += 1;
+    }
+    classes
+};
+
+/// How many bytes at the begin are of a class.
+#[inline]
+fn run(bytes: &[u8], class: Class) -> usize {
+    let is_of = |byte: &u8| CLASSES.get(usize::from(*byte)) == Some(&class);
+    bytes.iter().position(|byte| !is_of(byte)).unwrap_or(bytes.len())
+}
+
+/// Divides a text into words.
+pub(super) struct Lexer<'a> {
     text: &'a Text,
+    /// All of it, where all of it is UTF-8.
+    utf8: Option<&'a str>,
     position: usize,
 }
 
 impl<'a> Lexer<'a> {
+    pub(super) fn new(text: &'a Text) -> Self {
+        Self { text, utf8: str::from_utf8(&text.bytes).ok(), position: 0 }
+    }
+
+    /// The next word, if there is one.
+    pub(super) fn token(&mut self) -> ReadResult<Option<Token<'a>>> {
+        if !self.skip_blanks()? {
+            return Ok(None);
+        }
+        let position = self.position;
+        Ok(Some(Token { word: self.word()?, position }))
+    }
+
     fn rest(&self) -> &'a [u8] {
         self.text.bytes.get(self.position..).unwrap_or_default()
     }
@@ -81,9 +186,7 @@ impl<'a> Lexer<'a> {
     /// Goes on to the next word, if there is one.
     fn skip_blanks(&mut self) -> ReadResult<bool> {
         loop {
-            let rest = self.rest();
-            let blanks = rest.iter().take_while(|b| b.is_ascii_whitespace() || **b == 0).count();
-            self.position += blanks;
+            self.position += run(self.rest(), Class::Blank);
             let rest = self.rest();
             if rest.starts_with(b"/*") {
                 let end = rest.windows(2).skip(2).position(|pair| pair == b"*/");
@@ -108,11 +211,9 @@ impl<'a> Lexer<'a> {
             let character = text.chars().next().map_or(0, u32::from);
             return Ok(Word::Number(character.into()));
         }
-        let length = rest.iter().take_while(|b| b.is_ascii_alphanumeric() || **b == b'_').count();
+        let length = run(rest, Class::Name);
         if length > 0 {
-            // There are only letters and digits in it.
-            let name = rest.get(..length).and_then(|name| str::from_utf8(name).ok());
-            let name = name.unwrap_or_default();
+            let name = self.ascii(length);
             let word = if first.is_ascii_digit() {
                 let number = number(name).ok_or_else(|| self.error("this is no number"))?;
                 Word::Number(number)
@@ -126,6 +227,16 @@ impl<'a> Lexer<'a> {
         let sign = sign.ok_or_else(|| self.error("there is no such sign in the language"))?;
         self.position += sign.len();
         Ok(Word::Sign(sign))
+    }
+
+    /// So many letters and digits.
+    fn ascii(&self, length: usize) -> &'a str {
+        let range = self.position..self.position + length;
+        match self.utf8 {
+            Some(text) => text.get(range),
+            None => self.text.bytes.get(range).and_then(|name| str::from_utf8(name).ok()),
+        }
+        .unwrap_or_default()
     }
 
     /// A text between quotes.
@@ -188,7 +299,9 @@ mod tests {
     }
 
     fn words_of(text: &Text) -> Vec<Word<'_>> {
-        words(text).unwrap().into_iter().map(|token| token.word).collect()
+        let mut lexer = Lexer::new(text);
+        let token = || lexer.token().unwrap();
+        std::iter::from_fn(token).map(|token| token.word).collect()
     }
 
     #[test]
@@ -220,6 +333,23 @@ mod tests {
     }
 
     #[test]
+    fn words_come_one_by_one_however_many_there_are() {
+        let count = 3 * CHUNK + 5;
+        let text = text(&(0..count).map(|number| format!("{number} ")).collect::<String>());
+        let mut words = Words::new(&text);
+        for number in 0..count {
+            let ahead =
+                (number + AHEAD - 1 < count).then(|| Word::Number((number + AHEAD - 1) as u64));
+            assert_eq!(words.peek_at(0), Some(&Word::Number(number as u64)));
+            assert_eq!(words.peek_at(AHEAD - 1), ahead.as_ref());
+            words.advance();
+        }
+        assert_eq!((words.peek_at(0), words.position()), (None, text.bytes.len()));
+        words.advance();
+        assert_eq!(words.peek_at(0), None);
+    }
+
+    #[test]
     fn texts_have_escapes() {
         assert_eq!(words_of(&text(r#""a \"b\"\n""#)), [Word::Text("a \"b\"\n".into())]);
         assert_eq!(
@@ -227,6 +357,7 @@ mod tests {
             ["plain", ""].map(|of| Word::Text(of.into()))
         );
         let open = text("\"a \\\"");
-        assert!(words(&open).is_err());
+        assert!(Lexer::new(&open).token().is_err());
+        assert!(Words::new(&open).failed().is_some());
     }
 }

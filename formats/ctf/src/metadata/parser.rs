@@ -7,37 +7,35 @@ use std::sync::Arc;
 use kymo_core::bytes::{Endian, ReadError, ReadResult};
 
 use super::Text;
-use super::lexer::{Token, Word, words};
+use super::lexer::{Lexer, Word, Words};
 use super::scopes::Scopes;
 use crate::types::{Clock, Constant, Event, Stream, Trace, Type};
 
 /// Reads all blocks.
 pub(super) fn parse(text: &Text) -> ReadResult<Trace> {
-    let tokens = words(text)?;
-    let order = byte_order(&tokens);
-    let mut parser = Parser { text, tokens, next: 0, order, scopes: Scopes::new(), nested: 0 };
-    let mut blocks = Blocks::default();
-    while !parser.is_at_end() {
-        parser.declaration(&mut blocks)?;
-    }
-    if !blocks.has_trace {
-        return Err(parser.error("it ends, and there was no block `trace`"));
-    }
-    blocks.finish(order)
+    let order = byte_order(text).unwrap_or(Endian::Little);
+    let words = Words::new(text);
+    let mut parser = Parser { text, words, order, scopes: Scopes::new(), nested: 0 };
+    let found = parser.blocks();
+    // Where the text is none of the language, it makes no sense to say what belongs there.
+    parser.words.failed().map_or(found, Err)?.finish(order)
 }
 
-/// The byte order of the trace. Types before its block need it too, so it is looked for first.
-fn byte_order(tokens: &[Token<'_>]) -> Endian {
-    let name = |token: Option<&Token<'_>>, wanted: &str| {
-        token.is_some_and(|token| token.word == Word::Name(wanted))
-    };
-    let block = tokens.windows(2).position(|pair| {
-        name(pair.first(), "trace") && pair.get(1).is_some_and(|t| t.word == Word::Sign("{"))
-    });
-    let rest = tokens.get(block.unwrap_or(0)..).unwrap_or_default();
-    let value = rest.iter().position(|token| name(Some(token), "byte_order"));
-    let value = value.and_then(|at| rest.get(at + 2));
-    if name(value, "be") || name(value, "network") { Endian::Big } else { Endian::Little }
+/// The byte order that the trace tells. Types before its block need it too, so it is looked for
+/// first.
+fn byte_order(text: &Text) -> Option<Endian> {
+    let mut lexer = Lexer::new(text);
+    let mut words = std::iter::from_fn(|| Some(lexer.token().ok()??.word));
+    let mut is_trace = false;
+    words.find(|word| {
+        let opens = is_trace && *word == Word::Sign("{");
+        is_trace = *word == Word::Name("trace");
+        opens
+    })?;
+    words.find(|word| *word == Word::Name("byte_order"))?;
+    // After the sign between them.
+    let is_big = matches!(words.nth(1)?, Word::Name("be" | "network"));
+    Some(if is_big { Endian::Big } else { Endian::Little })
 }
 
 /// What the blocks say, before streams and events are put together.
@@ -175,8 +173,7 @@ fn uuid(text: &str) -> Option<[u8; 16]> {
 /// Goes through the words.
 pub(super) struct Parser<'a> {
     text: &'a Text,
-    tokens: Vec<Token<'a>>,
-    next: usize,
+    words: Words<'a>,
     /// The byte order of the trace.
     pub(super) order: Endian,
     pub(super) scopes: Scopes,
@@ -185,8 +182,15 @@ pub(super) struct Parser<'a> {
 }
 
 impl<'a> Parser<'a> {
-    fn is_at_end(&self) -> bool {
-        self.next >= self.tokens.len()
+    fn blocks(&mut self) -> ReadResult<Blocks<'a>> {
+        let mut blocks = Blocks::default();
+        while self.peek().is_some() {
+            self.declaration(&mut blocks)?;
+        }
+        if !blocks.has_trace {
+            return Err(self.error("it ends, and there was no block `trace`"));
+        }
+        Ok(blocks)
     }
 
     /// The word that comes next.
@@ -197,7 +201,7 @@ impl<'a> Parser<'a> {
 
     #[inline]
     pub(super) fn peek_at(&self, ahead: usize) -> Option<&Word<'a>> {
-        self.tokens.get(self.next + ahead).map(|token| &token.word)
+        self.words.peek_at(ahead)
     }
 
     /// What is wrong with the word that comes next.
@@ -206,19 +210,21 @@ impl<'a> Parser<'a> {
     }
 
     fn offset(&self) -> u64 {
-        let position = self.tokens.get(self.next).map(|token| token.position);
-        self.text.offset(position.unwrap_or(self.text.bytes.len()))
+        self.text.offset(self.words.position())
     }
 
+    #[inline]
     pub(super) fn advance(&mut self) {
-        self.next += 1;
+        self.words.advance();
     }
 
     /// Takes a sign if it comes next.
     #[inline]
     pub(super) fn takes(&mut self, sign: &'static str) -> bool {
         let is_next = self.peek() == Some(&Word::Sign(sign));
-        self.next += usize::from(is_next);
+        if is_next {
+            self.advance();
+        }
         is_next
     }
 
@@ -226,7 +232,9 @@ impl<'a> Parser<'a> {
     #[inline]
     pub(super) fn takes_name(&mut self, wanted: &str) -> bool {
         let is_next = self.is_name(wanted);
-        self.next += usize::from(is_next);
+        if is_next {
+            self.advance();
+        }
         is_next
     }
 
@@ -367,10 +375,9 @@ impl<'a> Parser<'a> {
                 let mut all = text.clone();
                 self.advance();
                 // Texts that follow each other are one.
-                while let Some(Word::Text(text)) = self.tokens.get(self.next).map(|next| &next.word)
-                {
+                while let Some(Word::Text(text)) = self.words.peek_at(0) {
                     all.to_mut().push_str(text);
-                    self.next += 1;
+                    self.words.advance();
                 }
                 Ok(Value::Text(all))
             }

@@ -3,7 +3,7 @@
 use kymo_core::bytes::{Endian, ReadError, ReadErrorKind, ReadResult};
 use memchr::memchr;
 
-use super::header::{Header, Spot};
+use super::header::{Header, Numbers, Spot};
 use super::known::Known;
 use super::layout::{Count, Layouts, Node, NodeId, NodeKind, Register};
 use super::steps::{KnownSpot, Spotted, Step};
@@ -116,6 +116,15 @@ impl State {
         }
     }
 
+    /// Goes to the end of a header that begins at a bit and has these numbers.
+    #[inline]
+    pub(super) fn read(&mut self, start: u64, numbers: &Numbers) {
+        self.position = start + numbers.bits;
+        if let Some((value, mask, clock)) = numbers.time {
+            self.tick(clock, value, mask);
+        }
+    }
+
     /// Sets the clock: what has fewer bits than it gives the lowest, and they only grow.
     #[inline]
     fn tick(&mut self, clock: usize, value: u64, mask: u64) {
@@ -222,19 +231,9 @@ impl<'a> Decoder<'a> {
     }
 
     /// Reads the header of an event, and tells its id; nothing where it has none.
-    #[inline]
     pub(crate) fn header(&mut self, header: &Header) -> ReadResult<Option<u64>> {
         self.align(header.align);
         let start = self.state.position;
-        if let Some(found) = header.numbers(self.from(start))
-            && start + found.bits <= self.state.end
-        {
-            self.state.position = start + found.bits;
-            if let Some((value, mask, clock)) = found.time {
-                self.state.tick(clock, value, mask);
-            }
-            return Ok(found.id);
-        }
         let shape = header.shape(|tag| self.tag(start, tag))?;
         let shape = shape.ok_or_else(|| self.error("a variant has nothing for its tag"))?;
         self.take(shape.bits)?;

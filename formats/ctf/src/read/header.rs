@@ -9,6 +9,9 @@ use super::decode::extended;
 use super::layout::{Choice, Node, NodeId, NodeKind, Register};
 use crate::types::Integer;
 
+/// Bytes from the begin of a header on that have all of what is read of it at once.
+const SIGHT: usize = 24;
+
 /// A header whose fields are at places that are known.
 #[derive(Debug)]
 pub(crate) struct Header {
@@ -17,6 +20,16 @@ pub(crate) struct Header {
     tag: Option<Tag>,
     /// What it may be, in the order of the choices.
     pub(crate) shapes: Vec<Shape>,
+    /// The same once more, where it is as tracers write it.
+    at_once: Option<AtOnce>,
+}
+
+/// A header of which all is within sight.
+#[derive(Debug)]
+struct AtOnce {
+    /// What tells which of several it is; of no bits where it is always the same.
+    tag: Bits,
+    shapes: Vec<Glimpse>,
 }
 
 /// What tells which of several a header is.
@@ -24,22 +37,9 @@ pub(crate) struct Header {
 struct Tag {
     spot: Spot,
     choices: Vec<Choice>,
-    /// The ranges of the choices, where all are of bits without a sign.
-    ranges: Vec<(u64, u64)>,
-    /// Where it is, if a word has all of it.
-    bits: Option<Bits>,
 }
 
 impl Tag {
-    fn new(spot: Spot, choices: &[Choice]) -> Self {
-        let range = |choice: &Choice| {
-            Some((u64::try_from(choice.first).ok()?, u64::try_from(choice.last).ok()?))
-        };
-        let ranges: Option<Vec<_>> = choices.iter().map(range).collect();
-        let ranges = ranges.filter(|_| !spot.is_signed).unwrap_or_default();
-        Self { spot, choices: choices.to_vec(), ranges, bits: spot.in_word() }
-    }
-
     /// The place of the choice for some bits.
     fn find(&self, raw: u64) -> Option<usize> {
         let value = self.spot.number(raw);
@@ -56,38 +56,42 @@ pub(crate) struct Shape {
     pub(crate) times: Vec<(Spot, usize)>,
     /// Its bits.
     pub(crate) bits: u64,
-    /// Its numbers, where a word has all of each and there is one time at most.
-    words: Option<Words>,
 }
 
-/// The numbers of a header, each of which is within a word.
+/// What a header is when its tag is in a range, and where its numbers are: a word has all of each.
 #[derive(Debug, Clone, Copy)]
-struct Words {
+struct Glimpse {
+    first: u64,
+    last: u64,
     id: Option<Bits>,
     /// What sets a clock.
     time: Option<(Bits, usize)>,
+    /// Its bits.
+    bits: u64,
 }
 
 /// Bits of the word that is so many bytes after the begin of a header: so far from the lowest, and
 /// as many as the mask has.
 #[derive(Debug, Clone, Copy)]
 struct Bits {
-    byte: usize,
+    byte: u8,
+    shift: u8,
     order: Endian,
-    shift: u32,
     mask: u64,
 }
 
 impl Bits {
-    /// The number in what begins with the header; nothing where that ends within the word.
+    const NONE: Self = Self { byte: 0, shift: 0, order: Endian::Little, mask: 0 };
+
+    /// The number in what a header begins with.
     #[inline]
-    fn of(self, header: &[u8]) -> Option<u64> {
-        let word = *header.get(self.byte..)?.first_chunk()?;
-        let word = match self.order {
-            Endian::Little => u64::from_le_bytes(word),
-            Endian::Big => u64::from_be_bytes(word),
-        };
-        Some((word >> self.shift) & self.mask)
+    fn of(self, sight: &[u8; SIGHT]) -> u64 {
+        let word = sight.get(usize::from(self.byte)..).and_then(<[u8]>::first_chunk);
+        let word = word.map_or(0, |word| match self.order {
+            Endian::Little => u64::from_le_bytes(*word),
+            Endian::Big => u64::from_be_bytes(*word),
+        });
+        (word >> self.shift) & self.mask
     }
 }
 
@@ -117,16 +121,18 @@ impl Spot {
         Self { start, bits, is_signed, order }
     }
 
-    /// The word that has all of its bits, if one does. The header is to begin at a byte.
+    /// The word within sight that has all of its bits, if one does. The header is to begin at a byte.
     fn in_word(&self) -> Option<Bits> {
         let unused = 64_u32.checked_sub(self.bits).filter(|unused| *unused < 64)?;
-        let byte = usize::try_from(self.start / 8).ok()?;
+        let byte =
+            u8::try_from(self.start / 8).ok().filter(|byte| usize::from(*byte) + 8 <= SIGHT)?;
         let start = u32::try_from(self.start % 8).ok().filter(|start| *start <= unused)?;
         let shift = match self.order {
             Endian::Little => start,
             Endian::Big => unused - start,
         };
-        Some(Bits { byte, order: self.order, shift, mask: u64::MAX >> unused })
+        let shift = u8::try_from(shift).ok()?;
+        Some(Bits { byte, shift, order: self.order, mask: u64::MAX >> unused })
     }
 
     /// The number that its bits are.
@@ -137,8 +143,9 @@ impl Spot {
 }
 
 impl Shape {
-    /// Where its numbers are, if words have all of each and there is one time at most.
-    fn in_words(&self) -> Option<Words> {
+    /// Where its numbers are when the tag is in a range, if words have all of each and there is one
+    /// time at most.
+    fn glimpse(&self, first: u64, last: u64) -> Option<Glimpse> {
         if self.times.len() > 1 || self.id.is_some_and(|id| id.is_signed) {
             return None;
         }
@@ -150,7 +157,35 @@ impl Shape {
             Some((spot, clock)) => Some((spot.in_word()?, *clock)),
             None => None,
         };
-        Some(Words { id, time })
+        Some(Glimpse { first, last, id, time, bits: self.bits })
+    }
+}
+
+impl AtOnce {
+    fn new(tag: Option<&Tag>, shapes: &[Shape]) -> Option<Self> {
+        let Some(tag) = tag else {
+            let shapes = shapes.iter().map(|shape| shape.glimpse(0, 0)).collect::<Option<_>>()?;
+            return Some(Self { tag: Bits::NONE, shapes });
+        };
+        if tag.spot.is_signed {
+            return None;
+        }
+        let glimpse = |(choice, shape): (&Choice, &Shape)| {
+            let (first, last) = (u64::try_from(choice.first), u64::try_from(choice.last));
+            shape.glimpse(first.ok()?, last.ok()?)
+        };
+        let shapes = tag.choices.iter().zip(shapes).map(glimpse).collect::<Option<_>>()?;
+        Some(Self { tag: tag.spot.in_word()?, shapes })
+    }
+
+    #[inline]
+    fn numbers(&self, sight: &[u8; SIGHT]) -> Option<Numbers> {
+        let tag = self.tag.of(sight);
+        let is_it = |shape: &&Glimpse| shape.first <= tag && tag <= shape.last;
+        let shape = self.shapes.iter().find(is_it)?;
+        let id = shape.id.map(|id| id.of(sight));
+        let time = shape.time.map(|(time, clock)| (time.of(sight), time.mask, clock));
+        Some(Numbers { bits: shape.bits, id, time })
     }
 }
 
@@ -176,40 +211,22 @@ impl Header {
             Some(shape)
         });
         let shapes = shapes.collect::<Option<_>>()?;
-        Some(Self::made(node.align, Some(Tag::new(tag, choices)), shapes))
+        let tag = Tag { spot: tag, choices: choices.clone() };
+        Some(Self::made(node.align, Some(tag), shapes))
     }
 
-    fn made(align: u64, tag: Option<Tag>, mut shapes: Vec<Shape>) -> Self {
+    fn made(align: u64, tag: Option<Tag>, shapes: Vec<Shape>) -> Self {
         // Bits are counted from a byte.
-        if align >= 8 {
-            for shape in &mut shapes {
-                shape.words = shape.in_words();
-            }
-        }
-        Self { align, tag, shapes }
+        let at_once = if align >= 8 { AtOnce::new(tag.as_ref(), &shapes) } else { None };
+        Self { align, tag, shapes, at_once }
     }
 
-    /// Its numbers, where it is as tracers write it and something follows it. It begins at a byte.
+    /// Its numbers, where it is as tracers write it, ends before a bit, and enough follows its begin.
     #[inline]
-    pub(crate) fn numbers(&self, bytes: &[u8]) -> Option<Numbers> {
-        let place = match &self.tag {
-            None => 0,
-            Some(tag) => {
-                let raw = tag.bits?.of(bytes)?;
-                tag.ranges.iter().position(|(first, last)| (*first..=*last).contains(&raw))?
-            }
-        };
-        let shape = self.shapes.get(place)?;
-        let Words { id, time } = shape.words?;
-        let id = match id {
-            Some(id) => Some(id.of(bytes)?),
-            None => None,
-        };
-        let time = match time {
-            Some((bits, clock)) => Some((bits.of(bytes)?, bits.mask, clock)),
-            None => None,
-        };
-        Some(Numbers { bits: shape.bits, id, time })
+    pub(crate) fn numbers(&self, bytes: &[u8], start: u64, end: u64) -> Option<Numbers> {
+        let first = usize::try_from(start / 8).ok()?;
+        let found = self.at_once.as_ref()?.numbers(bytes.get(first..)?.first_chunk()?)?;
+        (start + found.bits <= end).then_some(found)
     }
 
     /// Which of several it is, by the bits that are read of it.

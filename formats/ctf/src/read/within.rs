@@ -81,27 +81,46 @@ impl<'a> Within<'a> {
         if start >= state.end {
             return Ok(None);
         }
-        let mut decoder = self.decoder(bytes, state);
-        let id = match (&stream.header, stream.event_header) {
-            (Some(header), _) => decoder.header(header)?,
-            (None, Some(header)) => {
-                for id in &stream.event_id {
-                    decoder.state.forget(*id);
-                }
-                decoder.decode(header, &mut ())?;
-                // Of several ids the one that was read last counts: it is the longer one.
-                let id = stream.event_id.iter().rev().find_map(|id| decoder.state.kept(*id));
-                id.map(|id| u64::try_from(id).unwrap_or(u64::MAX))
+        let header = stream.header.as_ref();
+        let numbers = header.and_then(|header| header.numbers(bytes, start, state.end));
+        let id = match numbers {
+            Some(numbers) => {
+                state.read(start, &numbers);
+                numbers.id
             }
-            (None, None) => None,
+            None => self.id(bytes, state)?,
         };
         let id = id.unwrap_or(stream.first_id);
-        let clock = state.clock.and_then(|clock| self.reader.clocks().get(clock));
-        let time_ns = clock.and_then(|clock| clock.nanoseconds(state.ticks));
-        if let (Some(clock), None) = (clock, time_ns) {
-            self.lacks_time(clock, state.ticks, start);
-        }
+        let time_ns = state.clock.and_then(|clock| self.time_ns(clock, state.ticks, start));
         Ok(Some(Head { packet: self.index, id, start, time_ns }))
+    }
+
+    /// Reads a header field by field, and tells its id; nothing where it has none.
+    #[cold]
+    fn id(&self, bytes: &[u8], state: &mut State) -> ReadResult<Option<u64>> {
+        let (stream, mut decoder) = (self.stream, self.decoder(bytes, state));
+        if let Some(header) = &stream.header {
+            return decoder.header(header);
+        }
+        let Some(header) = stream.event_header else { return Ok(None) };
+        for id in &stream.event_id {
+            decoder.state.forget(*id);
+        }
+        decoder.decode(header, &mut ())?;
+        // Of several ids the one that was read last counts: it is the longer one.
+        let id = stream.event_id.iter().rev().find_map(|id| decoder.state.kept(*id));
+        Ok(id.map(|id| u64::try_from(id).unwrap_or(u64::MAX)))
+    }
+
+    /// The time of an event that begins at a bit.
+    #[inline]
+    fn time_ns(&self, clock: usize, ticks: u64, start: u64) -> Option<i64> {
+        let clock = self.reader.clocks().get(clock)?;
+        let time_ns = clock.nanoseconds(ticks);
+        if time_ns.is_none() {
+            self.lacks_time(clock, ticks, start);
+        }
+        time_ns
     }
 
     /// Reads the fields of an event, whose header was read last.
