@@ -9,6 +9,7 @@ use std::sync::Arc;
 use kymo_core::{Finding, Severity};
 
 use crate::Reader;
+use crate::marks::Marks;
 use crate::model::Switches;
 use crate::read::{Place, Taken, sweep};
 
@@ -22,7 +23,11 @@ pub(crate) fn check(reader: &Arc<Reader>) -> Vec<Finding> {
     let mut switches = Switches::new(reader);
     for (number, track) in reader.tracks().iter().enumerate() {
         let (mut unbalanced, mut running) = (Repeated::default(), None);
+        let mut marks = Marks::default();
         let _ = sweep(reader, &track.packets, &mut switches, |taken, switches| {
+            if switches.is_broken {
+                marks.see(reader, number, taken);
+            }
             if taken.head.time_ns.is_some()
                 && let Some((stops, runs)) = switches.switch()
                 && let Some(before) = running.replace(runs).filter(|before| *before != stops)
@@ -32,6 +37,7 @@ pub(crate) fn check(reader: &Arc<Reader>) -> Vec<Finding> {
             ControlFlow::Continue(())
         });
         unbalanced.tell(reader, number);
+        marks.tell(reader);
     }
     reader.findings()
 }

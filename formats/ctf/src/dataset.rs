@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use kymo_core::model::timeline::{TimeNs, TimelineView};
+use kymo_core::model::timeline::{Shown, TimeNs, TimelineView};
 use kymo_core::{
     Confidence, Context, Dataset, DumpRequest, Error, Finding, Format, FormatInfo, Probe,
     RecordSink, Result, Section, Source, Summary, Table,
@@ -10,6 +10,8 @@ use kymo_core::{
 
 use crate::model::Timeline;
 use crate::read::{has_streams, session_head};
+use crate::scales::{Scales, Span};
+use crate::types::Clock;
 use crate::{Reader, check, dump, spec, tables};
 
 /// The format.
@@ -96,7 +98,7 @@ fn summary(reader: &Reader) -> Summary {
         summary.fact("traces", reader.parts().len());
     }
     let is_counted = reader.packet_bytes_sum() <= COUNTED_BYTES_MAX;
-    let (count, times) = if is_counted { reader.extent() } else { (0, reader.time_range()) };
+    let (count, times) = if is_counted { reader.extent() } else { (0, reader.time_ranges()) };
     if is_counted {
         summary.fact("events", count);
     }
@@ -105,14 +107,7 @@ fn summary(reader: &Reader) -> Summary {
     summary.fact("packets", reader.packets().len());
     let streams = reader.parts().iter().flat_map(|part| part.trace.streams.values());
     summary.fact("kinds of events", streams.map(|stream| stream.events.len()).sum::<usize>());
-    for clock in reader.clocks() {
-        let origin = if clock.since_epoch() { "since the Epoch" } else { "with a zero of its own" };
-        summary.detailed("clock", clock.name.clone(), format!("{} Hz, {origin}", clock.frequency));
-    }
-    if let Some((first, last)) = times {
-        let since_epoch = reader.clocks().iter().all(crate::types::Clock::since_epoch);
-        summary.span(&(TimeNs(first)..=TimeNs(last)), since_epoch);
-    }
+    times_of(reader, &times, &mut summary);
     let said = reader.parts().iter().flat_map(|part| {
         let folder = part.folder.display().to_string();
         let folder = if folder.is_empty() { folder } else { format!("{folder}: ") };
@@ -123,6 +118,32 @@ fn summary(reader: &Reader) -> Summary {
     });
     summary.sections.push(Section::new("environment", said, usize::MAX));
     summary
+}
+
+/// Tells of clocks, and when events were. Times of clocks that have zeros of their own are not those of
+/// another: each is told by itself.
+fn times_of(reader: &Reader, times: &[Span], summary: &mut Summary) {
+    let scales = Scales::new(reader);
+    let spans = scales.spans(reader, times);
+    let are_several = spans.iter().flatten().count() > 1;
+    for (place, clock) in reader.clocks().iter().enumerate() {
+        let since_epoch = clock.since_epoch();
+        let origin = if since_epoch { "since the Epoch" } else { "with a zero of its own" };
+        let scale = scales.clocks.iter().position(|first| *first == place);
+        let span = scale.and_then(|scale| spans.get(scale).copied().flatten());
+        let span = span.filter(|_| are_several).map_or_else(String::new, |(first, last)| {
+            let shown = |time| Shown { time: TimeNs(time), since_epoch };
+            format!(", from {} to {}", shown(first), shown(last))
+        });
+        let detail = format!("{} Hz, {origin}{span}", clock.frequency);
+        summary.detailed("clock", clock.name.clone(), detail);
+    }
+    let mut told =
+        scales.clocks.iter().zip(&spans).filter_map(|(clock, span)| Some((clock, (*span)?)));
+    if let (false, Some((clock, (first, last)))) = (are_several, told.next()) {
+        let since_epoch = reader.clocks().get(*clock).is_some_and(Clock::since_epoch);
+        summary.span(&(TimeNs(first)..=TimeNs(last)), since_epoch);
+    }
 }
 
 /// Versions and byte orders of all traces.

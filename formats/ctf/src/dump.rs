@@ -6,24 +6,27 @@ use std::sync::Arc;
 use kymo_core::{Flow, Record, RecordSink, Result, Value};
 
 use crate::Reader;
+use crate::read::File;
 use crate::tables::{self, Rows};
 
 pub(crate) fn dump(reader: &Arc<Reader>, sink: &mut dyn RecordSink) -> Result<()> {
-    for (index, row) in Rows::new(reader).enumerate() {
-        let number = |value: Option<u64>| value.map_or(Value::Null, Value::from);
+    let (mut rows, mut index) = (Rows::new(reader), 0);
+    while let Some((taken, fields)) = rows.next() {
+        let file = reader.files().get(taken.packet.file).map_or("", File::shown);
         let record = Record {
             kind: "event",
-            index: index as u64,
-            offset: row.offset,
+            index,
+            offset: taken.offset,
             fields: vec![
-                ("file", reader.file_name(row.file).into()),
-                ("offset", row.offset.into()),
-                ("time_ns", row.time_ns.map_or(Value::Null, Value::from).into()),
-                ("cpu_id", number(row.cpu).into()),
-                ("name", row.name.to_string().into()),
-                ("fields", row.fields.into()),
+                ("file", file.into()),
+                ("offset", taken.offset.into()),
+                ("time_ns", taken.head.time_ns.map_or(Value::Null, Value::from).into()),
+                ("cpu_id", taken.packet.cpu.map_or(Value::Null, Value::from).into()),
+                ("name", (*taken.event.name).into()),
+                ("fields", fields.into()),
             ],
         };
+        index += 1;
         if sink.record(&record)? == Flow::Stop {
             return Ok(());
         }

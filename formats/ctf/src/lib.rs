@@ -28,10 +28,12 @@
 mod check;
 mod dataset;
 mod dump;
+mod marks;
 mod metadata;
 mod model;
 mod read;
 mod render;
+mod scales;
 mod spec;
 mod tables;
 pub mod types;

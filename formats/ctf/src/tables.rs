@@ -9,7 +9,8 @@ use kymo_core::table::{Batches, Cells, Listed, Scan};
 use kymo_core::{Error, Result, Table};
 
 use crate::Reader;
-use crate::read::{Chosen, Merged, Packet, Part};
+use crate::marks::Marks;
+use crate::read::{Chosen, File, Merged, Packet, Part, Taken};
 use crate::render::Json;
 use crate::types::{Clock, Constant, Trace};
 
@@ -147,43 +148,32 @@ fn event_schema() -> SchemaRef {
     ]))
 }
 
-/// A row of the table of events.
-#[derive(Debug)]
-pub(crate) struct EventRow {
-    pub(crate) file: usize,
-    pub(crate) offset: u64,
-    pub(crate) time_ns: Option<i64>,
-    pub(crate) cpu: Option<u64>,
-    pub(crate) name: Arc<str>,
-    pub(crate) fields: String,
-}
-
 /// All events as rows.
 pub(crate) struct Rows {
+    reader: Arc<Reader>,
     merged: Merged,
     json: Json,
+    marks: Marks,
 }
 
 impl Rows {
     pub(crate) fn new(reader: &Arc<Reader>) -> Self {
         let merged = Merged::new(reader, &Chosen::default());
-        Self { merged, json: Json::default() }
+        let (json, marks) = (Json::default(), Marks::default());
+        Self { reader: Arc::clone(reader), merged, json, marks }
     }
-}
 
-impl Iterator for Rows {
-    type Item = EventRow;
-
-    fn next(&mut self) -> Option<EventRow> {
-        let (_, taken) = self.merged.next(&mut self.json)?;
-        Some(EventRow {
-            file: taken.packet.file,
-            offset: taken.offset,
-            time_ns: taken.head.time_ns,
-            cpu: taken.packet.cpu,
-            name: Arc::clone(&taken.event.name),
-            fields: self.json.take(),
-        })
+    /// The next event, and its fields as JSON.
+    pub(crate) fn next(&mut self) -> Option<(Taken<'_>, &str)> {
+        let Self { reader, merged, json, marks } = self;
+        let Some((track, taken)) = merged.next(json) else {
+            marks.tell(reader);
+            return None;
+        };
+        if json.is_broken {
+            marks.see(reader, track, &taken);
+        }
+        Some((taken, json.finish()))
     }
 }
 
@@ -209,26 +199,31 @@ impl Table for Events {
         let reader = Arc::clone(&self.0);
         let mut rows = Rows::new(&reader);
         let batch_rows = scan.batch_rows.max(1);
-        let batches = std::iter::from_fn(move || {
-            let batch: Vec<_> = rows.by_ref().take(batch_rows).collect();
-            (!batch.is_empty()).then(|| batch_of(&reader, &batch))
-        });
+        let batches = std::iter::from_fn(move || batch(&reader, &mut rows, batch_rows).transpose());
         Ok(scan.finish(Box::new(batches)))
     }
 }
 
-fn batch_of(reader: &Reader, rows: &[EventRow]) -> Result<RecordBatch> {
+/// The next rows, so many at most; nothing where there are no more.
+fn batch(reader: &Reader, rows: &mut Rows, most: usize) -> Result<Option<RecordBatch>> {
     let (mut file, mut name, mut fields) =
         (StringBuilder::new(), StringBuilder::new(), StringBuilder::new());
     let (mut offset, mut cpu) = (UInt64Builder::new(), UInt64Builder::new());
     let mut time = Int64Builder::new();
-    for row in rows {
-        file.append_value(reader.file_name(row.file));
-        offset.append_value(row.offset);
-        time.append_option(row.time_ns);
-        cpu.append_option(row.cpu);
-        name.append_value(&row.name);
-        fields.append_value(&row.fields);
+    let mut count = 0;
+    while count < most
+        && let Some((taken, told)) = rows.next()
+    {
+        count += 1;
+        file.append_value(reader.files().get(taken.packet.file).map_or("", File::shown));
+        offset.append_value(taken.offset);
+        time.append_option(taken.head.time_ns);
+        cpu.append_option(taken.packet.cpu);
+        name.append_value(&taken.event.name);
+        fields.append_value(told);
+    }
+    if count == 0 {
+        return Ok(None);
     }
     let columns: Vec<ArrayRef> = vec![
         Arc::new(file.finish()),
@@ -239,5 +234,5 @@ fn batch_of(reader: &Reader, rows: &[EventRow]) -> Result<RecordBatch> {
         Arc::new(fields.finish()),
     ];
     let batch = RecordBatch::try_new(event_schema(), columns);
-    batch.map_err(|error| Error::request(error.to_string()))
+    batch.map(Some).map_err(|error| Error::request(error.to_string()))
 }

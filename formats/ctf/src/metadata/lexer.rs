@@ -256,27 +256,65 @@ impl<'a> Lexer<'a> {
 
     /// A text between quotes, so many bytes from here, that has escapes.
     fn escaped(&mut self, quote: u8, lead: usize) -> ReadResult<Cow<'a, str>> {
-        let rest = self.rest();
-        let mut bytes = rest.iter().copied().enumerate().skip(lead);
+        let mut rest = self.rest().get(lead..).unwrap_or_default();
         let mut text = Vec::new();
-        while let Some((index, byte)) = bytes.next() {
-            match byte {
-                b'\\' => text.extend(bytes.next().map(|(_, byte)| match byte {
-                    b'n' => b'\n',
-                    b't' => b'\t',
-                    b'r' => b'\r',
-                    b'0' => 0,
-                    other => other,
-                })),
-                byte if byte == quote => {
-                    self.position += index + 1;
+        loop {
+            match *rest {
+                [b'\\', ref after @ ..] => rest = unescape(after, &mut text),
+                [byte, ref after @ ..] if byte == quote => {
+                    self.position = self.text.bytes.len() - after.len();
                     return Ok(String::from_utf8_lossy(&text).into_owned().into());
                 }
-                byte => text.push(byte),
+                [byte, ref after @ ..] => {
+                    text.push(byte);
+                    rest = after;
+                }
+                [] => return Err(self.error("a text does not end")),
             }
         }
-        Err(self.error("a text does not end"))
     }
+}
+
+/// Adds what an escape of C stands for, and tells what follows it.
+fn unescape<'b>(escape: &'b [u8], to: &mut Vec<u8>) -> &'b [u8] {
+    let Some((first, rest)) = escape.split_first() else { return escape };
+    match *first {
+        b'a' => to.push(0x07),
+        b'b' => to.push(0x08),
+        b't' => to.push(b'\t'),
+        b'n' => to.push(b'\n'),
+        b'v' => to.push(0x0B),
+        b'f' => to.push(0x0C),
+        b'r' => to.push(b'\r'),
+        b'0'..=b'7' => {
+            let (value, rest) = digits(escape, 8, 3);
+            // The highest of nine bits is beyond a byte.
+            to.extend(value.to_le_bytes().first());
+            return rest;
+        }
+        b'x' => {
+            let (value, rest) = digits(rest, 16, 2);
+            to.extend(value.to_le_bytes().first());
+            return rest;
+        }
+        b'u' | b'U' => {
+            let (value, rest) = digits(rest, 16, if *first == b'u' { 4 } else { 8 });
+            let character = char::from_u32(value).unwrap_or(char::REPLACEMENT_CHARACTER);
+            to.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
+            return rest;
+        }
+        other => to.push(other),
+    }
+    rest
+}
+
+/// The number that digits at the begin are, so many at most, and what follows them.
+fn digits(text: &[u8], radix: u32, most: usize) -> (u32, &[u8]) {
+    let digit = |byte: &u8| char::from(*byte).to_digit(radix);
+    let count = text.iter().take(most).take_while(|byte| digit(byte).is_some()).count();
+    let (used, rest) = text.split_at(count);
+    let value = used.iter().filter_map(digit).fold(0, |value, digit| value * radix + digit);
+    (value, rest)
 }
 
 /// A number as C has it: decimal, hexadecimal or octal, with letters for its type at the end.
@@ -356,6 +394,10 @@ mod tests {
             words_of(&text(r#""plain" "" x"#))[..2],
             ["plain", ""].map(|of| Word::Text(of.into()))
         );
+        let escapes = text(r#""quote\"d\\ \xc3\xa9" "\101\0\x41g\?\'\a\u00e9\U0001F600" '\x41'"#);
+        let meant = ["quote\"d\\ é", "A\0Ag?'\u{7}é😀"].map(|of| Word::Text(of.into()));
+        assert_eq!(words_of(&escapes)[..2], meant);
+        assert_eq!(words_of(&escapes)[2], Word::Number(65));
         let open = text("\"a \\\"");
         assert!(Lexer::new(&open).token().is_err());
         assert!(Words::new(&open).failed().is_some());

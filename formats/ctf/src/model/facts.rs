@@ -6,7 +6,7 @@ use std::sync::Arc;
 use kymo_core::model::kernel::KernelEvent;
 
 use super::roles::{Role, Roles};
-use crate::read::{Known, Node, Visitor, Want};
+use crate::read::{EventLayout, Known, Node, Real, Visitor, Want};
 use crate::render::{Collected, Plain};
 use crate::types::{Integer, Label};
 
@@ -17,6 +17,8 @@ pub(crate) struct Facts {
     /// Whether names of tasks are kept: afterwards they are known.
     is_survey: bool,
     roles: Arc<Roles>,
+    /// The kinds of events of which all fields are asked for; of all kinds where it is nothing.
+    kinds: Option<Vec<bool>>,
     /// Which fields the event has, a bit each.
     has: u32,
     numbers: [i64; Known::COUNT],
@@ -46,11 +48,33 @@ impl Facts {
             telling,
             is_survey: false,
             roles: Arc::clone(roles),
+            kinds: None,
             has: 0,
             numbers: [0; Known::COUNT],
             has_text: 0,
             ranges: [(0, 0); Known::COUNT],
             texts: Vec::new(),
+        }
+    }
+
+    /// Asks for all fields of some kinds only.
+    pub(super) fn only(&mut self, kinds: Option<Vec<bool>>) {
+        self.kinds = kinds;
+    }
+
+    /// Whether all fields of a kind are asked for.
+    #[inline]
+    pub(super) fn wants(&self, kind: usize) -> bool {
+        self.kinds.as_ref().is_none_or(|kinds| kinds.get(kind) == Some(&true))
+    }
+
+    /// Whether some bytes of the event are no UTF-8, and shown as marks.
+    #[inline]
+    pub(super) fn is_broken(&self) -> bool {
+        match &self.telling {
+            Telling::Nothing => false,
+            Telling::Text(plain) => plain.is_broken,
+            Telling::Fields(collected) => collected.is_broken,
         }
     }
 
@@ -72,22 +96,19 @@ impl Facts {
 
 impl Visitor for Facts {
     #[inline]
-    fn begin(&mut self, kind: usize) -> Want {
-        let known = self.roles.get(kind).is_some();
+    fn begin(&mut self, event: &EventLayout) -> Want {
+        let known = self.roles.get(event.kind).is_some();
         if known {
             (self.has, self.has_text) = (0, 0);
             self.texts.clear();
         }
-        let all = match &mut self.telling {
-            Telling::Nothing => false,
-            Telling::Text(plain) => {
-                plain.clear();
-                true
-            }
-            Telling::Fields(collected) => {
-                collected.clear();
-                true
-            }
+        if !self.wants(event.kind) {
+            return Want { known, all: false };
+        }
+        let Want { all, .. } = match &mut self.telling {
+            Telling::Nothing => Want::default(),
+            Telling::Text(plain) => plain.begin(event),
+            Telling::Fields(collected) => collected.begin(event),
         };
         Want { known, all }
     }
@@ -148,11 +169,11 @@ impl Visitor for Facts {
         }
     }
 
-    fn float(&mut self, node: &Node, value: f64) {
+    fn real(&mut self, node: &Node, value: Real) {
         match &mut self.telling {
             Telling::Nothing => {}
-            Telling::Text(plain) => plain.float(node, value),
-            Telling::Fields(collected) => collected.float(node, value),
+            Telling::Text(plain) => plain.real(node, value),
+            Telling::Fields(collected) => collected.real(node, value),
         }
     }
 
@@ -165,8 +186,10 @@ impl Visitor for Facts {
     }
 }
 
-/// Which tasks a switch stops and lets run, and nothing else of events.
+/// Which tasks a switch stops and lets run, whether texts are UTF-8, and nothing else of events.
 pub(crate) struct Switches {
+    /// Whether some text of the event is no UTF-8.
+    pub(crate) is_broken: bool,
     roles: Roles,
     stops: Option<i64>,
     runs: Option<i64>,
@@ -174,7 +197,7 @@ pub(crate) struct Switches {
 
 impl Switches {
     pub(crate) fn new(reader: &crate::Reader) -> Self {
-        Self { roles: Roles::new(reader), stops: None, runs: None }
+        Self { is_broken: false, roles: Roles::new(reader), stops: None, runs: None }
     }
 
     /// The tasks that the event stops and lets run, where it is a switch.
@@ -186,10 +209,15 @@ impl Switches {
 
 impl Visitor for Switches {
     #[inline]
-    fn begin(&mut self, kind: usize) -> Want {
-        (self.stops, self.runs) = (None, None);
-        let known = self.roles.get(kind) == Some(Role::Kernel(KernelEvent::Switch));
-        Want { known, all: false }
+    fn begin(&mut self, event: &EventLayout) -> Want {
+        (self.stops, self.runs, self.is_broken) = (None, None, false);
+        let known = self.roles.get(event.kind) == Some(Role::Kernel(KernelEvent::Switch));
+        Want { known, all: event.has_text }
+    }
+
+    #[inline]
+    fn text(&mut self, _node: &Node, text: &[u8]) {
+        self.is_broken |= str::from_utf8(text).is_err();
     }
 
     #[inline]

@@ -13,6 +13,7 @@ use super::roles::{Role, Roles};
 use super::survey::{Lookup, Survey};
 use crate::Reader;
 use crate::read::Known;
+use crate::scales::Scales;
 
 /// What happens on a track.
 pub(super) type Happening = (TrackId, Activity<'static>);
@@ -21,11 +22,10 @@ pub(super) type Happening = (TrackId, Activity<'static>);
 #[derive(Debug)]
 pub(super) struct Lanes {
     pub(super) roles: Arc<Roles>,
-    /// What there is a track of, and its name. Processors come first in the order of keys, so that
+    /// What there is a track of, its name, and its clock. Processors come first in the order of keys, so that
     /// parents come before children.
-    named: Vec<(Key, String)>,
+    named: Vec<(Key, String, Option<ClockId>)>,
     found: Lookup<Key, TrackId>,
-    has_clock: bool,
     /// What asks for wakeups is a release; where nothing does, wakeups are.
     has_waking: bool,
     strings: Lookup<i64, String>,
@@ -62,16 +62,17 @@ impl Numbered for Key {
 
 impl Lanes {
     /// Goes through all events to find out which tasks there are.
-    pub(super) fn new(reader: &Reader) -> Self {
+    pub(super) fn new(reader: &Reader, scales: &Scales) -> Self {
         let roles = Arc::new(Roles::new(reader));
-        let is_any = !roles.is_empty();
-        let mut survey = if is_any { Survey::new(reader, &roles) } else { Survey::default() };
+        let mut survey = Survey::default();
+        if !roles.is_empty() {
+            survey = Survey::new(reader, &roles, scales);
+        }
         let named = survey.named();
         let Survey { has_waking, strings, regions, .. } = survey;
         let first = reader.tracks().len();
-        let found = named.iter().zip(first..).map(|((key, _), id)| (*key, TrackId(id))).collect();
-        let has_clock = !reader.clocks().is_empty();
-        Self { roles, named, found, has_clock, has_waking, strings, regions }
+        let found = named.iter().zip(first..).map(|((key, ..), id)| (*key, TrackId(id))).collect();
+        Self { roles, named, found, has_waking, strings, regions }
     }
 
     /// How many there are.
@@ -81,10 +82,10 @@ impl Lanes {
 
     /// The tracks, which come after those of streams.
     pub(super) fn tracks(&self) -> impl Iterator<Item = Track> {
-        self.named.iter().map(|(key, name)| self.track(*key, name.clone()))
+        self.named.iter().map(|(key, name, clock)| self.track(*key, name.clone(), *clock))
     }
 
-    fn track(&self, key: Key, name: String) -> Track {
+    fn track(&self, key: Key, name: String, clock: Option<ClockId>) -> Track {
         let (kind, content) = match key {
             Key::Cpu(_) => (TrackKind::Calls, "cpu"),
             Key::Task(..) => (TrackKind::Task, "task"),
@@ -108,15 +109,7 @@ impl Lanes {
             }
             Key::Thread(_) | Key::Location(_) => None,
         };
-        Track {
-            name,
-            recording: 0,
-            parent,
-            kind,
-            clock: self.has_clock.then_some(ClockId(0)),
-            content: content.to_owned(),
-            attributes,
-        }
+        Track { name, recording: 0, parent, kind, clock, content: content.to_owned(), attributes }
     }
 
     /// The track of a key; the one that was found last at its place is looked at first.

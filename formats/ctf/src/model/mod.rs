@@ -11,20 +11,23 @@ mod place;
 mod roles;
 mod survey;
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::ops::{ControlFlow, RangeInclusive};
 use std::sync::{Arc, OnceLock};
 
 use kymo_core::Result;
 use kymo_core::model::timeline::{
-    Activity, Clock, ClockId, Content, Event, Events, Fields, Tally, TimeNs, TimelineView, Track,
-    TrackId, TrackKind, Wanted, Window,
+    Activity, Clock, ClockId, Content, Event, Events, Field, Fields, Tally, TimeNs, TimelineView,
+    Track, TrackId, TrackKind, Wanted, Window,
 };
 use serde_json::{Map, json};
 
 use crate::Reader;
+use crate::marks::Marks;
 use crate::read::{Chosen, Merged, sweep};
 use crate::render::{Collected, Plain};
+use crate::scales::{Scales, Span};
 use facts::{Facts, Telling};
 use lanes::{Lanes, Recent};
 use place::Place;
@@ -36,21 +39,21 @@ pub(crate) struct Timeline {
     reader: Arc<Reader>,
     /// Found when they are first asked for, since all events are gone through for that.
     lanes: OnceLock<Lanes>,
-    /// The first and the last moment, for which the ends of all streams are read. Metadata may name
-    /// any number of clocks, and each is asked for.
-    range: OnceLock<Option<(i64, i64)>>,
-    /// Whether all clocks count from the Epoch.
-    is_since_epoch: bool,
+    /// The first and the last moment of each clock, for which the ends of all streams are read.
+    /// Metadata may name any number of clocks, and each is asked for.
+    ranges: OnceLock<Vec<Span>>,
+    /// The clocks: those that count from the Epoch are one.
+    scales: Scales,
 }
 
 impl Timeline {
     pub(crate) fn new(reader: Arc<Reader>) -> Self {
-        let is_since_epoch = reader.clocks().iter().all(crate::types::Clock::since_epoch);
-        Self { reader, lanes: OnceLock::new(), range: OnceLock::new(), is_since_epoch }
+        let scales = Scales::new(&reader);
+        Self { reader, lanes: OnceLock::new(), ranges: OnceLock::new(), scales }
     }
 
     fn lanes(&self) -> &Lanes {
-        self.lanes.get_or_init(|| Lanes::new(&self.reader))
+        self.lanes.get_or_init(|| Lanes::new(&self.reader, &self.scales))
     }
 
     fn track(&self, track: &crate::Track) -> Track {
@@ -62,17 +65,10 @@ impl Timeline {
             recording: 0,
             parent: None,
             kind: TrackKind::Messages,
-            clock: self.clock_of(track.part),
+            clock: self.scales.of(&self.reader, track).map(ClockId),
             content: "ctf".to_owned(),
             attributes,
         }
-    }
-
-    /// The clock of a trace. It has one, or what its streams use is not known before events are
-    /// read. Clocks that count from the Epoch are one.
-    fn clock_of(&self, part: usize) -> Option<ClockId> {
-        let own = self.reader.parts().get(part).and_then(|part| part.clocks.first().copied());
-        own.map(|place| if self.is_since_epoch { ClockId(0) } else { ClockId(place) })
     }
 
     /// The streams to read for a window. What happens to tasks is in any of them.
@@ -90,10 +86,8 @@ impl Timeline {
 
 impl TimelineView for Timeline {
     fn clocks(&self) -> Vec<Clock> {
-        let clocks = self.reader.clocks().iter();
-        let count = if self.is_since_epoch { 1 } else { usize::MAX };
+        let clocks = self.scales.clocks.iter().filter_map(|place| self.reader.clocks().get(*place));
         clocks
-            .take(count)
             .map(|clock| Clock {
                 name: clock.name.clone(),
                 recording: 0,
@@ -108,11 +102,20 @@ impl TimelineView for Timeline {
     }
 
     fn events(self: Arc<Self>, window: &Window) -> Result<Box<dyn Events>> {
-        Ok(self.told(window, || Telling::Text(Plain::default())))
+        Ok(self.told(window, None, || Telling::Text(Plain::default())))
+    }
+
+    fn events_called(
+        self: Arc<Self>,
+        window: &Window,
+        is_called: &dyn Fn(&str) -> bool,
+    ) -> Result<Box<dyn Events>> {
+        let kinds = self.kinds_called(is_called);
+        Ok(self.told(window, Some(kinds), || Telling::Text(Plain::default())))
     }
 
     fn events_with_fields(self: Arc<Self>, window: &Window) -> Result<Box<dyn Events>> {
-        Ok(self.told(window, || Telling::Fields(Collected::default())))
+        Ok(self.told(window, None, || Telling::Fields(Collected::default())))
     }
 
     fn file_of(&self, track: TrackId, time: Option<TimeNs>, offset: u64) -> Option<String> {
@@ -133,8 +136,10 @@ impl TimelineView for Timeline {
         Tally::of(&mut *self.events(window)?, count)
     }
 
-    fn range(self: Arc<Self>, _clock: ClockId) -> Result<Option<RangeInclusive<TimeNs>>> {
-        let range = *self.range.get_or_init(|| self.reader.time_range());
+    fn range(self: Arc<Self>, clock: ClockId) -> Result<Option<RangeInclusive<TimeNs>>> {
+        let (reader, scales) = (&self.reader, &self.scales);
+        let ranges = self.ranges.get_or_init(|| scales.spans(reader, &reader.time_ranges()));
+        let range = ranges.get(clock.0).copied().flatten();
         Ok(range.map(|(first, last)| TimeNs(first)..=TimeNs(last)))
     }
 }
@@ -169,10 +174,32 @@ impl Timeline {
         tallies
     }
 
-    fn told(self: Arc<Self>, window: &Window, telling: fn() -> Telling) -> Box<dyn Events> {
+    /// Whether each kind of event has a name that is asked for, by their numbers.
+    fn kinds_called(&self, is_called: &dyn Fn(&str) -> bool) -> Vec<bool> {
+        let streams = self.reader.parts().iter().flat_map(|part| part.layouts.streams());
+        let mut kinds = Vec::new();
+        for event in streams.flat_map(|stream| &stream.events) {
+            kinds.resize(kinds.len().max(event.kind + 1), false);
+            if let Some(kind) = kinds.get_mut(event.kind) {
+                *kind = is_called(&event.name);
+            }
+        }
+        kinds
+    }
+
+    fn told(
+        self: Arc<Self>,
+        window: &Window,
+        kinds: Option<Vec<bool>>,
+        telling: fn() -> Telling,
+    ) -> Box<dyn Events> {
         match window.last {
-            None => Box::new(All::new(self, window, telling())),
-            Some(last) => Box::new(Last(self.last(window, last, telling))),
+            None => {
+                let mut all = All::new(self, window, telling());
+                all.facts.only(kinds);
+                Box::new(all)
+            }
+            Some(last) => Box::new(Last(self.last(window, last, kinds.as_ref(), telling))),
         }
     }
 
@@ -181,6 +208,7 @@ impl Timeline {
         self: &Arc<Self>,
         window: &Window,
         last: u64,
+        kinds: Option<&Vec<bool>>,
         telling: fn() -> Telling,
     ) -> VecDeque<Kept> {
         let begins = self.chosen(window).begins_ns(&self.reader);
@@ -188,7 +216,9 @@ impl Timeline {
         loop {
             let from = begins.get(packets).copied().map(TimeNs);
             let part = Window { from: from.max(window.from), ..window.clone() };
-            let kept = All::new(Arc::clone(self), &part, telling()).last(last);
+            let mut all = All::new(Arc::clone(self), &part, telling());
+            all.facts.only(kinds.cloned());
+            let kept = all.last(last);
             if part.from == window.from || kept.len() as u64 >= last {
                 return kept;
             }
@@ -212,9 +242,10 @@ struct All {
     pending: VecDeque<Happening>,
     time: Option<TimeNs>,
     offset: u64,
-    /// Its text, or its fields.
-    text: String,
-    fields: Fields<'static>,
+    /// Its name, and the trace it is of.
+    name: Arc<str>,
+    part: usize,
+    marks: Marks,
 }
 
 impl All {
@@ -233,8 +264,9 @@ impl All {
             pending: VecDeque::new(),
             time: None,
             offset: 0,
-            text: String::new(),
-            fields: Fields::default(),
+            name: "".into(),
+            part: 0,
+            marks: Marks::default(),
         }
     }
 
@@ -249,20 +281,21 @@ impl All {
 
     /// Reads an event, and notes what it is on which tracks.
     fn read(&mut self) -> Option<()> {
-        let (stream_track, taken) = self.merged.next(&mut self.facts)?;
+        let Some((stream_track, taken)) = self.merged.next(&mut self.facts) else {
+            self.marks.tell(&self.timeline.reader);
+            return None;
+        };
         self.time = taken.head.time_ns.map(TimeNs);
         if !self.window.holds(self.time) {
             return Some(());
         }
         self.offset = taken.offset;
-        if self.wanted.has(TrackId(stream_track)) {
-            match &mut self.facts.telling {
-                Telling::Nothing => {}
-                Telling::Text(plain) => write_text(&taken.event.name, &plain.text, &mut self.text),
-                Telling::Fields(collected) => {
-                    let name = taken.event.name.to_string().into();
-                    self.fields = Fields { name, fields: collected.take() };
-                }
+        if self.wanted.has(TrackId(stream_track)) && self.facts.wants(taken.event.kind) {
+            if let Telling::Fields(_) = self.facts.telling {
+                (self.name, self.part) = (Arc::clone(&taken.event.name), taken.packet.part);
+            }
+            if self.facts.is_broken() {
+                self.marks.see(&self.timeline.reader, stream_track, &taken);
             }
             self.pending.push_back((TrackId(stream_track), None));
         }
@@ -278,49 +311,59 @@ impl All {
         Some(())
     }
 
-    /// What happened on a track by itself.
-    fn content(&mut self, activity: Option<Activity<'static>>) -> Content<'static> {
-        match (activity, &self.facts.telling) {
+    /// What happened on a track.
+    fn content(&mut self, activity: Option<Activity<'static>>) -> Content<'_> {
+        match (activity, &mut self.facts.telling) {
             (Some(activity), _) => Content::Activity(activity),
-            (None, Telling::Fields(_)) => Content::Fields(std::mem::take(&mut self.fields)),
-            (None, _) => Content::Text(self.text.clone().into()),
+            (None, Telling::Fields(collected)) => {
+                let layouts = self.timeline.reader.layouts(self.part);
+                let (name, fields) = (Cow::Borrowed(&*self.name), collected.take(layouts));
+                Content::Fields(Fields { name, fields })
+            }
+            (None, Telling::Text(plain)) => Content::Text(plain.text.as_str().into()),
+            (None, Telling::Nothing) => Content::Text("".into()),
         }
     }
 
     /// The last events.
     fn last(mut self, last: u64) -> VecDeque<Kept> {
-        let mut kept = VecDeque::new();
+        let mut found = VecDeque::new();
         while let Some((track, activity)) = self.advance() {
-            let is_full = kept.len() as u64 >= last;
-            let _ = if is_full { kept.pop_front() } else { None };
+            let is_full = found.len() as u64 >= last;
+            let _ = if is_full { found.pop_front() } else { None };
             if last > 0 {
                 let (time, offset) = (self.time, self.offset);
-                kept.push_back(Kept { track, time, offset, content: self.content(activity) });
+                let content = match activity {
+                    Some(activity) => Content::Activity(activity),
+                    None => kept(self.content(None)),
+                };
+                found.push_back(Kept { track, time, offset, content });
             }
         }
-        kept
+        found
     }
 }
 
-/// The name of an event and its fields.
-fn write_text(name: &str, fields: &str, to: &mut String) {
-    to.clear();
-    to.push_str(name);
-    if !fields.is_empty() {
-        to.push_str(": ");
-        to.push_str(fields);
+/// The text or the fields of an event, by themselves.
+fn kept(content: Content<'_>) -> Content<'static> {
+    let owned = |text: Cow<'_, str>| Cow::Owned(text.into_owned());
+    match content {
+        Content::Text(text) => Content::Text(owned(text)),
+        Content::Fields(Fields { name, fields }) => {
+            let field =
+                |Field { name, value, bits }: Field<'_>| Field { name: owned(name), value, bits };
+            let fields = fields.into_iter().map(field).collect();
+            Content::Fields(Fields { name: owned(name), fields })
+        }
+        _ => Content::Payload,
     }
 }
 
 impl Events for All {
     fn next(&mut self) -> Result<Option<Event<'_>>> {
         let Some((track, activity)) = self.advance() else { return Ok(None) };
-        let content = match (activity, &self.facts.telling) {
-            (Some(activity), _) => Content::Activity(activity),
-            (None, Telling::Fields(_)) => Content::Fields(std::mem::take(&mut self.fields)),
-            (None, _) => Content::Text(self.text.as_str().into()),
-        };
         let (time, offset) = (self.time, self.offset);
+        let content = self.content(activity);
         Ok(Some(Event { track, time, offset, content, payload: &[], partial: None }))
     }
 }

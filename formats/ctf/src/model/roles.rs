@@ -45,7 +45,11 @@ impl Role {
             "GlobalDef_String" => Self::DefineString,
             "GlobalDef_Region" => Self::DefineRegion,
             "GlobalDef_Location" => Self::DefineLocation,
-            name => Self::Kernel(KernelEvent::of(name)?),
+            name => {
+                // What perf has recorded has the subsystem before its name.
+                let own = ["sched:", "irq:"].iter().find_map(|lead| name.strip_prefix(lead));
+                Self::Kernel(KernelEvent::of(own.unwrap_or(name))?)
+            }
         })
     }
 }

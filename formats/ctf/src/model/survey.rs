@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use foldhash::fast::RandomState;
 use kymo_core::model::kernel::KernelEvent;
+use kymo_core::model::timeline::ClockId;
 use kymo_core::{Finding, Recent, Severity};
 
 use super::facts::Facts;
@@ -14,6 +15,7 @@ use super::lanes::Key;
 use super::roles::{Role, Roles};
 use crate::Reader;
 use crate::read::{Known, Place, sweep};
+use crate::scales::Scales;
 
 /// What is looked up for every event.
 pub(super) type Lookup<K, V> = HashMap<K, V, RandomState>;
@@ -28,6 +30,8 @@ pub(super) struct Survey {
     names: Vec<Name>,
     /// The places of the names of tasks that were seen last.
     recent: Recent<Key, usize>,
+    /// The clock of the stream that is gone through.
+    clock: Option<ClockId>,
     /// What asks for wakeups is a release; where nothing does, wakeups are.
     pub(super) has_waking: bool,
     pub(super) strings: Lookup<i64, String>,
@@ -40,6 +44,8 @@ pub(super) struct Survey {
 struct Name {
     text: Vec<u8>,
     since: Option<i64>,
+    /// The clock of the stream that told of it first.
+    clock: Option<ClockId>,
 }
 
 impl Name {
@@ -62,11 +68,12 @@ impl Name {
 }
 
 impl Survey {
-    pub(super) fn new(reader: &Reader, roles: &Arc<Roles>) -> Self {
+    pub(super) fn new(reader: &Reader, roles: &Arc<Roles>, scales: &Scales) -> Self {
         let mut survey = Self::default();
         let most = usize::try_from(reader.limits().items_max).unwrap_or(usize::MAX);
         let mut facts = Facts::surveying(roles);
         for track in reader.tracks() {
+            survey.clock = scales.of(reader, track).map(ClockId);
             let flow = sweep(reader, &track.packets, &mut facts, |taken, facts| {
                 let Some(role) = roles.get(taken.event.kind) else {
                     return ControlFlow::Continue(());
@@ -132,9 +139,9 @@ impl Survey {
 
     /// The place of the name of what there is a track of.
     fn place(&mut self, key: Key) -> usize {
-        let Self { keys, names, .. } = self;
+        let Self { keys, names, clock, .. } = self;
         *keys.entry(key).or_insert_with(|| {
-            names.push(Name::default());
+            names.push(Name { clock: *clock, ..Name::default() });
             names.len() - 1
         })
     }
@@ -165,8 +172,8 @@ impl Survey {
         *self.tasks.entry(tid).or_insert(own)
     }
 
-    /// What there is a track of, in the order of keys, with its name.
-    pub(super) fn named(&mut self) -> Vec<(Key, String)> {
+    /// What there is a track of, in the order of keys, with its name and its clock.
+    pub(super) fn named(&mut self) -> Vec<(Key, String, Option<ClockId>)> {
         let mut all: Vec<_> = self.keys.drain().collect();
         all.sort_unstable_by_key(|(key, _)| *key);
         let shown = |place: usize| self.names.get(place).map_or("".into(), Name::shown);
@@ -185,7 +192,7 @@ impl Survey {
                     format!("{} {location}", text.map_or("location", String::as_str))
                 }
             };
-            (key, name)
+            (key, name, self.names.get(own).and_then(|name| name.clock))
         };
         all.into_iter().map(named).collect()
     }

@@ -5,7 +5,7 @@ use memchr::memchr;
 
 use super::header::{Header, Numbers, Spot};
 use super::known::Known;
-use super::layout::{Count, Layouts, Node, NodeId, NodeKind, Register};
+use super::layout::{Count, EventLayout, Layouts, Node, NodeId, NodeKind, Register};
 use super::steps::{KnownSpot, Spotted, Step};
 use crate::types::{Float, Integer, Label};
 
@@ -18,14 +18,37 @@ pub(crate) struct Want {
     pub(crate) all: bool,
 }
 
+/// A number of IEEE 754, as precise as it was recorded.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Real {
+    Single(f32),
+    Double(f64),
+}
+
+impl Real {
+    pub(crate) fn is_nan(self) -> bool {
+        match self {
+            Self::Single(value) => value.is_nan(),
+            Self::Double(value) => value.is_nan(),
+        }
+    }
+
+    pub(crate) fn is_negative(self) -> bool {
+        match self {
+            Self::Single(value) => value.is_sign_negative(),
+            Self::Double(value) => value.is_sign_negative(),
+        }
+    }
+}
+
 /// Who is told what is decoded.
 pub(crate) trait Visitor {
     /// Nobody listens, so that what nothing depends on need not be decoded.
     const IS_DEAF: bool = false;
 
     /// Another event begins: forgets what was told, also of one that could not be read. Tells what
-    /// is wanted of its kind, by its number.
-    fn begin(&mut self, _kind: usize) -> Want {
+    /// is wanted of its kind.
+    fn begin(&mut self, _event: &EventLayout) -> Want {
         Want { known: false, all: !Self::IS_DEAF }
     }
 
@@ -40,7 +63,7 @@ pub(crate) trait Visitor {
     fn close(&mut self, _is_array: bool) {}
     fn integer(&mut self, _node: &Node, _integer: &Integer, _value: i128) {}
     fn label(&mut self, _node: &Node, _labels: &[Label], _value: i128) {}
-    fn float(&mut self, _node: &Node, _value: f64) {}
+    fn real(&mut self, _node: &Node, _value: Real) {}
     fn text(&mut self, _node: &Node, _text: &[u8]) {}
 }
 
@@ -172,7 +195,13 @@ pub(crate) struct Decoder<'a> {
     /// Where it begins in the file.
     pub(crate) offset: u64,
     pub(crate) state: &'a mut State,
+    /// Elements of arrays that took no room so far.
+    pub(crate) empty: u32,
 }
+
+/// More elements of arrays that take no room are refused in an event: nothing in the file stands for
+/// them but their number.
+const EMPTY_MAX: u32 = 256;
 
 impl<'a> Decoder<'a> {
     /// Passes over fields, and tells of those that are known where that is wanted.
@@ -290,8 +319,8 @@ impl<'a> Decoder<'a> {
                 visitor.label(node, labels, value);
             }
             NodeKind::Float(float) => {
-                let value = self.float(float)?;
-                visitor.float(node, value);
+                let value = self.real(float)?;
+                visitor.real(node, value);
             }
             NodeKind::Text => {
                 let text = self.text()?;
@@ -354,7 +383,10 @@ impl<'a> Decoder<'a> {
             let before = self.state.position;
             self.decode(element, visitor)?;
             if self.state.position == before {
-                return Err(self.error("the elements of an array take no room"));
+                self.empty += 1;
+                if self.empty > EMPTY_MAX {
+                    return Err(self.error("too many elements of an array take no room"));
+                }
             }
         }
         visitor.close(true);
@@ -434,15 +466,15 @@ impl<'a> Decoder<'a> {
         Ok(u64::try_from(wide & u128::from(mask)).unwrap_or_default())
     }
 
-    fn float(&mut self, float: &Float) -> ReadResult<f64> {
+    fn real(&mut self, float: &Float) -> ReadResult<Real> {
         self.align(float.align);
         let bits = if float.is_double { 64 } else { 32 };
         let start = self.take(bits.into())?;
         let raw = self.bits(start, bits, float.order)?;
         Ok(if float.is_double {
-            f64::from_bits(raw)
+            Real::Double(f64::from_bits(raw))
         } else {
-            f32::from_bits(u32::try_from(raw).unwrap_or_default()).into()
+            Real::Single(f32::from_bits(u32::try_from(raw).unwrap_or_default()))
         })
     }
 

@@ -191,10 +191,15 @@ impl AtOnce {
 
 impl Header {
     /// The header of a node, unless it has something else, or something that others depend on.
-    pub(super) fn new(nodes: &[Node], root: NodeId, used: &HashSet<NodeId>) -> Option<Self> {
+    pub(super) fn new(
+        nodes: &[Node],
+        root: NodeId,
+        used: &HashSet<NodeId>,
+        ids: &[Register],
+    ) -> Option<Self> {
         let node = nodes.get(root.index())?;
         let NodeKind::Struct(fields) = &node.kind else { return None };
-        let mut building = Building { nodes, used, align: node.align, tags: Vec::new() };
+        let mut building = Building { nodes, used, ids, align: node.align, tags: Vec::new() };
         let mut shape = Shape::default();
         let (last, before) = fields.split_last()?;
         for field in before {
@@ -244,6 +249,8 @@ impl Header {
 struct Building<'a> {
     nodes: &'a [Node],
     used: &'a HashSet<NodeId>,
+    /// What the id of an event is kept in.
+    ids: &'a [Register],
     align: u64,
     tags: Vec<(Register, Spot)>,
 }
@@ -279,7 +286,7 @@ impl Building<'_> {
 
     fn number(&mut self, node: &Node, bits: Spot, shape: &mut Shape) {
         // Of several ids the one that was read last counts: it is the longer one.
-        if &*node.name == "id" {
+        if node.register.is_some_and(|register| self.ids.contains(&register)) {
             shape.id = Some(bits);
         }
         self.tags.extend(node.register.map(|register| (register, bits)));

@@ -48,13 +48,14 @@ impl Known {
     /// The field of a name.
     pub(super) fn of(name: &str) -> Option<Self> {
         Some(match name {
-            "prev_tid" => Self::PrevTid,
+            // The kernel itself, and so perf, calls the number of a task `pid`.
+            "prev_tid" | "prev_pid" => Self::PrevTid,
             "prev_comm" => Self::PrevComm,
             "prev_state" => Self::PrevState,
-            "next_tid" => Self::NextTid,
+            "next_tid" | "next_pid" => Self::NextTid,
             "next_comm" => Self::NextComm,
             "next_prio" => Self::NextPrio,
-            "tid" => Self::Tid,
+            "tid" | "pid" => Self::Tid,
             "comm" => Self::Comm,
             "target_cpu" => Self::TargetCpu,
             "irq" => Self::Irq,

@@ -22,7 +22,7 @@ const REGISTERS_MAX: u32 = 1 << 14;
 type Lookup<K, V> = HashMap<K, V, RandomState>;
 
 /// A use of a type.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct NodeId(u32);
 
 impl NodeId {
@@ -44,6 +44,7 @@ impl Register {
 /// A use of a type.
 #[derive(Debug)]
 pub(crate) struct Node {
+    pub(crate) id: NodeId,
     /// Its name as the metadata has it; array elements have none.
     pub(crate) name: Arc<str>,
     pub(crate) kind: NodeKind,
@@ -55,6 +56,12 @@ pub(crate) struct Node {
     pub(crate) known: Option<Known>,
     /// Its bits, where they are always as many and nobody depends on one of them.
     pub(crate) fixed_bits: Option<u64>,
+    /// Whether there is text in it.
+    pub(crate) has_text: bool,
+    /// Whether one beside it has the name that is shown, so that it needs the line before its own.
+    keeps_line: bool,
+    /// Its number among those beside it that have the same name even so; 0 for the first.
+    again: u32,
 }
 
 impl Node {
@@ -62,6 +69,25 @@ impl Node {
     /// are no words of the language.
     pub(crate) fn shown(&self) -> &str {
         self.name.strip_prefix('_').unwrap_or(&self.name)
+    }
+
+    /// Its name among those beside it, and its number where even that is not its own.
+    pub(crate) fn key(&self) -> (&str, u32) {
+        let name = if self.keeps_line { &self.name } else { self.shown() };
+        (name, self.again)
+    }
+
+    /// Whether it is understood by a name: one line before that may be left out.
+    fn is_called(&self, name: &str) -> bool {
+        *self.name == *name || self.shown() == name
+    }
+
+    /// The integer that it is.
+    pub(crate) fn as_integer(&self) -> Option<&Integer> {
+        match &self.kind {
+            NodeKind::Integer(integer, _) | NodeKind::Enumeration(integer, _) => Some(integer),
+            _ => None,
+        }
     }
 
     /// Whether an array of it is a text.
@@ -127,6 +153,8 @@ pub(crate) struct StreamLayout {
     other_ids: Lookup<u64, u32>,
     /// The least id: that of events which do not say which they are.
     pub(crate) first_id: u64,
+    /// The clock that its events have their times from.
+    pub(crate) clock: Option<usize>,
 }
 
 /// Ids below this are found without a search.
@@ -170,7 +198,15 @@ pub(crate) struct EventLayout {
     pub(crate) fields: Option<NodeId>,
     /// What to do for those who want none of it, or what is known.
     pub(crate) steps: Box<[Step]>,
+    /// Fields of contexts whose names others after them have, and what stands before such a name.
+    pub(crate) renamed: Box<[(NodeId, &'static str)]>,
+    /// Whether there is text in its contexts or fields.
+    pub(crate) has_text: bool,
 }
+
+/// What stands before the name of a field of a context, where a field after it has the same.
+const STREAM_CONTEXT: &str = "stream.event.context.";
+const EVENT_CONTEXT: &str = "event.context.";
 
 /// Fields that a packet is understood by.
 const PACKET_FIELDS: [&str; 9] = [
@@ -202,9 +238,17 @@ impl Layouts {
                 builder.begin_event();
                 let context = builder.root(&["event", "context"], event.context.as_ref())?;
                 let fields = builder.root(&["event", "fields"], event.fields.as_ref())?;
-                let name = event.name.as_str().into();
-                let (kind, steps) = (kinds, Box::default());
-                layout.add(*id, EventLayout { name, kind, context, fields, steps });
+                let renamed = builder.renamed(layout.event_context, context, fields);
+                let event = EventLayout {
+                    name: event.name.as_str().into(),
+                    kind: kinds,
+                    context,
+                    fields,
+                    steps: Box::default(),
+                    renamed: renamed.into(),
+                    has_text: false,
+                };
+                layout.add(*id, event);
                 kinds += 1;
             }
             by_id.insert(*id, streams.len());
@@ -214,12 +258,18 @@ impl Layouts {
         measure(&mut nodes);
         for stream in &mut streams {
             let header = stream.event_header;
-            stream.header = header.and_then(|id| Header::new(&nodes, id, &used));
+            let ids = &stream.event_id;
+            stream.header = header.and_then(|id| Header::new(&nodes, id, &used, ids));
+            let clocks = [header, stream.packet_context].into_iter().flatten();
+            stream.clock = { clocks }.find_map(|root| clock_within(&nodes, root));
             let node = header.and_then(|id| nodes.get(id.index()));
             stream.header_align = node.map_or(1, |node| node.align);
             for event in &mut stream.events {
                 let contexts = [stream.event_context, event.context];
                 event.steps = steps(&nodes, contexts, event.fields);
+                let mut parts = contexts.into_iter().chain([event.fields]).flatten();
+                event.has_text =
+                    parts.any(|id| nodes.get(id.index()).is_some_and(|node| node.has_text));
             }
         }
         Ok(Self { nodes, packet_header, streams, by_id, kinds })
@@ -245,19 +295,50 @@ impl Layouts {
         self.nodes.get(id.index())
     }
 
-    /// The field of a structure, by its name.
+    /// The field of a structure that is understood by a name: the one that has it, or else one with
+    /// a line before it.
     pub(crate) fn field(&self, of: Option<NodeId>, name: &str) -> Option<&Node> {
         let Some(Node { kind: NodeKind::Struct(fields), .. }) = self.node(of?) else { return None };
-        fields.iter().filter_map(|field| self.node(*field)).find(|field| &*field.name == name)
+        let called = fields.iter().filter_map(|field| self.node(*field));
+        let called = called.filter(|field| field.is_called(name));
+        // Of two that are both it, the first.
+        called.min_by_key(|field| *field.name != *name)
     }
 }
 
-/// Finds out which nodes always have as many bits. What a node is made of comes before it.
+/// The first clock that something within a node sets.
+fn clock_within(nodes: &[Node], root: NodeId) -> Option<usize> {
+    let mut open = vec![root];
+    while let Some(id) = open.pop() {
+        match nodes.get(id.index()).map(|node| &node.kind) {
+            Some(NodeKind::Integer(_, Some(clock))) => return Some(*clock),
+            Some(NodeKind::Struct(fields)) => open.extend(fields.iter().rev()),
+            Some(NodeKind::Variant(_, choices)) => {
+                open.extend(choices.iter().rev().map(|choice| choice.node));
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+/// Finds out which nodes always have as many bits, and which have text. What a node is made of comes
+/// before it.
 fn measure(nodes: &mut [Node]) {
     for at in 0..nodes.len() {
         let (before, rest) = nodes.split_at_mut(at);
         let Some(node) = rest.first_mut() else { return };
         let part = |id: &NodeId| before.get(id.index());
+        let has_text = |id: &NodeId| part(id).is_some_and(|part| part.has_text);
+        node.has_text = match &node.kind {
+            NodeKind::Text => true,
+            NodeKind::Array(element, _) => {
+                has_text(element) || part(element).is_some_and(Node::is_character)
+            }
+            NodeKind::Struct(fields) => fields.iter().any(has_text),
+            NodeKind::Variant(_, choices) => choices.iter().any(|choice| has_text(&choice.node)),
+            _ => false,
+        };
         node.fixed_bits = match &node.kind {
             _ if node.register.is_some() => None,
             NodeKind::Integer(_, Some(_))
@@ -279,7 +360,7 @@ fn measure(nodes: &mut [Node]) {
     }
 }
 
-/// The bits of an array. One whose elements take no room is no array.
+/// The bits of an array. The elements of one that take no room are counted when it is decoded.
 fn fixed_array(element: &Node, count: u64) -> Option<u64> {
     let bits = element.fixed_bits.filter(|bits| *bits > 0)?;
     let Some(others) = count.checked_sub(1) else { return Some(0) };
@@ -356,7 +437,7 @@ impl<'a> Builder<'a> {
         self.is_header = false;
         let context = stream.event_context.as_ref();
         let event_context = self.root(&["stream", "event", "context"], context)?;
-        let event_id = event_header.map(|header| self.registers_of(header, "id")).transpose()?;
+        let event_id = event_header.map(|header| self.event_id(header)).transpose()?;
         Ok(StreamLayout {
             packet_context,
             event_header,
@@ -368,6 +449,7 @@ impl<'a> Builder<'a> {
             small_ids: Vec::new(),
             other_ids: Lookup::default(),
             first_id: stream.events.keys().next().copied().unwrap_or(0),
+            clock: None,
         })
     }
 
@@ -384,7 +466,9 @@ impl<'a> Builder<'a> {
     /// Keeps the numbers among some fields of a structure.
     fn keep_fields(&mut self, of: Option<NodeId>, names: &[&str]) -> ReadResult<()> {
         for name in names {
-            let field = of.and_then(|of| self.child(of, name));
+            let field = of.and_then(|of| {
+                self.child(of, name).or_else(|| self.child(of, &format!("_{name}")))
+            });
             let is_number = field.and_then(|field| self.get(field)).is_some_and(|node| {
                 matches!(node.kind, NodeKind::Integer(..) | NodeKind::Enumeration(..))
             });
@@ -427,7 +511,18 @@ impl<'a> Builder<'a> {
         within_limit(self.nodes.len(), "fields in the metadata")?;
         let id = NodeId(u32::try_from(self.nodes.len()).unwrap_or(u32::MAX));
         let known = Known::of(name.strip_prefix('_').unwrap_or(&name));
-        self.nodes.push(Node { name, kind, align, register: None, known, fixed_bits: None });
+        self.nodes.push(Node {
+            id,
+            name,
+            kind,
+            align,
+            register: None,
+            known,
+            fixed_bits: None,
+            has_text: false,
+            keeps_line: false,
+            again: 0,
+        });
         Ok(id)
     }
 
@@ -448,8 +543,70 @@ impl<'a> Builder<'a> {
                 innermost.insert(Arc::clone(&field.name), node);
             }
         }
-        before.pop();
+        let names = before.pop().unwrap_or_default();
+        let is_shown_twice = |field: &Field| {
+            field.name.strip_prefix('_').is_some_and(|shown| names.contains_key(shown))
+        };
+        if names.len() < made.len() || fields.iter().any(is_shown_twice) {
+            self.tell_apart(fields, &made);
+        }
         Ok((NodeKind::Struct(made), align))
+    }
+
+    /// Has fields of a structure that would be shown by one name have names of their own.
+    fn tell_apart(&mut self, fields: &[Field], made: &[NodeId]) {
+        let mut shown: Lookup<String, u32> = Lookup::default();
+        let shown_of = |name: &Arc<str>| name.strip_prefix('_').unwrap_or(name).to_owned();
+        for field in fields {
+            *shown.entry(shown_of(&field.name)).or_default() += 1;
+        }
+        let mut before: Lookup<&str, u32> = Lookup::default();
+        for (field, id) in fields.iter().zip(made) {
+            let Some(node) = self.nodes.get_mut(id.index()) else { continue };
+            node.keeps_line = shown.get(&shown_of(&field.name)).is_some_and(|count| *count > 1);
+            let count = before.entry(&field.name).or_default();
+            node.again = *count;
+            *count += 1;
+        }
+    }
+
+    /// The fields of contexts of an event whose names fields after them have, which these keep.
+    fn renamed(
+        &mut self,
+        stream_context: Option<NodeId>,
+        context: Option<NodeId>,
+        fields: Option<NodeId>,
+    ) -> Vec<(NodeId, &'static str)> {
+        let mut renamed = Vec::new();
+        let pairs = [
+            (stream_context, context, STREAM_CONTEXT),
+            (stream_context, fields, STREAM_CONTEXT),
+            (context, fields, EVENT_CONTEXT),
+        ];
+        for (earlier, later, lead) in pairs {
+            let Some((earlier, later)) = earlier.zip(later) else { continue };
+            for field in self.fields_of(later) {
+                let shown = self.get(field).map(|node| Arc::<str>::from(node.key().0));
+                let found = shown.and_then(|shown| self.shown_child(earlier, &shown));
+                renamed.extend(found.map(|found| (found, lead)));
+            }
+        }
+        renamed.sort_unstable();
+        renamed.dedup();
+        renamed
+    }
+
+    fn fields_of(&self, id: NodeId) -> Vec<NodeId> {
+        match self.get(id).map(|node| &node.kind) {
+            Some(NodeKind::Struct(fields)) => fields.clone(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// The field of a structure that is shown by a name.
+    fn shown_child(&mut self, of: NodeId, shown: &str) -> Option<NodeId> {
+        let found = self.child(of, shown).or_else(|| self.child(of, &format!("_{shown}")));
+        found.filter(|found| self.get(*found).is_some_and(|node| node.key().0 == shown))
     }
 
     fn variant(
@@ -559,6 +716,12 @@ impl<'a> Builder<'a> {
         node.register = Some(next);
         *count += 1;
         Ok(next)
+    }
+
+    /// Registers of the ids of events, wherever they are within a header.
+    fn event_id(&mut self, header: NodeId) -> ReadResult<Vec<Register>> {
+        let found = self.registers_of(header, "id")?;
+        if found.is_empty() { self.registers_of(header, "_id") } else { Ok(found) }
     }
 
     /// Registers of all fields of a name, wherever they are within a node.

@@ -10,7 +10,7 @@ pub(super) fn find(reader: &Reader) {
     for (number, track) in reader.tracks().iter().enumerate() {
         let packets: Vec<_> =
             track.packets.iter().filter_map(|index| reader.packets().get(*index)).collect();
-        let events = gaps(&packets, discarded);
+        let events = gaps(&packets, |before, packet| discarded(reader, before, packet));
         let until = |packet: &Packet| Some(packet.times?.1);
         tell(reader, (number, track), ("discarded", "had no room for", "event"), &events, until);
         let lost = gaps(&packets, missing);
@@ -40,15 +40,27 @@ fn gaps<'a>(
     gaps.filter(|gap| gap.count > 0).collect()
 }
 
-/// Events that there was no room for; each packet has the number of all so far.
-fn discarded(before: Option<&Packet>, packet: &Packet) -> u64 {
+/// Events that there was no room for; each packet has the number of all so far. What has fewer bits
+/// than that needs begins again at 0, and tells of the fewest that there can have been.
+fn discarded(reader: &Reader, before: Option<&Packet>, packet: &Packet) -> u64 {
     let count = packet.discarded.unwrap_or(0);
-    match before {
-        Some(before) => count.saturating_sub(before.discarded.unwrap_or(0)),
+    match before.map(|before| before.discarded.unwrap_or(0)) {
+        Some(before) if count < before && packet.discarded.is_some() => {
+            counter_mask(reader, packet).map_or(0, |mask| count.wrapping_sub(before) & mask)
+        }
+        Some(before) => count.saturating_sub(before),
         // What was lost before the first packet that was kept is no loss of this recording.
         None if packet.sequence.unwrap_or(0) == 0 => count,
         None => 0,
     }
+}
+
+/// What a counter of events that were lost can hold. One of 64 bits never begins again.
+fn counter_mask(reader: &Reader, packet: &Packet) -> Option<u64> {
+    let layouts = reader.layouts(packet.part)?;
+    let context = layouts.stream(packet.layout)?.packet_context;
+    let bits = layouts.field(context, "events_discarded")?.as_integer()?.bits;
+    (1..64).contains(&bits).then(|| (1 << bits) - 1)
 }
 
 /// Packets that are numbered and not there.

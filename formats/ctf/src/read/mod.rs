@@ -27,9 +27,9 @@ use kymo_core::{Context, Error, Finding, Findings, Result, Severity, Source};
 
 use decode::State;
 
-pub(crate) use decode::{Visitor, Want};
+pub(crate) use decode::{Real, Visitor, Want};
 pub(crate) use known::Known;
-pub(crate) use layout::{Layouts, Node};
+pub(crate) use layout::{EventLayout, Layouts, Node, NodeId};
 pub(crate) use merge::{Chosen, Merged, times_ns};
 pub use packets::Packet;
 pub(crate) use session::{has_streams, head as session_head};
@@ -89,6 +89,8 @@ struct Noticed {
     counted: Findings,
     /// How often times of each stream are known to go back.
     back: BTreeMap<usize, u64>,
+    /// How often something else is known to be wrong again and again.
+    repeated: BTreeMap<Place, u64>,
 }
 
 impl Noticed {
@@ -126,9 +128,21 @@ pub struct File {
     /// The trace it is of.
     pub part: usize,
     bytes: Bytes,
+    /// Its name as it is shown.
+    shown: String,
 }
 
 impl File {
+    fn new(name: PathBuf, part: usize, bytes: Bytes) -> Self {
+        let shown = name.display().to_string();
+        Self { name, part, bytes, shown }
+    }
+
+    /// Its name as it is shown.
+    pub(crate) fn shown(&self) -> &str {
+        &self.shown
+    }
+
     /// How long it is.
     #[must_use]
     pub fn size_bytes(&self) -> u64 {
@@ -298,11 +312,11 @@ impl Reader {
                 if bytes.is_empty() {
                     self.lacks(&name, "it is empty: no packet was written, or all are lost");
                 }
-                self.files.push(File { name, part, bytes });
+                self.files.push(File::new(name, part, bytes));
                 self.find_packets(file, part, state);
             }
             Err(error) => {
-                self.files.push(File { name, part, bytes: Bytes::new() });
+                self.files.push(File::new(name, part, Bytes::new()));
                 self.report(file, &ReadError::invalid("file", 0, error.to_string()));
             }
         }
@@ -434,7 +448,7 @@ impl Reader {
 
     /// The name of a file of events.
     pub(crate) fn file_name(&self, file: usize) -> String {
-        self.files.get(file).map(|file| file.name.display().to_string()).unwrap_or_default()
+        self.files.get(file).map(|file| file.shown.clone()).unwrap_or_default()
     }
 
     /// How many events can be read; goes through all of them.
@@ -443,11 +457,12 @@ impl Reader {
         self.extent().0
     }
 
-    /// How many events can be read, and the times of the first and the last, in nanoseconds; goes
-    /// through all of them.
-    pub(crate) fn extent(&self) -> (u64, Option<(i64, i64)>) {
-        let (mut count, mut first, mut last) = (0, i64::MAX, i64::MIN);
-        for track in &self.tracks {
+    /// How many events can be read, and the times of the first and the last of each stream, in
+    /// nanoseconds; goes through all of them.
+    pub(crate) fn extent(&self) -> (u64, Vec<Option<(i64, i64)>>) {
+        let mut count = 0;
+        let mut times = |track: &Track| {
+            let (mut first, mut last) = (i64::MAX, i64::MIN);
             let _ = sweep(self, &track.packets, &mut (), |taken, ()| {
                 count += 1;
                 if let Some(time) = taken.head.time_ns {
@@ -455,8 +470,19 @@ impl Reader {
                 }
                 ControlFlow::Continue(())
             });
-        }
-        (count, (first <= last).then_some((first, last)))
+            (first <= last).then_some((first, last))
+        };
+        let times = self.tracks.iter().map(&mut times).collect();
+        (count, times)
+    }
+
+    /// The clock that a stream has its times from, by its place. What does not say so has that of its
+    /// trace, which is one or is not known.
+    pub(crate) fn clock_of(&self, track: &Track) -> Option<usize> {
+        let part = self.parts.get(track.part)?;
+        let layout = part.layouts.place(track.stream).and_then(|at| part.layouts.stream(at));
+        let own = layout.and_then(|stream| stream.clock);
+        own.or_else(|| part.clocks.first().copied())
     }
 
     /// The bytes of all packets.
@@ -464,16 +490,16 @@ impl Reader {
         self.packets.iter().fold(0, |sum, packet| sum.saturating_add(packet.bytes))
     }
 
-    /// The times of the first and the last event, in nanoseconds. Reads only packets at the ends
-    /// of streams.
-    pub(crate) fn time_range(&self) -> Option<(i64, i64)> {
-        let ends = self.tracks.iter().filter_map(|track| {
+    /// The times of the first and the last event of each stream, in nanoseconds. Reads only packets at
+    /// the ends of streams.
+    pub(crate) fn time_ranges(&self) -> Vec<Option<(i64, i64)>> {
+        let ends = self.tracks.iter().map(|track| {
             let first = self.first_time(&track.packets)?;
             let last = track.packets.iter().rev().find_map(|packet| self.latest(*packet))?;
             // Of a damaged trace the last packet may be of an earlier time.
             Some((first.min(last), last.max(first)))
         });
-        ends.reduce(|all, next| (all.0.min(next.0), all.1.max(next.1)))
+        ends.collect()
     }
 
     /// The time of the first event that has one.
@@ -504,7 +530,7 @@ impl Reader {
     pub(crate) fn report(&self, file: usize, error: &ReadError) {
         let key = Place::At(file, error.offset);
         let mut finding = Finding::unreadable(crate::check::UNREADABLE, error);
-        finding.file = self.files.get(file).map(|file| file.name.display().to_string());
+        finding.file = self.files.get(file).map(|file| file.shown.clone());
         self.add(key, finding);
     }
 
@@ -518,6 +544,23 @@ impl Reader {
 
     pub(crate) fn add(&self, key: Place, finding: Finding) {
         self.noticed().add(key, finding, self.limits.findings_max);
+    }
+
+    /// Takes note of what is wrong again and again in a stream. Who reads a part of it knows of some
+    /// only.
+    pub(crate) fn repeats(&self, track: usize, first: &Finding, count: u64) {
+        let place = Place::Track(track, first.rule);
+        let mut findings = self.noticed();
+        let known = findings.repeated.entry(place.clone()).or_default();
+        if count <= *known {
+            return;
+        }
+        *known = count;
+        let mut finding = first.clone();
+        if count > 1 {
+            finding.message = format!("{} ({count} times)", finding.message);
+        }
+        findings.add(place, finding, self.limits.findings_max);
     }
 
     fn noticed(&self) -> MutexGuard<'_, Noticed> {

@@ -55,7 +55,7 @@ pub(super) fn read(
     let rest = bytes.get(start..).unwrap_or_default();
     state.begin((rest.len() as u64).saturating_mul(8));
     (state.clock, state.ticks) = (None, 0);
-    let mut decoder = Decoder { layouts, bytes: rest, offset, state };
+    let mut decoder = Decoder { layouts, bytes: rest, offset, state, empty: 0 };
     if let Some(header) = layouts.packet_header {
         decoder.decode(header, &mut ()).map_err(|error| named(error, "packet header"))?;
     }

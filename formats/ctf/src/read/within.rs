@@ -133,14 +133,14 @@ impl<'a> Within<'a> {
         visitor: &mut V,
     ) -> ReadResult<&'a EventLayout> {
         let event = self.stream.event(head.id).ok_or_else(|| self.unknown(head))?;
-        let want = visitor.begin(event.kind);
+        let want = visitor.begin(event);
         let mut decoder = self.decoder(bytes, state);
         let start = decoder.state.position;
         if want.known || !want.all {
             decoder.pass(&event.steps, want.known, visitor)?;
         }
         if want.all {
-            decoder.state.position = start;
+            (decoder.state.position, decoder.empty) = (start, 0);
             let parts = [self.stream.event_context, event.context, event.fields];
             for part in parts.into_iter().flatten() {
                 decoder.decode(part, visitor)?;
@@ -222,7 +222,7 @@ impl<'a> Within<'a> {
     where
         'a: 'b,
     {
-        Decoder { layouts: self.layouts, bytes, offset: self.packet.offset, state }
+        Decoder { layouts: self.layouts, bytes, offset: self.packet.offset, state, empty: 0 }
     }
 }
 

@@ -56,6 +56,16 @@ pub trait TimelineView: Send + Sync {
     /// A format with an index reads only what it needs to.
     fn events(self: Arc<Self>, window: &Window) -> Result<Box<dyn Events>>;
 
+    /// The same events, of which those may be left out that a tracer calls by a name that is not asked
+    /// for, and that are nothing else: for formats that know the names before they read the rest.
+    fn events_called(
+        self: Arc<Self>,
+        window: &Window,
+        _is_called: &dyn Fn(&str) -> bool,
+    ) -> Result<Box<dyn Events>> {
+        self.events(window)
+    }
+
     /// The same events, but for those whose fields the recording knows: they are [`Fields`] in
     /// place of a text, and what only repeats one of them, such as a counter, is left out.
     fn events_with_fields(self: Arc<Self>, window: &Window) -> Result<Box<dyn Events>> {

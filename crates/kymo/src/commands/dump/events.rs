@@ -53,7 +53,7 @@ pub(super) fn dump(
         }
     };
     let most = args.limit.unwrap_or(u64::MAX);
-    let events = Arc::clone(&timeline).events(&window)?;
+    let events = filters.events(&timeline, &window)?;
     let are_some = write(session, events, &mut lines, &filters, (skip, most))?;
     if !are_some && most > 0 {
         let why = missing::why(&timeline, &window, &filters)?;
@@ -130,7 +130,7 @@ fn count(
     window: &Window,
     filters: &Filters,
 ) -> anyhow::Result<u64> {
-    let mut events = Arc::clone(timeline).events(window)?;
+    let mut events = filters.events(timeline, window)?;
     let mut count = 0;
     while let Some(event) = events.next()? {
         count += u64::from(filters.matches(&event));

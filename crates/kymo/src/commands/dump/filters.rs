@@ -2,14 +2,15 @@
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
+use std::sync::Arc;
 
 use kymo_analyse::Number;
 use kymo_core::Value;
-use kymo_core::model::timeline::{Activity, Content, Event, Track};
+use kymo_core::model::timeline::{Activity, Content, Event, Events, TimelineView, Track, Window};
 use regex::Regex;
 use serde_json::Value as Json;
 
-use super::classes::Classes;
+use super::classes::{Classes, is_called};
 use crate::failure::Failure;
 use crate::render::event::broken_text;
 
@@ -138,6 +139,19 @@ impl Filters {
     pub(crate) fn is_all(&self) -> bool {
         let is_empty = self.classes.is_empty() && self.texts.is_empty();
         is_empty && self.fields.is_empty() && self.on_cpu.is_none()
+    }
+
+    /// Events of a window, of which those may be left out that are not called as is asked for.
+    pub(super) fn events(
+        &self,
+        timeline: &Arc<dyn TimelineView>,
+        window: &Window,
+    ) -> kymo_core::Result<Box<dyn Events>> {
+        let (timeline, called) = (Arc::clone(timeline), self.called());
+        if called.is_empty() || called.len() < self.classes.len() {
+            return timeline.events(window);
+        }
+        timeline.events_called(window, &|name| called.iter().any(|word| is_called(name, word)))
     }
 
     /// The names of tracers that are asked for.

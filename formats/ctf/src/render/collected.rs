@@ -1,0 +1,229 @@
+//! Fields as values under their names.
+
+use std::borrow::Cow;
+
+use kymo_core::Value;
+use kymo_core::model::timeline::Field;
+use serde_json::{Map, Value as JsonValue};
+
+use super::{Renamed, name_of, shown};
+use crate::read::{EventLayout, Layouts, Node, NodeId, Real, Visitor, Want};
+use crate::types::{Integer, Label};
+
+/// Fields as values under their names. One within a structure has the names of both; an array is a
+/// list.
+#[derive(Debug, Default)]
+pub(crate) struct Collected {
+    fields: Vec<One>,
+    renamed: Renamed,
+    /// The names of structures we are within, each with a point, and where each of them begins.
+    path: String,
+    begins: Vec<usize>,
+    /// The array we are within, if any.
+    array: Option<List>,
+    /// Whether some bytes are no UTF-8, and shown as marks.
+    pub(crate) is_broken: bool,
+}
+
+/// A field, whose name is mostly that of its node.
+#[derive(Debug)]
+struct One {
+    name: Name,
+    value: Value,
+    bits: Option<u32>,
+}
+
+#[derive(Debug)]
+enum Name {
+    Of(NodeId),
+    Made(String),
+}
+
+impl Collected {
+    /// What was told of the event.
+    pub(crate) fn take<'a>(&mut self, layouts: Option<&'a Layouts>) -> Vec<Field<'a>> {
+        let node = |id| layouts.and_then(|layouts| layouts.node(id));
+        let field = |One { name, value, bits }: One| {
+            let name = match name {
+                Name::Of(id) => Cow::Borrowed(node(id).map_or("", Node::shown)),
+                Name::Made(name) => name.into(),
+            };
+            Field { name, value, bits }
+        };
+        self.fields.drain(..).map(field).collect()
+    }
+
+    fn name(&self, node: &Node) -> Name {
+        if self.path.is_empty() && self.renamed.is_plain(node) {
+            return Name::Of(node.id);
+        }
+        let mut name = self.path.clone();
+        self.renamed.write(node, &mut name);
+        Name::Made(name)
+    }
+
+    fn put(&mut self, node: &Node, value: Value, bits: Option<u32>) {
+        match &mut self.array {
+            Some(list) => list.put(node, value, bits),
+            None => {
+                let name = self.name(node);
+                self.fields.push(One { name, value, bits });
+            }
+        }
+    }
+}
+
+impl Visitor for Collected {
+    fn begin(&mut self, event: &EventLayout) -> Want {
+        self.fields.clear();
+        self.renamed.begin(event);
+        self.path.clear();
+        self.begins.clear();
+        (self.array, self.is_broken) = (None, false);
+        Want { known: false, all: true }
+    }
+
+    fn open(&mut self, node: &Node, is_array: bool) {
+        if let Some(list) = &mut self.array {
+            return list.open.push(Level::new(node, is_array));
+        }
+        if is_array {
+            let (values, open, bits) = (Vec::new(), Vec::new(), None);
+            self.array = Some(List { name: self.name(node), values, open, bits });
+            return;
+        }
+        self.begins.push(self.path.len());
+        if !node.name.is_empty() {
+            self.renamed.write(node, &mut self.path);
+            self.path.push('.');
+        }
+    }
+
+    fn close(&mut self, _is_array: bool) {
+        let Some(list) = &mut self.array else {
+            self.path.truncate(self.begins.pop().unwrap_or(0));
+            return;
+        };
+        if list.open.is_empty() {
+            let field = self.array.take().map(List::finish);
+            self.fields.extend(field);
+        } else {
+            list.close();
+        }
+    }
+
+    fn integer(&mut self, node: &Node, integer: &Integer, value: i128) {
+        let bits = Some(integer.bits);
+        // Whether those of an array have a sign is told when all of them are known.
+        let is_signed = integer.is_signed && self.array.is_none();
+        match (i64::try_from(value), u64::try_from(value)) {
+            (Ok(value), _) if is_signed => self.put(node, value.into(), bits),
+            (_, Ok(value)) => self.put(node, value.into(), bits),
+            (Ok(value), _) => self.put(node, value.into(), bits),
+            _ => self.put(node, value.to_string().into(), None),
+        }
+    }
+
+    fn label(&mut self, node: &Node, labels: &[Label], value: i128) {
+        let name = name_of(labels, value);
+        let name = name.map_or_else(|| value.to_string(), Cow::into_owned);
+        self.put(node, name.into(), None);
+    }
+
+    fn real(&mut self, node: &Node, value: Real) {
+        let value = match value {
+            Real::Single(value) => value.into(),
+            Real::Double(value) => value.into(),
+        };
+        self.put(node, value, None);
+    }
+
+    fn text(&mut self, node: &Node, text: &[u8]) {
+        let (text, is_broken) = shown(text);
+        self.is_broken |= is_broken;
+        self.put(node, text.into_owned().into(), None);
+    }
+}
+
+/// An array that is being told.
+#[derive(Debug)]
+struct List {
+    name: Name,
+    values: Vec<Value>,
+    /// The bits of its numbers.
+    bits: Option<u32>,
+    /// Arrays and structures within it that we are within: these stay JSON.
+    open: Vec<Level>,
+}
+
+#[derive(Debug)]
+struct Level {
+    key: String,
+    value: Open,
+}
+
+#[derive(Debug)]
+enum Open {
+    Object(Map<String, JsonValue>),
+    List(Vec<JsonValue>),
+}
+
+impl Level {
+    fn new(node: &Node, is_array: bool) -> Self {
+        let value = if is_array { Open::List(Vec::new()) } else { Open::Object(Map::new()) };
+        Self { key: key_of(node), value }
+    }
+
+    fn put(&mut self, key: impl FnOnce() -> String, value: JsonValue) {
+        match &mut self.value {
+            Open::Object(object) => drop(object.insert(key(), value)),
+            Open::List(list) => list.push(value),
+        }
+    }
+}
+
+fn key_of(node: &Node) -> String {
+    let mut key = String::new();
+    Renamed::default().write(node, &mut key);
+    key
+}
+
+impl List {
+    fn put(&mut self, node: &Node, value: Value, bits: Option<u32>) {
+        self.bits = self.bits.max(bits);
+        match self.open.last_mut() {
+            Some(level) => {
+                let value = serde_json::to_value(&value).unwrap_or(JsonValue::Null);
+                level.put(|| key_of(node), value);
+            }
+            None => self.values.push(value),
+        }
+    }
+
+    /// Ends the innermost array or structure within it.
+    fn close(&mut self) {
+        let Some(Level { key, value }) = self.open.pop() else { return };
+        let value = match value {
+            Open::Object(object) => JsonValue::Object(object),
+            Open::List(list) => JsonValue::Array(list),
+        };
+        match self.open.last_mut() {
+            Some(level) => level.put(|| key, value),
+            None => self.values.push(Value::Json(Box::new(value))),
+        }
+    }
+
+    fn finish(mut self) -> One {
+        // Where some are negative, all are signed.
+        if self.values.iter().any(|value| matches!(value, Value::Int(_))) {
+            for value in &mut self.values {
+                if let Value::UInt(number) = value
+                    && let Ok(number) = i64::try_from(*number)
+                {
+                    *value = number.into();
+                }
+            }
+        }
+        One { name: self.name, value: Value::List(self.values), bits: self.bits }
+    }
+}

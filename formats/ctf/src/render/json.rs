@@ -1,0 +1,134 @@
+//! Fields as JSON.
+
+use std::fmt::Write;
+
+use super::{Renamed, name_of, shown, write_integer};
+use crate::read::{EventLayout, Node, Real, Visitor, Want};
+use crate::types::{Integer, Label};
+
+/// Fields as a JSON object; those of contexts and of the event itself in one.
+#[derive(Debug, Default)]
+pub(crate) struct Json {
+    text: String,
+    renamed: Renamed,
+    /// For each structure or array we are within: whether it is an array. The structure around all
+    /// fields is none: what is in it is what we have.
+    within: Vec<bool>,
+    /// Whether a comma is due.
+    is_first: bool,
+    /// Whether some bytes are no UTF-8, and shown as marks.
+    pub(crate) is_broken: bool,
+}
+
+impl Json {
+    /// What was told of the event, once all of it was.
+    pub(crate) fn finish(&mut self) -> &str {
+        self.text.push('}');
+        &self.text
+    }
+
+    fn lead(&mut self, node: &Node) {
+        if !std::mem::take(&mut self.is_first) {
+            self.text.push(',');
+        }
+        if self.within.last() != Some(&true) {
+            self.text.push('"');
+            self.renamed.write(node, &mut self.text);
+            self.text.push_str("\":");
+        }
+    }
+
+    fn is_root(&self, node: &Node, is_array: bool) -> bool {
+        self.within.is_empty() && !is_array && node.name.is_empty()
+    }
+}
+
+/// Writes a text as JSON has it.
+fn write_text(text: &str, to: &mut String) {
+    to.push('"');
+    let is_plain = |byte: u8| byte >= 0x20 && byte != b'"' && byte != b'\\';
+    if text.bytes().all(is_plain) {
+        to.push_str(text);
+    } else {
+        text.chars().for_each(|character| write_character(character, to));
+    }
+    to.push('"');
+}
+
+fn write_character(character: char, to: &mut String) {
+    let escape = match character {
+        '"' => "\\\"",
+        '\\' => "\\\\",
+        '\u{8}' => "\\b",
+        '\t' => "\\t",
+        '\n' => "\\n",
+        '\u{C}' => "\\f",
+        '\r' => "\\r",
+        other if other < ' ' => {
+            let _ = write!(to, "\\u{:04x}", u32::from(other));
+            return;
+        }
+        other => return to.push(other),
+    };
+    to.push_str(escape);
+}
+
+impl Visitor for Json {
+    fn begin(&mut self, event: &EventLayout) -> Want {
+        self.text.clear();
+        self.text.push('{');
+        self.renamed.begin(event);
+        self.within.clear();
+        (self.is_first, self.is_broken) = (true, false);
+        Want { known: false, all: true }
+    }
+
+    fn open(&mut self, node: &Node, is_array: bool) {
+        if !self.is_root(node, is_array) {
+            self.lead(node);
+            self.text.push(if is_array { '[' } else { '{' });
+            self.is_first = true;
+        }
+        self.within.push(is_array);
+    }
+
+    fn close(&mut self, is_array: bool) {
+        self.within.pop();
+        if !self.within.is_empty() || is_array {
+            self.text.push(if is_array { ']' } else { '}' });
+            self.is_first = false;
+        }
+    }
+
+    fn integer(&mut self, node: &Node, _integer: &Integer, value: i128) {
+        self.lead(node);
+        write_integer(value, &mut self.text);
+    }
+
+    fn label(&mut self, node: &Node, labels: &[Label], value: i128) {
+        self.lead(node);
+        match name_of(labels, value) {
+            Some(name) => write_text(&name, &mut self.text),
+            None => write_integer(value, &mut self.text),
+        }
+    }
+
+    fn real(&mut self, node: &Node, value: Real) {
+        self.lead(node);
+        let mut buffer = ryu::Buffer::new();
+        self.text.push_str(match value {
+            Real::Single(value) if value.is_finite() => buffer.format_finite(value),
+            Real::Double(value) if value.is_finite() => buffer.format_finite(value),
+            other if other.is_nan() => "\"NaN\"",
+            other if other.is_negative() => "\"-Infinity\"",
+            _ => "\"Infinity\"",
+        });
+    }
+
+    fn text(&mut self, node: &Node, text: &[u8]) {
+        self.lead(node);
+        let (text, is_broken) = shown(text);
+        self.is_broken |= is_broken;
+        write_text(&text, &mut self.text);
+    }
+}
