@@ -54,6 +54,13 @@ pub trait Pass {
     /// there, and it switches later.
     fn goes_on(&mut self, _cpu: CpuId, _until: TimeNs) {}
 
+    /// Takes a processor where nothing tells when the interrupts end that are under way when the
+    /// window does.
+    fn interrupts_lost(&mut self, _cpu: CpuId) {}
+
+    /// Takes a processor that switches, in the window or anywhere else in the recording.
+    fn switches(&mut self, _cpu: CpuId) {}
+
     /// Takes the time that was looked at, when all is seen.
     fn finish(&mut self, _bounds: &Bounds, _tasks: &Tasks) {}
 
@@ -387,8 +394,13 @@ impl Analysis {
             let is_missed = !lane.is_known && (self.is_one(lane.cpu) || !self.is_all_before);
             lane.running.is_some() || is_missed
         };
-        let (timeline, bounds) = (&self.timeline, &self.bounds);
-        let after = After::look(timeline, &self.tracks, switches, bounds, is_asked)?;
+        let after = After::look(
+            &self.timeline,
+            (&self.tracks, &self.tasks),
+            &self.resolver,
+            &self.bounds,
+            is_asked,
+        )?;
         short.assumed.clone_from(&self.resolver.assumed);
         for (id, lane) in switches.lanes() {
             let fate = lane.running.map(|running| after.fate(id, lane.cpu, running.track));
@@ -406,6 +418,7 @@ impl Analysis {
             }
         }
         for cpu in (0..self.tasks.cpu_count()).map(CpuId) {
+            self.tell_elsewhere(cpu, &after, passes, short);
             let until = self.tasks.cpu(cpu).and_then(|cpu| self.bounds.until(cpu.track));
             if let Some(until) = until.filter(|_| after.switches(cpu) != Some(false)) {
                 for pass in &mut *passes {
@@ -420,6 +433,34 @@ impl Analysis {
             }
         }
         Ok(())
+    }
+
+    /// Tells whether a processor switches at all, and what comes of its interrupts.
+    fn tell_elsewhere(
+        &self,
+        cpu: CpuId,
+        after: &After,
+        passes: &mut [&mut dyn Pass],
+        short: &mut Shortcomings,
+    ) {
+        // What is too far away to be found may be there.
+        let is_elsewhere = after.switches(cpu) != Some(false) || !self.is_all_before;
+        let is_there = is_elsewhere || self.resolver.switches.is_known(cpu);
+        let last = self.resolver.switches.of(cpu).last;
+        if !is_elsewhere && is_there && last.is_none() && self.is_one(cpu) {
+            // Its last switch is before the window, whoever that let run.
+            short.unknown.insert(cpu);
+        }
+        let ends = after.interrupts_end(cpu);
+        for pass in &mut *passes {
+            if ends == Some(false) {
+                pass.interrupts_lost(cpu);
+            }
+            if is_there {
+                pass.switches(cpu);
+            }
+        }
+        short.assumed.extend(ends.is_none().then_some(cpu));
     }
 
     fn is_one(&self, cpu: CpuId) -> bool {

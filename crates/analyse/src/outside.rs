@@ -9,12 +9,12 @@ use kymo_core::model::timeline::{
     Activity, Content, Event, TimeNs, TimelineView, Track, TrackId, TrackKind, Window,
 };
 
-use crate::Standing;
 use crate::bounds::Bounds;
 use crate::messages::{Messages, Wakeups};
-use crate::resolver::Resolver;
-use crate::switches::{Lane, Switches};
+use crate::resolver::{Resolver, UnderWay};
+use crate::switches::Lane;
 use crate::tasks::{CpuId, Tasks};
+use crate::{InterruptRun, Standing};
 
 /// So many events before a window are looked at; more if those do not tell, but not all of a long
 /// recording.
@@ -116,7 +116,7 @@ impl Before {
             if switches.is_known(cpu) {
                 found.push(Standing::Nobody(cpu));
             }
-            let count = Some(self.resolver.interrupts(cpu)).filter(|count| *count > 0);
+            let count = Some(self.resolver.interrupts.count(cpu)).filter(|count| *count > 0);
             found.extend(count.map(|count| Standing::Interrupts(cpu, count)));
         }
         found.extend(self.states.iter().map(|(track, state)| Standing::State(*track, state)));
@@ -145,6 +145,8 @@ pub(crate) struct After {
     first: BTreeMap<usize, (TrackId, bool)>,
     /// Processors that switch.
     switching: BTreeSet<CpuId>,
+    /// Processors where interrupts are under way, and whether the outermost ends, once that is known.
+    interrupts: BTreeMap<CpuId, Option<bool>>,
     /// Whether there is nothing further on.
     is_all: bool,
 }
@@ -161,17 +163,19 @@ pub(crate) enum Fate {
 }
 
 impl After {
-    /// Looks on from the end of a window for what some lanes do next, and which processors switch.
+    /// Looks on from the end of a window for what some lanes do next, which processors switch, and
+    /// whether the interrupts end that are under way.
     pub(crate) fn look(
         timeline: &Arc<dyn TimelineView>,
-        tracks: &[Track],
-        switches: &Switches,
+        (tracks, tasks): (&[Track], &Tasks),
+        resolver: &Resolver,
         bounds: &Bounds,
         is_asked: impl Fn(&Lane) -> bool,
     ) -> Result<Self> {
         let mut found = Self { is_all: true, ..Self::default() };
+        let switches = &resolver.switches;
         let is_cut = |track: &TrackId| bounds.until(*track).is_some();
-        let read: Vec<_> =
+        let mut read: Vec<_> =
             of_kinds(tracks, &[TrackKind::Task]).into_iter().filter(is_cut).collect();
         let Some(from) = read.first().and_then(|track| bounds.until(*track)) else {
             return Ok(found);
@@ -181,25 +185,65 @@ impl After {
         let is_asked = |(_, lane): &(usize, &Lane)| cpus.contains(&lane.cpu) && is_asked(lane);
         let mut asked: BTreeSet<_> =
             switches.lanes().filter(is_asked).map(|(lane, _)| lane).collect();
+        let mut interrupts = resolver.interrupts.clone();
+        for cpu in cpus.iter().filter(|cpu| interrupts.count(**cpu) > 0) {
+            found.interrupts.insert(*cpu, None);
+            read.extend(tasks.cpu(*cpu).map(|cpu| cpu.track));
+        }
+        read.sort_unstable();
+        read.dedup();
         let window = Window { tracks: Some(read), from: Some(from), until: None, last: None };
         let mut events = Arc::clone(timeline).events(&window)?;
         for _ in 0..AFTER {
-            let is_done = asked.is_empty() && cpus.is_empty();
+            let is_done = asked.is_empty() && cpus.is_empty() && !found.awaits_interrupts();
             let Some(event) = (if is_done { None } else { events.next()? }) else {
                 return Ok(found);
             };
             let Content::Activity(activity) = &event.content else { continue };
-            let Some((lane, cpu)) = switches.lane_of(event.track) else { continue };
+            let Some((lane, cpu)) = switches.lane_of(event.track) else {
+                found.interrupt(tasks.interrupted(event.track), activity, &mut interrupts);
+                continue;
+            };
             if let Some(is_end) = ends(activity) {
                 cpus.remove(&cpu);
                 found.switching.insert(cpu);
                 if asked.remove(&lane) {
                     found.first.insert(lane, (event.track, is_end));
                 }
+                if !is_end {
+                    // No task begins within an interrupt.
+                    found.interrupts_are(cpu, false);
+                }
             }
         }
         found.is_all = false;
         Ok(found)
+    }
+
+    fn awaits_interrupts(&self) -> bool {
+        self.interrupts.values().any(Option::is_none)
+    }
+
+    /// Takes what happens to the interrupts of a processor.
+    fn interrupt(&mut self, cpu: Option<CpuId>, activity: &Activity<'_>, under_way: &mut UnderWay) {
+        let Some(of) = cpu.and_then(|cpu| under_way.take(cpu, activity)) else { return };
+        match of.run {
+            InterruptRun::Begins if of.around == 0 => self.interrupts_are(of.cpu, false),
+            InterruptRun::Ends if of.around == 0 => self.interrupts_are(of.cpu, true),
+            _ => {}
+        }
+    }
+
+    /// The outermost interrupt that was under way on a processor ends, or has no end.
+    fn interrupts_are(&mut self, cpu: CpuId, is_ended: bool) {
+        self.interrupts.entry(cpu).and_modify(|known| _ = known.get_or_insert(is_ended));
+    }
+
+    /// Whether what interrupts a processor at the end of the window ends at a time that is known, if
+    /// anything does; nothing where that is too far on to be found.
+    pub(crate) fn interrupts_end(&self, cpu: CpuId) -> Option<bool> {
+        let Some(known) = self.interrupts.get(&cpu) else { return Some(true) };
+        known.or(self.is_all.then_some(false))
     }
 
     /// Whether a processor switches again; nothing where that is too far on to be found.

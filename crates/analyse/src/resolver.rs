@@ -14,24 +14,24 @@ use crate::{Interrupt, InterruptRun, Run, Seen};
 /// Tells what events are to tasks, one after another.
 pub(crate) struct Resolver {
     pub(crate) switches: Switches,
-    /// The interrupts that are under way on each processor, one within another.
-    interrupts: Vec<Nest<()>>,
-    names: RandomState,
+    pub(crate) interrupts: UnderWay,
     /// Processors of which something was taken to run since the window began.
     pub(crate) assumed: BTreeSet<CpuId>,
+}
+
+/// The interrupts that are under way on each processor, one within another.
+#[derive(Clone)]
+pub(crate) struct UnderWay {
+    of_cpu: Vec<Nest<()>>,
+    names: RandomState,
 }
 
 impl Resolver {
     pub(crate) fn new(tasks: &Tasks, tracks: usize) -> Self {
         let switches = Switches::new(tasks, tracks);
-        let interrupts = (0..tasks.cpu_count()).map(|_| Nest::default()).collect();
-        let (names, assumed) = (RandomState::default(), BTreeSet::new());
-        Self { switches, interrupts, names, assumed }
-    }
-
-    /// How many interrupts are under way on a processor.
-    pub(crate) fn interrupts(&self, cpu: CpuId) -> usize {
-        self.interrupts.get(cpu.0).map_or(0, Nest::len)
+        let of_cpu = (0..tasks.cpu_count()).map(|_| Nest::default()).collect();
+        let interrupts = UnderWay { of_cpu, names: RandomState::default() };
+        Self { switches, interrupts, assumed: BTreeSet::new() }
     }
 
     /// What an event is to tasks. What ends first on a processor ran since a time that is not known;
@@ -57,11 +57,11 @@ impl Resolver {
             match (activity, task) {
                 (_, None) => {
                     let cpu = tasks.interrupted(track);
-                    interrupt = cpu.and_then(|cpu| self.interrupt(cpu, activity));
+                    interrupt = cpu.and_then(|cpu| self.interrupts.take(cpu, activity));
                 }
                 (Activity::Begin { priority, .. }, Some((own, cpu))) => {
                     run = Some(Run::Begins);
-                    self.leave_interrupts(cpu);
+                    self.interrupts.leave(cpu);
                     let (task, priority) = (own, *priority);
                     lost = self.switches.begin(Running { task, track, since: time, priority });
                 }
@@ -90,9 +90,25 @@ impl Resolver {
         Some(since)
     }
 
+    /// Who released a task on a track: the task that runs there. In an interrupt, and where
+    /// nothing else runs, it is the processor itself.
+    fn releaser(&self, on: TrackId, tasks: &Tasks) -> TrackId {
+        let Some(cpu) = tasks.is_cpu(on) else { return tasks.home(on) };
+        let running = self.switches.running(cpu).filter(|of| !tasks.is_idle(of.task));
+        let is_interrupted = self.interrupts.count(cpu) > 0;
+        running.filter(|_| !is_interrupted).map_or(on, |of| tasks.home(of.track))
+    }
+}
+
+impl UnderWay {
+    /// How many are under way on a processor.
+    pub(crate) fn count(&self, cpu: CpuId) -> usize {
+        self.of_cpu.get(cpu.0).map_or(0, Nest::len)
+    }
+
     /// What an event is to the interrupts of a processor.
-    fn interrupt(&mut self, cpu: CpuId, activity: &Activity<'_>) -> Option<Interrupt> {
-        let under_way = self.interrupts.get_mut(cpu.0)?;
+    pub(crate) fn take(&mut self, cpu: CpuId, activity: &Activity<'_>) -> Option<Interrupt> {
+        let under_way = self.of_cpu.get_mut(cpu.0)?;
         let (run, lost) = match activity {
             Activity::Begin { .. } if under_way.is_beyond() => return None,
             Activity::Begin { name, .. } => {
@@ -111,17 +127,8 @@ impl Resolver {
 
     /// No task begins within an interrupt: the ends of those that are under way are missing, or they
     /// are deferred with the task that they run in.
-    fn leave_interrupts(&mut self, cpu: CpuId) {
-        self.interrupts.get_mut(cpu.0).into_iter().for_each(Nest::clear);
-    }
-
-    /// Who released a task on a track: the task that runs there. In an interrupt, and where
-    /// nothing else runs, it is the processor itself.
-    fn releaser(&self, on: TrackId, tasks: &Tasks) -> TrackId {
-        let Some(cpu) = tasks.is_cpu(on) else { return tasks.home(on) };
-        let running = self.switches.running(cpu).filter(|of| !tasks.is_idle(of.task));
-        let is_interrupted = self.interrupts(cpu) > 0;
-        running.filter(|_| !is_interrupted).map_or(on, |of| tasks.home(of.track))
+    fn leave(&mut self, cpu: CpuId) {
+        self.of_cpu.get_mut(cpu.0).into_iter().for_each(Nest::clear);
     }
 }
 

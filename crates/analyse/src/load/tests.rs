@@ -186,7 +186,7 @@ fn a_processors_time_is_from_its_first_switch_to_its_last_in_any_window() {
     }
     assert_eq!(within(Some(100), Some(110)), (Some((0, 10, 10)), vec![]));
     // Who ran before the first switch and after the last is not known.
-    assert_eq!(within(Some(50), Some(60)), (None, vec![0]));
+    assert_eq!(within(Some(50), Some(60)), (Some((0, 0, 0)), vec![0]));
     assert_eq!(within(Some(200), Some(300)).1, [0]);
     assert_eq!(within(Some(200), None).1, [0]);
 }
@@ -314,8 +314,8 @@ fn how_long_interrupts_took_that_do_not_end_is_not_known() {
     let (analysis, short) = analysed_with(told(), Window::default(), &mut load);
     assert_eq!(load.cpus(analysis.tasks())[0].interrupts, None);
     assert_eq!(short.left_out.iter().map(|left| left.count).collect::<Vec<_>>(), [2]);
-    // Where a window ends meanwhile, they went on.
-    assert_eq!(interrupts_within(told(), None, Some(15)), Some((10, 1)));
+    // Nor is it where a window ends meanwhile.
+    assert_eq!(interrupts_within(told(), None, Some(15)), None);
 }
 
 #[test]
@@ -433,8 +433,8 @@ fn processors_together_have_the_time_of_each() {
     let all = CpuLoad::together(&cpus, analysis.tasks()).unwrap();
     assert_eq!((all.span_ns(), all.busy_ns, all.idle_ns), (1400, 700, 300));
     assert_eq!((all.longest_ns(), cpus[1].longest_ns()), (800, 600));
-    // 100 of cpu 0, and 300 of cpu 1.
-    assert_eq!((all.unseen_ns, cpus[0].unseen_ns), (400, 0));
+    // The recording is from 100 to 1000: 100 of cpu 0 are missing, and 300 of cpu 1.
+    assert_eq!((all.unseen_ns, cpus[0].unseen_ns, cpus[1].unseen_ns), (400, 100, 300));
     // 100–400, 400–700 and 700–1000.
     assert_eq!(buckets.shares_of(&all.seen), [300, 600, 500]);
 }
@@ -513,4 +513,93 @@ fn what_is_taken_to_run_up_to_the_ends_of_a_window_is_said() {
     assert_eq!(within(100, 200, 0), (Some(100), vec![CpuId(0)], 0));
     // Both are found.
     assert_eq!(within(399_980, 399_990, 399_000), (Some(10), vec![], 0));
+}
+
+#[test]
+fn interrupts_before_the_first_switch_and_after_the_last_are_beside_the_processors_time() {
+    // cpu 0 switches at 10, 20 and 40, where b stops. Interrupts take 2–5, 12–15, 36–46 and 50–53;
+    // cpu 1 switches until 60.
+    let told = || {
+        vec![
+            (0, 5, begin(1)),
+            (2, 0, named("irq")),
+            (5, 0, Activity::End),
+            (10, 2, begin(1)),
+            (12, 0, named("irq")),
+            (15, 0, Activity::End),
+            (20, 2, Activity::End),
+            (20, 2, begin(1)),
+            (36, 0, named("irq")),
+            (40, 2, Activity::End),
+            (46, 0, Activity::End),
+            (50, 0, named("irq")),
+            (53, 0, Activity::End),
+            (60, 5, Activity::End),
+        ]
+    };
+    let within = |from: Option<i64>, until: Option<i64>| {
+        let (from, until) = (from.map(TimeNs), until.map(TimeNs));
+        let mut load = Load::new();
+        let window = Window { from, until, ..Window::default() };
+        let (analysis, _) = analysed_with(told(), window, &mut load);
+        let cpus = load.cpus(analysis.tasks());
+        let of = cpus[0].interrupts.clone().unwrap();
+        assert_eq!(cpus[0].cpu, CpuId(0));
+        (of.run_ns, of.outside_ns, of.stretches, cpus[0].span_ns(), cpus[0].unseen_ns)
+    };
+    // Within 10–40: 3 and 4; besides: 3, 6 and 3. Of the 60 that are recorded 30 are not known.
+    assert_eq!(within(None, None), (7, 12, 2, 30, 30));
+    assert_eq!(within(None, Some(14)), (2, 3, 1, 4, 10));
+    assert_eq!(within(Some(14), Some(44)), (5, 4, 2, 26, 4));
+    // Nothing of it is known: all of that is beside its time.
+    assert_eq!(within(Some(44), None), (0, 5, 0, 0, 16));
+}
+
+#[test]
+fn an_interrupt_whose_end_is_missing_counts_in_no_window() {
+    // One begins at 5, and b runs at 20, so that it is over; another is under way when all ends.
+    let told = || {
+        vec![
+            (0, 3, begin(1)),
+            (5, 0, named("irq")),
+            (20, 3, Activity::End),
+            (20, 2, begin(1)),
+            (30, 2, Activity::End),
+            (35, 0, named("irq")),
+            (40, 5, begin(1)),
+        ]
+    };
+    let within = |from: Option<i64>, until: Option<i64>| {
+        let (from, until) = (from.map(TimeNs), until.map(TimeNs));
+        let mut load = Load::new();
+        let window = Window { from, until, ..Window::default() };
+        let (analysis, short) = analysed_with(told(), window, &mut load);
+        let interrupts = load.cpus(analysis.tasks())[0].interrupts.clone();
+        (interrupts, short.left_out.iter().map(|left| left.count).sum::<u64>())
+    };
+    assert_eq!(within(None, None), (None, 1));
+    // It is lost in the window where that is seen.
+    assert_eq!(within(None, Some(10)), (None, 0));
+    assert_eq!(within(Some(10), Some(15)), (None, 0));
+    assert_eq!(within(Some(15), Some(38)), (None, 1));
+}
+
+#[test]
+fn a_processor_of_which_nothing_is_known_in_a_window_counts_among_all() {
+    // cpu 0 switches from 0 to 100, and cpu 1 from 40 to 60.
+    let told = || {
+        vec![(0, 2, begin(1)), (40, 5, begin(1)), (60, 5, Activity::End), (100, 2, Activity::End)]
+    };
+    let within = |from: i64, until: i64| {
+        let (from, until) = (Some(TimeNs(from)), Some(TimeNs(until)));
+        let mut load = Load::new();
+        let window = Window { from, until, ..Window::default() };
+        let (analysis, _) = analysed_with(told(), window, &mut load);
+        let cpus = load.cpus(analysis.tasks());
+        let all = CpuLoad::together(&cpus, analysis.tasks()).unwrap();
+        (cpus.len(), all.span_ns(), all.busy_ns, all.unseen_ns)
+    };
+    assert_eq!(within(10, 30), (2, 20, 20, 20));
+    assert_eq!(within(30, 70), (2, 60, 60, 20));
+    assert_eq!(within(70, 90), (2, 20, 20, 20));
 }

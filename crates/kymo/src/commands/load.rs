@@ -32,12 +32,18 @@ use crate::session::{Opened, Outcome, Session};
 /// each, and `bucket_ns` is how long a part is; the last may be shorter by some nanoseconds. Shares
 /// of CSV with --buckets are of what is known of each part, and there are none where nothing is.
 ///
-/// With --total, the time of all processors is the sum of the times of each, and shares are of that.
-/// How long some were not seen while others were is said to be not known, and is in no share.
+/// With --total, the time of all processors is the sum of the times of each, and shares are of that,
+/// whichever tasks are shown. How long each was looked at before its first switch and after its last
+/// is said to be not known, and is in no share; that is all of the range for a processor of which
+/// nothing is known in it.
 ///
 /// Interrupts have a row of their own where they are recorded. Their time is also time of the tasks
-/// that they interrupt, idle ones too, for no switch tells otherwise. Those that did not end before
+/// that they interrupt, idle ones too, for no switch tells otherwise. How long they took before the
+/// first switch and after the last is told besides, and is in no share. Those that did not end before
 /// they came again or another task ran are left out; this is said and is a finding.
+///
+/// In JSON and CSV, `cpu_ns` is the time that shares are of, and `unseen_ns` is for how much more the
+/// processor was looked at.
 #[derive(Debug, clap::Args)]
 #[command(after_help = format!("\
 EXAMPLES
@@ -93,6 +99,8 @@ const COLUMNS: &[Column] = &[
     ("bucket_ns", "", Look::Plain),
     ("is_idle", "", Look::Plain),
     ("is_interrupt", "", Look::Plain),
+    ("cpu_ns", "", Look::Plain),
+    ("unseen_ns", "", Look::Plain),
     ("recording", "", Look::Plain),
     ("task_id", "", Look::Plain),
     ("task", "task", Look::Name),
@@ -124,8 +132,10 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
         if cpus.is_empty() {
             return Err(Failure::new("no task is known to have run in it").into());
         }
-        let count = cpus.len();
-        let all = if args.total { CpuLoad::together(&cpus, analysis.tasks()) } else { None };
+        // Those count of which nothing is known, too, and those whose tasks are not shown.
+        let every = every_cpu(&load, &analysis);
+        let count = every.len();
+        let all = if args.total { CpuLoad::together(&every, analysis.tasks()) } else { None };
         for cpu in all.as_ref().map_or(&cpus[..], std::slice::from_ref) {
             let shown = Shown { args, analysis: &analysis, load: &load, cpu, count };
             shown.print(session, opened)?;
@@ -137,17 +147,24 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
     })
 }
 
-/// The processors, each with the tasks that are meant.
-pub(super) fn cpus(load: &Load, analysis: &Analysis) -> Vec<CpuLoad> {
+/// Every processor that switches anywhere in the recording, each with the tasks that are meant.
+fn every_cpu(load: &Load, analysis: &Analysis) -> Vec<CpuLoad> {
     let mut cpus = load.cpus(analysis.tasks());
-    let is_used = |cpu: &CpuLoad| !cpu.tasks.is_empty() || cpu.unknown_ns > 0;
-    cpus.retain_mut(|cpu| {
-        // Where nobody runs all the time, that is worth knowing too.
-        let is_nobody = !is_used(cpu) && cpu.span_ns() > 0;
+    for cpu in &mut cpus {
         cpu.tasks.retain(|of| analysis.means_task(of.task));
         let track = analysis.tasks().cpu(cpu.cpu).map(|cpu| cpu.track);
         cpu.interrupts.take_if(|_| !track.is_some_and(|track| analysis.means(track)));
-        is_nobody || is_used(cpu)
+    }
+    cpus
+}
+
+/// The processors of which something is to be told, each with the tasks that are meant. Where nobody
+/// runs all the time, that is worth knowing too.
+pub(super) fn cpus(load: &Load, analysis: &Analysis) -> Vec<CpuLoad> {
+    let mut cpus = every_cpu(load, analysis);
+    cpus.retain(|cpu| {
+        let is_nobody = cpu.busy_ns == 0 && cpu.idle_ns == 0 && cpu.span_ns() > 0;
+        is_nobody || !cpu.tasks.is_empty() || cpu.unknown_ns > 0
     });
     cpus
 }
@@ -254,6 +271,9 @@ fn besides(cpu: &CpuLoad) -> Vec<String> {
     }
     if let Some(interrupts) = &cpu.interrupts {
         words.push(format!("{} in interrupts", measure::duration(interrupts.run_ns)));
+        if interrupts.outside_ns > 0 {
+            words.push(format!("{} beyond that time", measure::duration(interrupts.outside_ns)));
+        }
     }
     words
 }
@@ -298,7 +318,8 @@ fn rows<'a>(cpu: &'a CpuLoad, tasks: &'a Tasks) -> impl Iterator<Item = Row<'a>>
         is_idle: tasks.is_idle(of.task),
         is_interrupt: false,
     });
-    of_tasks.chain(cpu.interrupts.iter().map(|of| Row {
+    let interrupts = cpu.interrupts.iter().filter(|of| of.stretches > 0);
+    of_tasks.chain(interrupts.map(|of| Row {
         recording: tasks.cpu(cpu.cpu).map_or(0, |cpu| cpu.recording),
         task_id: None,
         name: "interrupts",
@@ -336,6 +357,8 @@ pub(super) fn table(
                 width_ns.into(),
                 of.is_idle.into(),
                 of.is_interrupt.into(),
+                whole.into(),
+                cpu.unseen_ns.into(),
                 of.recording.into(),
                 id(of.task_id),
                 of.name.into(),
