@@ -12,7 +12,7 @@ use kymo_core::model::timeline::{
 use crate::bounds::Bounds;
 use crate::messages::{Messages, Wakeups};
 use crate::resolver::{Resolver, UnderWay};
-use crate::switches::Lane;
+use crate::switches::{Lane, Switches};
 use crate::tasks::{CpuId, Tasks};
 use crate::{InterruptRun, Standing};
 
@@ -132,6 +132,9 @@ impl Before {
             messages.take(seen);
             wakeups.take(seen);
         }
+        if seen.gap().is_some() {
+            self.states.retain(|track, _| !seen.may_lack(*track));
+        }
         if let Content::Activity(Activity::Enter { state, .. }) = &event.content {
             self.states.insert(event.track, state.to_string());
         }
@@ -141,8 +144,9 @@ impl Before {
 /// What the first switches after a window tell.
 #[derive(Default)]
 pub(crate) struct After {
-    /// The first of each lane that is asked for: on which track, and whether a task stops.
-    first: BTreeMap<usize, (TrackId, bool)>,
+    /// The first of each lane that is asked for: on which track, and whether a task stops; nothing
+    /// where events are missing before it.
+    first: BTreeMap<usize, Option<(TrackId, bool)>>,
     /// Processors that switch.
     switching: BTreeSet<CpuId>,
     /// Processors where interrupts are under way, and whether the outermost ends, once that is known.
@@ -186,9 +190,11 @@ impl After {
         let mut asked: BTreeSet<_> =
             switches.lanes().filter(is_asked).map(|(lane, _)| lane).collect();
         let mut interrupts = resolver.interrupts.clone();
+        // Where events are missing is told on tracks of processors.
+        let of_cpu = |cpu: &CpuId| tasks.cpu(*cpu).map(|cpu| cpu.track);
+        read.extend(cpus.iter().filter_map(of_cpu).filter(|of| tasks.interrupted(*of).is_some()));
         for cpu in cpus.iter().filter(|cpu| interrupts.count(**cpu) > 0) {
             found.interrupts.insert(*cpu, None);
-            read.extend(tasks.cpu(*cpu).map(|cpu| cpu.track));
         }
         read.sort_unstable();
         read.dedup();
@@ -200,6 +206,14 @@ impl After {
                 return Ok(found);
             };
             let Content::Activity(activity) = &event.content else { continue };
+            if let Activity::Gap(missing) = activity {
+                let gap = (event.track, *missing);
+                let may_lack = |cpu: &CpuId| {
+                    tasks.cpu(*cpu).is_some_and(|cpu| tasks.may_lack(cpu.track, gap))
+                };
+                found.gap(switches, may_lack, (&mut asked, &mut cpus));
+                continue;
+            }
             let Some((lane, cpu)) = switches.lane_of(event.track) else {
                 found.interrupt(tasks.interrupted(event.track), activity, &mut interrupts);
                 continue;
@@ -208,7 +222,7 @@ impl After {
                 cpus.remove(&cpu);
                 found.switching.insert(cpu);
                 if asked.remove(&lane) {
-                    found.first.insert(lane, (event.track, is_end));
+                    found.first.insert(lane, Some((event.track, is_end)));
                 }
                 if !is_end {
                     // No task begins within an interrupt.
@@ -218,6 +232,23 @@ impl After {
         }
         found.is_all = false;
         Ok(found)
+    }
+
+    /// Events of some processors are missing: up to there is known what went on.
+    fn gap(
+        &mut self,
+        switches: &Switches,
+        may_lack: impl Fn(&CpuId) -> bool,
+        (asked, cpus): (&mut BTreeSet<usize>, &mut BTreeSet<CpuId>),
+    ) {
+        for (id, lane) in switches.lanes().filter(|(_, lane)| may_lack(&lane.cpu)) {
+            if asked.remove(&id) {
+                self.first.insert(id, None);
+            }
+            cpus.remove(&lane.cpu);
+            self.switching.insert(lane.cpu);
+            self.interrupts_are(lane.cpu, false);
+        }
     }
 
     fn awaits_interrupts(&self) -> bool {
@@ -255,7 +286,7 @@ impl After {
     /// What comes of who runs.
     pub(crate) fn fate(&self, lane: usize, cpu: CpuId, running: TrackId) -> Fate {
         match self.first.get(&lane) {
-            Some((track, is_end)) if *track != running || !is_end => Fate::IsLost,
+            Some(Some((track, is_end))) if *track != running || !is_end => Fate::IsLost,
             None if self.switches(cpu) == Some(false) => Fate::IsUnknown,
             _ => Fate::RunsOn,
         }
@@ -268,7 +299,8 @@ impl After {
 
     /// The track of the task that stops first on a lane.
     pub(crate) fn stops(&self, lane: usize) -> Option<TrackId> {
-        self.first.get(&lane).filter(|(_, is_end)| *is_end).map(|(track, _)| *track)
+        let first = self.first.get(&lane).copied().flatten();
+        first.filter(|(_, is_end)| *is_end).map(|(track, _)| track)
     }
 }
 

@@ -24,6 +24,8 @@ pub struct States {
     pairs: usize,
     /// Transitions of pairs beyond the limit.
     left_out: u64,
+    /// Machines whose state is known.
+    open: Vec<TrackId>,
 }
 
 /// What one machine did.
@@ -135,18 +137,39 @@ impl States {
     }
 }
 
+impl States {
+    /// States last up to where events are missing.
+    fn gap(&mut self, seen: &Seen<'_>) {
+        let Self { open, machines, .. } = self;
+        open.retain(|track| {
+            let may_lack = seen.may_lack(*track);
+            if let (true, Some(machine)) = (may_lack, machines.get_mut(track)) {
+                machine.leave(seen.time);
+            }
+            !may_lack
+        });
+    }
+}
+
 impl Pass for States {
     fn standing(&mut self, what: &Standing<'_>, begin: TimeNs) {
         if let Standing::State(track, state) = what {
             self.machines.entry(*track).or_default().stand(state, begin);
+            self.open.push(*track);
         }
     }
 
     fn event(&mut self, seen: &Seen<'_>) {
+        if seen.gap().is_some() {
+            self.gap(seen);
+        }
         let Content::Activity(Activity::Enter { state, settled }) = &seen.event.content else {
             return;
         };
         let machine = self.machines.entry(seen.event.track).or_default();
+        if machine.now.is_none() {
+            self.open.push(seen.event.track);
+        }
         let Some(pair) = machine.enter(state, seen.time, *settled) else { return };
         if let Some(count) = machine.transitions.get_mut(&pair) {
             *count += 1;

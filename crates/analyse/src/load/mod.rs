@@ -237,6 +237,20 @@ impl Load {
         }
     }
 
+    /// What runs counts up to where events are missing. Interrupts that are under way have no end.
+    fn gap(&mut self, seen: &Seen<'_>) {
+        for stretch in seen.cut.iter().filter(|stretch| stretch.since < stretch.until) {
+            self.ran(stretch);
+        }
+        if seen.lacks_events().is_some() {
+            for (cpu, interrupts) in &mut self.interrupts {
+                if seen.tasks.cpu(*cpu).is_some_and(|cpu| seen.may_lack(cpu.track)) {
+                    interrupts.lose(seen.time);
+                }
+            }
+        }
+    }
+
     fn interrupt(&mut self, seen: &Seen<'_>) {
         if let Some(interrupt) = seen.interrupt {
             let known = self.seen(interrupt.cpu);
@@ -262,7 +276,11 @@ impl Pass for Load {
 
     fn event(&mut self, seen: &Seen<'_>) {
         self.interrupt(seen);
+        self.gap(seen);
         let (Some((_, cpu)), Some(run)) = (seen.task, seen.run) else { return };
+        if let Some(since) = seen.unknown_since {
+            Pass::unknown(self, cpu, since, seen.time);
+        }
         self.see(cpu, seen.time);
         if let Some(lost) = seen.lost {
             self.lost(&lost);
@@ -287,6 +305,12 @@ impl Pass for Load {
         let ns = self.lost.entry(stretch.cpu).or_default();
         *ns = ns.saturating_add(elapsed(stretch.since, stretch.until));
         self.see(stretch.cpu, stretch.since);
+    }
+
+    fn unknown(&mut self, cpu: CpuId, since: TimeNs, until: TimeNs) {
+        let ns = self.lost.entry(cpu).or_default();
+        *ns = ns.saturating_add(elapsed(since, until));
+        self.see(cpu, since);
     }
 
     fn goes_on(&mut self, cpu: CpuId, until: TimeNs) {
