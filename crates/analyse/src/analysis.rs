@@ -10,7 +10,7 @@ use crate::bounds::Bounds;
 use crate::messages::{Messages, Wakeups};
 use crate::outside::{AFTER, After, Before, Fate, of_kinds, telling};
 use crate::resolver::Resolver;
-use crate::switches::{Lane, Running};
+use crate::switches::{Lane, Running, Switched};
 use crate::tasks::{CpuId, TaskId, Tasks};
 
 /// A timeline that is being analysed.
@@ -185,6 +185,8 @@ pub struct Shortcomings {
     pub timeless: u64,
     /// Switches that stop a task that did not run, or let one run beside another, by processor.
     pub unbalanced: BTreeMap<CpuId, u64>,
+    /// Switches that are earlier than one before them, by processor: what they tell is not used.
+    pub backwards: BTreeMap<CpuId, u64>,
     /// Processors that do not switch in the window, and nothing tells who ran.
     pub unknown: BTreeSet<CpuId>,
     /// Processors that do not switch near the window: who runs at an end of it is taken to run up to
@@ -427,10 +429,9 @@ impl Analysis {
                 let is_assumed = after.switches(cpu).is_none() && switches.is_known(cpu);
                 short.assumed.extend(is_assumed.then_some(cpu));
             }
-            let count = switches.of(cpu).unbalanced;
-            if count > 0 {
-                short.unbalanced.insert(cpu, count);
-            }
+            let Switched { unbalanced, backwards, .. } = switches.of(cpu);
+            short.unbalanced.extend((unbalanced > 0).then_some((cpu, unbalanced)));
+            short.backwards.extend((backwards > 0).then_some((cpu, backwards)));
         }
         Ok(())
     }

@@ -162,6 +162,27 @@ pub(crate) enum Fate {
     IsUnknown,
 }
 
+/// What is asked of the time after a window, as long as nothing told it.
+struct Asked {
+    /// What these do next.
+    lanes: BTreeSet<usize>,
+    /// Whether these switch.
+    cpus: BTreeSet<CpuId>,
+    under_way: UnderWay,
+}
+
+impl Asked {
+    /// Whether all is told of tasks.
+    fn is_done(&self) -> bool {
+        self.lanes.is_empty() && self.cpus.is_empty()
+    }
+
+    /// The processors where interrupts are under way.
+    fn interrupted(&self) -> Vec<CpuId> {
+        self.cpus.iter().copied().filter(|cpu| self.under_way.count(*cpu) > 0).collect()
+    }
+}
+
 impl After {
     /// Looks on from the end of a window for what some lanes do next, which processors switch, and
     /// whether the interrupts end that are under way.
@@ -181,43 +202,51 @@ impl After {
             return Ok(found);
         };
         let lanes = || read.iter().filter_map(|track| switches.lane_of(*track));
-        let mut cpus: BTreeSet<_> = lanes().map(|(_, cpu)| cpu).collect();
+        let cpus: BTreeSet<_> = lanes().map(|(_, cpu)| cpu).collect();
         let is_asked = |(_, lane): &(usize, &Lane)| cpus.contains(&lane.cpu) && is_asked(lane);
-        let mut asked: BTreeSet<_> =
-            switches.lanes().filter(is_asked).map(|(lane, _)| lane).collect();
-        let mut interrupts = resolver.interrupts.clone();
-        for cpu in cpus.iter().filter(|cpu| interrupts.count(**cpu) > 0) {
-            found.interrupts.insert(*cpu, None);
-            read.extend(tasks.cpu(*cpu).map(|cpu| cpu.track));
+        let lanes = switches.lanes().filter(is_asked).map(|(lane, _)| lane).collect();
+        let mut asked = Asked { lanes, cpus, under_way: resolver.interrupts.clone() };
+        for cpu in asked.interrupted() {
+            found.interrupts.insert(cpu, None);
+            read.extend(tasks.cpu(cpu).map(|cpu| cpu.track));
         }
         read.sort_unstable();
         read.dedup();
         let window = Window { tracks: Some(read), from: Some(from), until: None, last: None };
         let mut events = Arc::clone(timeline).events(&window)?;
         for _ in 0..AFTER {
-            let is_done = asked.is_empty() && cpus.is_empty() && !found.awaits_interrupts();
+            let is_done = asked.is_done() && !found.awaits_interrupts();
             let Some(event) = (if is_done { None } else { events.next()? }) else {
                 return Ok(found);
             };
             let Content::Activity(activity) = &event.content else { continue };
-            let Some((lane, cpu)) = switches.lane_of(event.track) else {
-                found.interrupt(tasks.interrupted(event.track), activity, &mut interrupts);
-                continue;
-            };
-            if let Some(is_end) = ends(activity) {
-                cpus.remove(&cpu);
-                found.switching.insert(cpu);
-                if asked.remove(&lane) {
-                    found.first.insert(lane, (event.track, is_end));
-                }
-                if !is_end {
-                    // No task begins within an interrupt.
-                    found.interrupts_are(cpu, false);
-                }
+            match switches.lane_of(event.track) {
+                Some(place) => found.switch(place, event.track, activity, &mut asked),
+                None => found.interrupt(tasks.interrupted(event.track), activity, &mut asked),
             }
         }
         found.is_all = false;
         Ok(found)
+    }
+
+    /// Takes what a task does on a lane of a processor.
+    fn switch(
+        &mut self,
+        (lane, cpu): (usize, CpuId),
+        track: TrackId,
+        activity: &Activity<'_>,
+        asked: &mut Asked,
+    ) {
+        let Some(is_end) = ends(activity) else { return };
+        asked.cpus.remove(&cpu);
+        self.switching.insert(cpu);
+        if asked.lanes.remove(&lane) {
+            self.first.insert(lane, (track, is_end));
+        }
+        if !is_end {
+            // No task begins within an interrupt.
+            self.interrupts_are(cpu, false);
+        }
     }
 
     fn awaits_interrupts(&self) -> bool {
@@ -225,8 +254,8 @@ impl After {
     }
 
     /// Takes what happens to the interrupts of a processor.
-    fn interrupt(&mut self, cpu: Option<CpuId>, activity: &Activity<'_>, under_way: &mut UnderWay) {
-        let Some(of) = cpu.and_then(|cpu| under_way.take(cpu, activity)) else { return };
+    fn interrupt(&mut self, cpu: Option<CpuId>, activity: &Activity<'_>, asked: &mut Asked) {
+        let Some(of) = cpu.and_then(|cpu| asked.under_way.take(cpu, activity)) else { return };
         match of.run {
             InterruptRun::Begins if of.around == 0 => self.interrupts_are(of.cpu, false),
             InterruptRun::Ends if of.around == 0 => self.interrupts_are(of.cpu, true),

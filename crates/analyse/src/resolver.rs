@@ -68,7 +68,10 @@ impl Resolver {
                 (Activity::End | Activity::EndOf { .. }, Some((own, cpu))) => {
                     let (ended, other) = self.switches.end(track, time);
                     let (of, since) = match ended {
-                        Ended::Ran(running) => (running.task, Some(running.since)),
+                        // Where times go back, that time is told of already.
+                        Ended::Ran(Running { task, since, .. }) => {
+                            (task, Some(since).filter(|since| *since <= time))
+                        }
                         Ended::First => (own, self.assume(track, cpu, bounds)),
                         Ended::Unbalanced => (own, None),
                     };

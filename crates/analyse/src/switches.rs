@@ -42,6 +42,8 @@ pub(crate) struct Switched {
     pub(crate) last: Option<TimeNs>,
     /// Switches that stop another task than the one that ran, or let one run beside another.
     pub(crate) unbalanced: u64,
+    /// Switches that are earlier than one before them.
+    pub(crate) backwards: u64,
 }
 
 /// What comes of the end of a stretch.
@@ -82,7 +84,8 @@ impl Switches {
     fn lane(&mut self, track: TrackId, time: TimeNs) -> Option<(&mut Lane, &mut Switched)> {
         let lane = self.lanes.get_mut((*self.of_track.get(track.0)?)?)?;
         let cpu = self.cpus.get_mut(lane.cpu.0)?;
-        cpu.last = Some(cpu.last.map_or(time, |last| last.max(time)));
+        cpu.backwards += u64::from(cpu.last.is_some_and(|last| time < last));
+        cpu.last = cpu.last.max(Some(time));
         Some((lane, cpu))
     }
 
