@@ -48,7 +48,7 @@ fn loads(told: &[Told], windows: &[Window]) -> Ran {
 fn add(ran: &mut Ran, place: usize, cpu: &CpuLoad, tasks: &Tasks) {
     let mut add = |what: &str, ns| *ran.entry((place, what.to_owned())).or_default() += ns;
     add("(span)", cpu.span_ns());
-    add("(unknown)", cpu.unknown_ns);
+    add("(unknown)", cpu.unknown.ns);
     add("(unseen)", cpu.unseen_ns);
     if let Some(interrupts) = &cpu.interrupts {
         add("(interrupts)", interrupts.run_ns);

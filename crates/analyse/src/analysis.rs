@@ -198,6 +198,8 @@ pub struct Shortcomings {
     /// Places where events are missing, so that who ran until the next switch is not known, by
     /// processor.
     pub gaps: BTreeMap<CpuId, u64>,
+    /// Switches that are earlier than one before them, by processor: what they tell is not used.
+    pub backwards: BTreeMap<CpuId, u64>,
     /// Processors that do not switch in the window, and nothing tells who ran.
     pub unknown: BTreeSet<CpuId>,
     /// Processors that do not switch near the window: who runs at an end of it is taken to run up to
@@ -466,10 +468,9 @@ impl Analysis {
                 let is_assumed = after.switches(cpu).is_none() && switches.is_known(cpu);
                 short.assumed.extend(is_assumed.then_some(cpu));
             }
-            let count = switches.of(cpu).unbalanced;
-            if count > 0 {
-                short.unbalanced.insert(cpu, count);
-            }
+            let Switched { unbalanced, backwards, .. } = switches.of(cpu);
+            short.unbalanced.extend((unbalanced > 0).then_some((cpu, unbalanced)));
+            short.backwards.extend((backwards > 0).then_some((cpu, backwards)));
         }
         Ok(())
     }

@@ -4,7 +4,7 @@ use kymo_core::model::timeline::{Activity, Content, TimeNs};
 
 use crate::bounds::Bounds;
 use crate::sched::{Progress, Sched};
-use crate::{Pass, Run, Seen, Standing, Stretch, Tasks, elapsed};
+use crate::{Pass, Run, Seen, Standing, Stretch, Tasks, elapsed, took};
 
 /// A stretch that a task ran, and what came before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,7 +71,7 @@ impl<'a> History<'a> {
         let is_cut = goes_on || (is_whole && !before.is_begun);
         let Before { ended, delay_ns, priority, gaps, .. } = std::mem::take(before);
         (before.ended, before.gaps) = (Some(stretch.until), gaps);
-        let wait_ns = ended.filter(|_| is_whole).map(|ended| elapsed(ended, stretch.since));
+        let wait_ns = ended.filter(|_| is_whole).and_then(|ended| took(ended, stretch.since));
         let run_ns = is_whole.then(|| elapsed(stretch.since, stretch.until));
         (self.to)(Turn { stretch, run_ns, is_cut, wait_ns, delay_ns, priority }, tasks);
     }

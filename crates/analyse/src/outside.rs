@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use kymo_core::Result;
 use kymo_core::model::timeline::{
-    Activity, Content, Event, TimeNs, TimelineView, Track, TrackId, TrackKind, Window,
+    Activity, Content, Event, Missing, TimeNs, TimelineView, Track, TrackId, TrackKind, Window,
 };
 
 use crate::bounds::Bounds;
@@ -166,6 +166,27 @@ pub(crate) enum Fate {
     IsUnknown,
 }
 
+/// What is asked of the time after a window, as long as nothing told it.
+struct Asked {
+    /// What these do next.
+    lanes: BTreeSet<usize>,
+    /// Whether these switch.
+    cpus: BTreeSet<CpuId>,
+    under_way: UnderWay,
+}
+
+impl Asked {
+    /// Whether all is told of tasks.
+    fn is_done(&self) -> bool {
+        self.lanes.is_empty() && self.cpus.is_empty()
+    }
+
+    /// The processors where interrupts are under way.
+    fn interrupted(&self) -> Vec<CpuId> {
+        self.cpus.iter().copied().filter(|cpu| self.under_way.count(*cpu) > 0).collect()
+    }
+}
+
 impl After {
     /// Looks on from the end of a window for what some lanes do next, which processors switch, and
     /// whether the interrupts end that are under way.
@@ -185,49 +206,34 @@ impl After {
             return Ok(found);
         };
         let lanes = || read.iter().filter_map(|track| switches.lane_of(*track));
-        let mut cpus: BTreeSet<_> = lanes().map(|(_, cpu)| cpu).collect();
+        let cpus: BTreeSet<_> = lanes().map(|(_, cpu)| cpu).collect();
         let is_asked = |(_, lane): &(usize, &Lane)| cpus.contains(&lane.cpu) && is_asked(lane);
-        let mut asked: BTreeSet<_> =
-            switches.lanes().filter(is_asked).map(|(lane, _)| lane).collect();
-        let mut interrupts = resolver.interrupts.clone();
+        let lanes = switches.lanes().filter(is_asked).map(|(lane, _)| lane).collect();
+        let mut asked = Asked { lanes, cpus, under_way: resolver.interrupts.clone() };
         // Where events are missing is told on tracks of processors.
         let of_cpu = |cpu: &CpuId| tasks.cpu(*cpu).map(|cpu| cpu.track);
-        read.extend(cpus.iter().filter_map(of_cpu).filter(|of| tasks.interrupted(*of).is_some()));
-        for cpu in cpus.iter().filter(|cpu| interrupts.count(**cpu) > 0) {
-            found.interrupts.insert(*cpu, None);
+        let of_cpus = asked.cpus.iter().filter_map(of_cpu);
+        read.extend(of_cpus.filter(|of| tasks.interrupted(*of).is_some()));
+        for cpu in asked.interrupted() {
+            found.interrupts.insert(cpu, None);
         }
         read.sort_unstable();
         read.dedup();
         let window = Window { tracks: Some(read), from: Some(from), until: None, last: None };
         let mut events = Arc::clone(timeline).events(&window)?;
         for _ in 0..AFTER {
-            let is_done = asked.is_empty() && cpus.is_empty() && !found.awaits_interrupts();
+            let is_done = asked.is_done() && !found.awaits_interrupts();
             let Some(event) = (if is_done { None } else { events.next()? }) else {
                 return Ok(found);
             };
             let Content::Activity(activity) = &event.content else { continue };
             if let Activity::Gap(missing) = activity {
-                let gap = (event.track, *missing);
-                let may_lack = |cpu: &CpuId| {
-                    tasks.cpu(*cpu).is_some_and(|cpu| tasks.may_lack(cpu.track, gap))
-                };
-                found.gap(switches, may_lack, (&mut asked, &mut cpus));
+                found.gap((event.track, *missing), (switches, tasks), &mut asked);
                 continue;
             }
-            let Some((lane, cpu)) = switches.lane_of(event.track) else {
-                found.interrupt(tasks.interrupted(event.track), activity, &mut interrupts);
-                continue;
-            };
-            if let Some(is_end) = ends(activity) {
-                cpus.remove(&cpu);
-                found.switching.insert(cpu);
-                if asked.remove(&lane) {
-                    found.first.insert(lane, Some((event.track, is_end)));
-                }
-                if !is_end {
-                    // No task begins within an interrupt.
-                    found.interrupts_are(cpu, false);
-                }
+            match switches.lane_of(event.track) {
+                Some(place) => found.switch(place, event.track, activity, &mut asked),
+                None => found.interrupt(tasks.interrupted(event.track), activity, &mut asked),
             }
         }
         found.is_all = false;
@@ -237,17 +243,39 @@ impl After {
     /// Events of some processors are missing: up to there is known what went on.
     fn gap(
         &mut self,
-        switches: &Switches,
-        may_lack: impl Fn(&CpuId) -> bool,
-        (asked, cpus): (&mut BTreeSet<usize>, &mut BTreeSet<CpuId>),
+        gap: (TrackId, Missing),
+        (switches, tasks): (&Switches, &Tasks),
+        asked: &mut Asked,
     ) {
-        for (id, lane) in switches.lanes().filter(|(_, lane)| may_lack(&lane.cpu)) {
-            if asked.remove(&id) {
+        let may_lack =
+            |cpu: CpuId| tasks.cpu(cpu).is_some_and(|cpu| tasks.may_lack(cpu.track, gap));
+        for (id, lane) in switches.lanes().filter(|(_, lane)| may_lack(lane.cpu)) {
+            if asked.lanes.remove(&id) {
                 self.first.insert(id, None);
             }
-            cpus.remove(&lane.cpu);
+            asked.cpus.remove(&lane.cpu);
             self.switching.insert(lane.cpu);
             self.interrupts_are(lane.cpu, false);
+        }
+    }
+
+    /// Takes what a task does on a lane of a processor.
+    fn switch(
+        &mut self,
+        (lane, cpu): (usize, CpuId),
+        track: TrackId,
+        activity: &Activity<'_>,
+        asked: &mut Asked,
+    ) {
+        let Some(is_end) = ends(activity) else { return };
+        asked.cpus.remove(&cpu);
+        self.switching.insert(cpu);
+        if asked.lanes.remove(&lane) {
+            self.first.insert(lane, Some((track, is_end)));
+        }
+        if !is_end {
+            // No task begins within an interrupt.
+            self.interrupts_are(cpu, false);
         }
     }
 
@@ -256,8 +284,8 @@ impl After {
     }
 
     /// Takes what happens to the interrupts of a processor.
-    fn interrupt(&mut self, cpu: Option<CpuId>, activity: &Activity<'_>, under_way: &mut UnderWay) {
-        let Some(of) = cpu.and_then(|cpu| under_way.take(cpu, activity)) else { return };
+    fn interrupt(&mut self, cpu: Option<CpuId>, activity: &Activity<'_>, asked: &mut Asked) {
+        let Some(of) = cpu.and_then(|cpu| asked.under_way.take(cpu, activity)) else { return };
         match of.run {
             InterruptRun::Begins if of.around == 0 => self.interrupts_are(of.cpu, false),
             InterruptRun::Ends if of.around == 0 => self.interrupts_are(of.cpu, true),

@@ -77,7 +77,10 @@ impl Resolver {
                     unknown_since = self.switches.unknown_until_now(cpu);
                     let (ended, other) = self.switches.end(track, time);
                     let (of, since) = match ended {
-                        Ended::Ran(running) => (running.task, Some(running.since)),
+                        // Where times go back, that time is told of already.
+                        Ended::Ran(Running { task, since, .. }) => {
+                            (task, Some(since).filter(|since| *since <= time))
+                        }
                         Ended::First => (own, self.assume(track, cpu, bounds)),
                         Ended::AfterGap | Ended::Unbalanced => (own, None),
                     };

@@ -50,6 +50,8 @@ pub(crate) struct Switched {
     pub(crate) gaps: u64,
     /// Since when it is not known who runs, where events are missing.
     pub(crate) unknown_since: Option<TimeNs>,
+    /// Switches that are earlier than one before them.
+    pub(crate) backwards: u64,
 }
 
 /// What comes of the end of a stretch.
@@ -97,7 +99,8 @@ impl Switches {
             self.known.push(id);
         }
         let cpu = self.cpus.get_mut(lane.cpu.0)?;
-        cpu.last = Some(cpu.last.map_or(time, |last| last.max(time)));
+        cpu.backwards += u64::from(cpu.last.is_some_and(|last| time < last));
+        cpu.last = cpu.last.max(Some(time));
         Some((lane, cpu))
     }
 

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use foldhash::fast::RandomState;
 use kymo_core::Result;
 use kymo_core::model::timeline::{
-    Activity, Clock, ClockId, Content, Event, Events, Missing, TimeNs, TimelineView, Track, TrackId,
-    TrackKind, Window,
+    Activity, Clock, ClockId, Content, Event, Events, Missing, TimeNs, TimelineView, Track,
+    TrackId, TrackKind, Window,
 };
 use serde_json::{Map, json};
 

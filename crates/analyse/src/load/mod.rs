@@ -1,6 +1,7 @@
 //! Who used the processors, in all and over time.
 
 mod buckets;
+mod gaps;
 mod interrupts;
 
 use std::collections::{BTreeMap, HashMap};
@@ -12,6 +13,7 @@ use crate::bounds::Bounds;
 use crate::tasks::{CpuId, TaskId, Tasks};
 use crate::{LeftOut, Pass, Run, Seen, Standing, Stretch, elapsed};
 pub use buckets::{Buckets, Spread};
+use gaps::Gaps;
 pub use interrupts::InterruptLoad;
 use interrupts::Interrupts;
 
@@ -26,8 +28,9 @@ pub struct Load {
     /// From when to when each processor was seen.
     seen: Vec<Option<(TimeNs, TimeNs)>>,
     ran: HashMap<(CpuId, TaskId), Ran, RandomState>,
-    /// How long it is not known who ran.
-    lost: HashMap<CpuId, u64, RandomState>,
+    /// When it is not known who ran.
+    unknown: HashMap<CpuId, Ran, RandomState>,
+    gaps: HashMap<CpuId, Gaps, RandomState>,
     interrupts: HashMap<CpuId, Interrupts, RandomState>,
     /// How long each processor was looked at that switches anywhere in the recording.
     looked_at_ns: BTreeMap<CpuId, u64>,
@@ -95,12 +98,23 @@ pub struct CpuLoad {
     pub busy_ns: u64,
     /// How long idle tasks ran, where the recording has any.
     pub idle_ns: u64,
-    /// How long it is not known who ran, since switches are missing.
-    pub unknown_ns: u64,
+    /// How long it is not known who ran, since switches are missing or not in the order of their times.
+    pub unknown: UnknownLoad,
     /// Its tasks, the busiest first, idle ones last.
     pub tasks: Vec<TaskLoad>,
     /// Its interrupts, where the recording has any.
     pub interrupts: Option<InterruptLoad>,
+}
+
+/// Time of a processor of which it is not known who ran.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct UnknownLoad {
+    /// How long that is.
+    pub ns: u64,
+    /// In how many stretches.
+    pub stretches: u64,
+    /// How long within each bucket.
+    pub buckets: Spread,
 }
 
 impl CpuLoad {
@@ -132,6 +146,10 @@ impl CpuLoad {
         }
         let mut loads: Vec<_> = found.into_values().collect();
         loads.sort_by_key(|load| (tasks.is_idle(load.task), u64::MAX - load.run_ns, load.task));
+        let mut unknown = UnknownLoad::default();
+        for cpu in cpus {
+            unknown.add(&cpu.unknown);
+        }
         let mut interrupts: Option<InterruptLoad> = None;
         for load in cpus.iter().filter_map(|cpu| cpu.interrupts.as_ref()) {
             match &mut interrupts {
@@ -145,10 +163,22 @@ impl CpuLoad {
             unseen_ns: sum(|cpu| cpu.unseen_ns),
             busy_ns: sum(|cpu| cpu.busy_ns),
             idle_ns: sum(|cpu| cpu.idle_ns),
-            unknown_ns: sum(|cpu| cpu.unknown_ns),
+            unknown,
             tasks: loads,
             interrupts,
         })
+    }
+}
+
+impl UnknownLoad {
+    fn of(ran: &Ran) -> Self {
+        Self { ns: ran.ns, stretches: ran.stretches, buckets: ran.buckets.clone() }
+    }
+
+    fn add(&mut self, other: &Self) {
+        self.ns = self.ns.saturating_add(other.ns);
+        self.stretches += other.stretches;
+        self.buckets.add_all(&other.buckets);
     }
 }
 
@@ -196,6 +226,28 @@ impl Load {
         }
     }
 
+    /// It is not known who ran on a processor from when to when.
+    fn unknown(&mut self, cpu: CpuId, since: TimeNs, until: TimeNs) {
+        if since < until {
+            self.unknown.entry(cpu).or_default().add(since, until, self.buckets);
+        }
+    }
+
+    /// Where times go back, nothing that is told until they are where they were is used. So what is
+    /// earlier than anything before is not known, nor is what somebody ran in and nobody was said to.
+    fn go_back(&mut self, cpu: CpuId, seen: &Seen<'_>, begins: bool) {
+        let first = self.seen(cpu).map(|(first, _)| first);
+        if let Some(first) = first.filter(|first| seen.time < *first) {
+            self.unknown(cpu, seen.time, first);
+        }
+        if seen.tasks.cpu(cpu).is_some_and(|cpu| cpu.is_one) {
+            let doubtful = self.gaps.entry(cpu).or_default().switch(seen.time, begins);
+            for (since, until) in doubtful {
+                self.unknown(cpu, since, until);
+            }
+        }
+    }
+
     /// From when to when a processor was seen.
     fn seen(&self, cpu: CpuId) -> Option<(TimeNs, TimeNs)> {
         self.seen.get(cpu.0).copied().flatten()
@@ -231,7 +283,7 @@ impl Load {
             unseen_ns: looked_at_ns.saturating_sub(span_ns),
             busy_ns: sum(&busy),
             idle_ns: sum(&idle),
-            unknown_ns: self.lost.get(&cpu).copied().unwrap_or(0),
+            unknown: self.unknown.get(&cpu).map(UnknownLoad::of).unwrap_or_default(),
             tasks: loads,
             interrupts: self.interrupts.get(&cpu).and_then(Interrupts::load),
         }
@@ -281,6 +333,7 @@ impl Pass for Load {
         if let Some(since) = seen.unknown_since {
             Pass::unknown(self, cpu, since, seen.time);
         }
+        self.go_back(cpu, seen, run == Run::Begins);
         self.see(cpu, seen.time);
         if let Some(lost) = seen.lost {
             self.lost(&lost);
@@ -302,14 +355,12 @@ impl Pass for Load {
     }
 
     fn lost(&mut self, stretch: &Stretch) {
-        let ns = self.lost.entry(stretch.cpu).or_default();
-        *ns = ns.saturating_add(elapsed(stretch.since, stretch.until));
+        self.unknown(stretch.cpu, stretch.since, stretch.until);
         self.see(stretch.cpu, stretch.since);
     }
 
     fn unknown(&mut self, cpu: CpuId, since: TimeNs, until: TimeNs) {
-        let ns = self.lost.entry(cpu).or_default();
-        *ns = ns.saturating_add(elapsed(since, until));
+        Self::unknown(self, cpu, since, until);
         self.see(cpu, since);
     }
 
@@ -341,7 +392,9 @@ impl Pass for Load {
                 (None, Some((_, last))) => interrupts.lose(last),
                 (None, None) => {}
             }
-            known.into_iter().for_each(|known| interrupts.reach(known));
+            if let Some(known) = known {
+                interrupts.reach(known);
+            }
             interrupts.leave_outside();
         }
     }

@@ -113,14 +113,14 @@ fn where_switches_are_missing_nobody_is_said_to_have_run() {
     assert_eq!(short.unbalanced.into_values().collect::<Vec<_>>(), [2]);
     let cpus = load.cpus(analysis.tasks());
     assert_eq!((cpus[0].span_ns(), cpus[0].busy_ns, cpus[0].idle_ns), (100, 0, 0));
-    assert_eq!(cpus[0].unknown_ns, 100);
+    assert_eq!(cpus[0].unknown.ns, 100);
     // From 10 on: a runs, as is known from before; the rest as before.
     let window = Window { from: Some(TimeNs(10)), ..Window::default() };
     let mut load = Load::new();
     let (analysis, short) = analysed_with(unbalanced(), window, &mut load);
     assert_eq!(short.unbalanced.into_values().collect::<Vec<_>>(), [2]);
     let of = &load.cpus(analysis.tasks())[0];
-    assert_eq!((of.busy_ns, of.unknown_ns, of.span_ns()), (0, 90, 90));
+    assert_eq!((of.busy_ns, of.unknown.ns, of.span_ns()), (0, 90, 90));
 }
 
 #[test]
@@ -137,7 +137,7 @@ fn a_task_that_begins_ends_whoever_ran() {
     assert_eq!(short.unbalanced.into_values().collect::<Vec<_>>(), [1]);
     let cpus = load.cpus(analysis.tasks());
     let of = &cpus[0];
-    assert_eq!((of.busy_ns, of.idle_ns, of.unknown_ns, of.span_ns()), (30, 30, 40, 100));
+    assert_eq!((of.busy_ns, of.idle_ns, of.unknown.ns, of.span_ns()), (30, 30, 40, 100));
 }
 
 fn loads_within(told: Vec<crate::fixture::Told>, from: i64, until: i64) -> Vec<(u64, u64)> {
@@ -455,10 +455,74 @@ fn where_times_go_back_no_time_counts_twice() {
         (60, 2, Activity::End),
     ];
     let mut load = Load::new();
-    let analysis = analysed(told, Window::default(), &mut load);
+    let (analysis, short) = analysed_with(told, Window::default(), &mut load);
+    // At 90, 50 and 60 there were later ones.
+    assert_eq!(short.backwards.into_values().collect::<Vec<_>>(), [3]);
     let cpus = load.cpus(analysis.tasks());
     let interrupts = cpus[0].interrupts.as_ref().unwrap();
     assert_eq!((cpus[0].span_ns(), cpus[0].busy_ns, interrupts.run_ns), (200, 200, 200));
+    assert_eq!((cpus[0].unknown.ns, cpus[0].tasks[0].stretches), (0, 2));
+}
+
+#[test]
+fn time_that_only_earlier_switches_tell_of_is_not_known() {
+    // A log whose second part, 100–300, comes first: a runs 100–200, b 200–300, then idle; k
+    // runs 0–50 and b 50–100.
+    let told = vec![
+        (100, 1, begin(1)),
+        (200, 1, Activity::End),
+        (200, 2, begin(1)),
+        (300, 2, Activity::End),
+        (300, 3, begin(1)),
+        (0, 3, Activity::End),
+        (0, 7, begin(1)),
+        (50, 7, Activity::End),
+        (50, 2, begin(1)),
+        (100, 2, Activity::End),
+        (100, 3, begin(1)),
+    ];
+    let mut load = Load::over(Buckets::over(TimeNs(0), TimeNs(300), 3));
+    let (analysis, short) = analysed_with(told, Window::default(), &mut load);
+    assert_eq!(short.backwards.into_values().collect::<Vec<_>>(), [6]);
+    let cpus = load.cpus(analysis.tasks());
+    let of = &cpus[0];
+    assert_eq!((of.span_ns(), of.busy_ns, of.idle_ns, of.unknown.ns), (300, 200, 0, 100));
+    assert_eq!((of.unknown.stretches, of.unknown.buckets.to_vec(3)), (1, vec![100, 0, 0]));
+    let expected = [("a", 100), ("b", 100)].map(|(n, ns)| (n.to_owned(), ns));
+    assert_eq!(shares(of, analysis.tasks()), expected);
+}
+
+#[test]
+fn where_nobody_ran_and_earlier_switches_tell_otherwise_is_not_known() {
+    // b runs 0–30 and 60–80 and a 85–90. What comes then is of the time between 30 and 60: a runs
+    // 35–40 and 50–60. Nobody runs after that until 95.
+    let told = [
+        (0, 2, true),
+        (30, 2, false),
+        (60, 2, true),
+        (80, 2, false),
+        (85, 1, true),
+        (90, 1, false),
+        (35, 1, true),
+        (40, 1, false),
+        (50, 1, true),
+        (60, 1, false),
+        (95, 1, true),
+        (97, 1, false),
+    ];
+    let what = |begins| if begins { begin(1) } else { Activity::End };
+    let told: Vec<_> =
+        told.into_iter().map(|(time, track, begins)| (time, track, what(begins))).collect();
+    let of = |until: usize| {
+        let mut load = Load::new();
+        let (analysis, _) = analysed_with(told[..until].to_vec(), Window::default(), &mut load);
+        let cpus = load.cpus(analysis.tasks());
+        (cpus[0].span_ns(), cpus[0].busy_ns, cpus[0].unknown.ns)
+    };
+    assert_eq!(of(6), (90, 55, 0));
+    // Nobody was said to run in 5 and 10 of it.
+    assert_eq!(of(10), (90, 55, 15));
+    assert_eq!(of(12), (97, 57, 15));
 }
 
 #[test]
@@ -469,7 +533,7 @@ fn what_is_not_known_where_times_go_back_counts_once_too() {
     let mut load = Load::new();
     let (analysis, _) = analysed_with(told, Window::default(), &mut load);
     let cpus = load.cpus(analysis.tasks());
-    assert_eq!((cpus[0].span_ns(), cpus[0].unknown_ns), (100, 100));
+    assert_eq!((cpus[0].span_ns(), cpus[0].unknown.ns), (100, 100));
 }
 
 #[test]

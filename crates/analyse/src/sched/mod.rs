@@ -6,7 +6,7 @@ use kymo_core::model::timeline::{Activity, Content, TimeNs, TrackId};
 
 use crate::bounds::Bounds;
 use crate::tasks::{TaskId, Tasks};
-use crate::{Distribution, LeftOut, Pass, Run, Seen, Standing, Stretch, elapsed};
+use crate::{Distribution, LeftOut, Pass, Run, Seen, Standing, Stretch, elapsed, took};
 use job::Job;
 pub use job::{Completed, Open, Release};
 
@@ -61,6 +61,8 @@ pub struct TaskSched {
     /// Jobs that were too many to be kept apart: they count, and when they were released is not
     /// known.
     counted: u64,
+    /// Jobs that were complete before they were released, as times that go back have it.
+    backwards: u64,
     /// How often a stretch ended with the job not complete.
     preemptions: u64,
     /// Whether what ends and is not complete is known to be preempted.
@@ -74,6 +76,13 @@ impl TaskSched {
         let mean = self.period_ns.mean()?;
         let (min, max) = (self.period_ns.min()?, self.period_ns.max()?);
         Some((max - mean).max(mean.saturating_sub(min)))
+    }
+
+    /// Where times go back, a distance is none.
+    fn add_period(&mut self, last: TimeNs, next: TimeNs) {
+        if let Some(ns) = took(last, next) {
+            self.period_ns.add(ns);
+        }
     }
 
     fn run_with(&mut self, priority: i64) {
@@ -257,7 +266,14 @@ impl Pass for Sched {
             many: "jobs waited behind too many others of their task: they are counted, and how \
                    long they took is not known",
         };
-        vec![jobs]
+        let backwards = LeftOut {
+            count: self.tasks.iter().map(|(figures, _)| figures.backwards).sum(),
+            one: "job is complete before it is released, as times go back: how long it took is not \
+                  known",
+            many: "jobs are complete before they are released, as times go back: how long they took \
+                   is not known",
+        };
+        vec![jobs, backwards]
     }
 }
 

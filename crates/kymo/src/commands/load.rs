@@ -23,9 +23,13 @@ use crate::session::{Opened, Outcome, Session};
 /// time from its first switch to its last in the recording, for who ran before and after is not
 /// known, so that what the last switch lets run has no stretch; with --since and --until they are of
 /// what is in that range, and what runs across an end of it counts up to there. So ranges that adjoin
-/// add up. Where no switch is found near a range, that is said and is a finding. Where switches are
-/// missing, nobody is said to have run. Where times go back, no time counts twice. --stream and
+/// add up. Where no switch is found near a range, that is said and is a finding. --stream and
 /// --exclude choose which tasks are shown.
+///
+/// Where switches are missing, nobody is said to have run. Where times go back, no time counts twice:
+/// what is told then is not used until times are where they were, and time that nothing else tells of
+/// is not known. There is a row for how long it is not known who ran (`is_unknown` in JSON and CSV);
+/// that is a finding, and is in the time that shares are of.
 ///
 /// The column `over time` has a mark for each part of the time of the whole recording: the higher,
 /// the more the task ran of what is known of it. In JSON it has the nanoseconds that the task ran in
@@ -99,6 +103,7 @@ const COLUMNS: &[Column] = &[
     ("bucket_ns", "", Look::Plain),
     ("is_idle", "", Look::Plain),
     ("is_interrupt", "", Look::Plain),
+    ("is_unknown", "", Look::Plain),
     ("cpu_ns", "", Look::Plain),
     ("unseen_ns", "", Look::Plain),
     ("recording", "", Look::Plain),
@@ -116,6 +121,7 @@ const OVER_TIME: &[Column] = &[
     ("share", "", Look::Share),
     ("is_idle", "", Look::Plain),
     ("is_interrupt", "", Look::Plain),
+    ("is_unknown", "", Look::Plain),
 ];
 
 pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome> {
@@ -164,7 +170,7 @@ pub(super) fn cpus(load: &Load, analysis: &Analysis) -> Vec<CpuLoad> {
     let mut cpus = every_cpu(load, analysis);
     cpus.retain(|cpu| {
         let is_nobody = cpu.busy_ns == 0 && cpu.idle_ns == 0 && cpu.span_ns() > 0;
-        is_nobody || !cpu.tasks.is_empty() || cpu.unknown_ns > 0
+        is_nobody || !cpu.tasks.is_empty() || cpu.unknown.ns > 0
     });
     cpus
 }
@@ -240,6 +246,7 @@ impl Shown<'_> {
                     share(ns, *known),
                     of.is_idle.into(),
                     of.is_interrupt.into(),
+                    of.is_unknown.into(),
                 ]);
             }
             grid.print(&mut session.out, self.args.grid, &opened.name)?;
@@ -265,7 +272,7 @@ fn together(all: &CpuLoad, count: usize) -> String {
 /// What is to be known besides: how long nobody is known to have run, and interrupts.
 fn besides(cpu: &CpuLoad) -> Vec<String> {
     let mut words = Vec::new();
-    if let (Value::Float(share), true) = (share(cpu.unknown_ns, cpu.span_ns()), cpu.unknown_ns > 0)
+    if let (Value::Float(share), true) = (share(cpu.unknown.ns, cpu.span_ns()), cpu.unknown.ns > 0)
     {
         words.push(format!("{:.1}% not known", share * 100.0));
     }
@@ -304,9 +311,10 @@ struct Row<'a> {
     buckets: &'a Spread,
     is_idle: bool,
     is_interrupt: bool,
+    is_unknown: bool,
 }
 
-/// The tasks of a processor, and its interrupts.
+/// The tasks of a processor, how long it is not known who ran, and its interrupts.
 fn rows<'a>(cpu: &'a CpuLoad, tasks: &'a Tasks) -> impl Iterator<Item = Row<'a>> {
     let of_tasks = cpu.tasks.iter().map(|of| Row {
         recording: tasks.get(of.task).map_or(0, |task| task.recording),
@@ -317,10 +325,23 @@ fn rows<'a>(cpu: &'a CpuLoad, tasks: &'a Tasks) -> impl Iterator<Item = Row<'a>>
         buckets: &of.buckets,
         is_idle: tasks.is_idle(of.task),
         is_interrupt: false,
+        is_unknown: false,
+    });
+    let recording = tasks.cpu(cpu.cpu).map_or(0, |cpu| cpu.recording);
+    let unknown = Some(&cpu.unknown).filter(|of| of.ns > 0).map(|of| Row {
+        recording,
+        task_id: None,
+        name: "not known",
+        run_ns: of.ns,
+        stretches: of.stretches,
+        buckets: &of.buckets,
+        is_idle: false,
+        is_interrupt: false,
+        is_unknown: true,
     });
     let interrupts = cpu.interrupts.iter().filter(|of| of.stretches > 0);
-    of_tasks.chain(interrupts.map(|of| Row {
-        recording: tasks.cpu(cpu.cpu).map_or(0, |cpu| cpu.recording),
+    of_tasks.chain(unknown).chain(interrupts.map(move |of| Row {
+        recording,
         task_id: None,
         name: "interrupts",
         run_ns: of.run_ns,
@@ -328,10 +349,11 @@ fn rows<'a>(cpu: &'a CpuLoad, tasks: &'a Tasks) -> impl Iterator<Item = Row<'a>>
         buckets: &of.buckets,
         is_idle: false,
         is_interrupt: true,
+        is_unknown: false,
     }))
 }
 
-/// The tasks of a processor, and its interrupts: so many are kept, or all.
+/// The tasks of a processor, what is not known, and its interrupts: so many are kept, or all.
 pub(super) fn table(
     name: &str,
     cpu: &CpuLoad,
@@ -357,6 +379,7 @@ pub(super) fn table(
                 width_ns.into(),
                 of.is_idle.into(),
                 of.is_interrupt.into(),
+                of.is_unknown.into(),
                 whole.into(),
                 cpu.unseen_ns.into(),
                 of.recording.into(),

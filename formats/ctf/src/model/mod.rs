@@ -298,9 +298,8 @@ impl All {
         (self.time, self.offset) = (Some(TimeNs(gap.time_ns)), gap.offset);
         let is_held = self.window.holds(self.time);
         let told = self.timeline.lanes().gap(gap.cpu).filter(|(track, _)| self.wanted.has(*track));
-        self.pending.extend(
-            told.filter(|_| is_held).map(|(track, activity)| (track, Some(activity))),
-        );
+        self.pending
+            .extend(told.filter(|_| is_held).map(|(track, activity)| (track, Some(activity))));
     }
 
     /// What happened on a track by itself.

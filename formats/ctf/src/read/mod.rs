@@ -329,7 +329,9 @@ impl Reader {
 
     /// Goes from packet to packet.
     fn pass_packets(&mut self, file: usize, of: usize, state: &mut State) -> ReadResult<()> {
-        let Some(bytes) = self.files.get(file).map(|file| file.bytes.clone()) else { return Ok(()) };
+        let Some(bytes) = self.files.get(file).map(|file| file.bytes.clone()) else {
+            return Ok(());
+        };
         let mut offset = 0;
         while offset < bytes.len() as u64 {
             if self.packets.len() as u64 >= self.limits.items_max {
