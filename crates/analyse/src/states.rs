@@ -313,4 +313,28 @@ mod tests {
         assert_eq!((door.states().count(), others.entries, others.stay_ns.sum()), (4097, 10, 10));
         assert_eq!(short.left_out.iter().map(|left| left.count).collect::<Vec<_>>(), [10]);
     }
+
+    #[test]
+    fn a_state_lasts_up_to_where_events_are_missing() {
+        use kymo_core::model::timeline::Missing;
+        // Shut 0–20, then events are missing; open from 50 to the end at 80.
+        let told = |missing| {
+            vec![
+                (0, 6, enter("shut", None)),
+                (20, 0, Activity::Gap(missing)),
+                (50, 6, enter("open", None)),
+                (80, 1, begin(1)),
+            ]
+        };
+        let found = |missing| {
+            let mut states = States::default();
+            crate::fixture::analysed_with(told(missing), Window::default(), &mut states);
+            let door = &states.machines()[&TrackId(6)];
+            (door.total_ns(), door.transitions().len())
+        };
+        assert_eq!(found(Missing::AllEvents), (20 + 30, 0));
+        // Those of a processor are none of the machine's.
+        assert_eq!(found(Missing::Events), (80, 1));
+        assert_eq!(found(Missing::Switches), (80, 1));
+    }
 }
