@@ -6,13 +6,13 @@ use std::sync::Arc;
 
 use kymo_core::Result;
 use kymo_core::model::timeline::{
-    Activity, Content, Event, TimeNs, TimelineView, Track, TrackId, TrackKind, Window,
+    Activity, Content, Event, Missing, TimeNs, TimelineView, Track, TrackId, TrackKind, Window,
 };
 
 use crate::bounds::Bounds;
 use crate::messages::{Messages, Wakeups};
 use crate::resolver::{Resolver, UnderWay};
-use crate::switches::Lane;
+use crate::switches::{Lane, Switches};
 use crate::tasks::{CpuId, Tasks};
 use crate::{InterruptRun, Standing};
 
@@ -132,6 +132,9 @@ impl Before {
             messages.take(seen);
             wakeups.take(seen);
         }
+        if seen.gap().is_some() {
+            self.states.retain(|track, _| !seen.may_lack(*track));
+        }
         if let Content::Activity(Activity::Enter { state, .. }) = &event.content {
             self.states.insert(event.track, state.to_string());
         }
@@ -141,8 +144,9 @@ impl Before {
 /// What the first switches after a window tell.
 #[derive(Default)]
 pub(crate) struct After {
-    /// The first of each lane that is asked for: on which track, and whether a task stops.
-    first: BTreeMap<usize, (TrackId, bool)>,
+    /// The first of each lane that is asked for: on which track, and whether a task stops; nothing
+    /// where events are missing before it.
+    first: BTreeMap<usize, Option<(TrackId, bool)>>,
     /// Processors that switch.
     switching: BTreeSet<CpuId>,
     /// Processors where interrupts are under way, and whether the outermost ends, once that is known.
@@ -206,9 +210,12 @@ impl After {
         let is_asked = |(_, lane): &(usize, &Lane)| cpus.contains(&lane.cpu) && is_asked(lane);
         let lanes = switches.lanes().filter(is_asked).map(|(lane, _)| lane).collect();
         let mut asked = Asked { lanes, cpus, under_way: resolver.interrupts.clone() };
+        // Where events are missing is told on tracks of processors.
+        let of_cpu = |cpu: &CpuId| tasks.cpu(*cpu).map(|cpu| cpu.track);
+        let of_cpus = asked.cpus.iter().filter_map(of_cpu);
+        read.extend(of_cpus.filter(|of| tasks.interrupted(*of).is_some()));
         for cpu in asked.interrupted() {
             found.interrupts.insert(cpu, None);
-            read.extend(tasks.cpu(cpu).map(|cpu| cpu.track));
         }
         read.sort_unstable();
         read.dedup();
@@ -220,6 +227,10 @@ impl After {
                 return Ok(found);
             };
             let Content::Activity(activity) = &event.content else { continue };
+            if let Activity::Gap(missing) = activity {
+                found.gap((event.track, *missing), (switches, tasks), &mut asked);
+                continue;
+            }
             match switches.lane_of(event.track) {
                 Some(place) => found.switch(place, event.track, activity, &mut asked),
                 None => found.interrupt(tasks.interrupted(event.track), activity, &mut asked),
@@ -227,6 +238,25 @@ impl After {
         }
         found.is_all = false;
         Ok(found)
+    }
+
+    /// Events of some processors are missing: up to there is known what went on.
+    fn gap(
+        &mut self,
+        gap: (TrackId, Missing),
+        (switches, tasks): (&Switches, &Tasks),
+        asked: &mut Asked,
+    ) {
+        let may_lack =
+            |cpu: CpuId| tasks.cpu(cpu).is_some_and(|cpu| tasks.may_lack(cpu.track, gap));
+        for (id, lane) in switches.lanes().filter(|(_, lane)| may_lack(lane.cpu)) {
+            if asked.lanes.remove(&id) {
+                self.first.insert(id, None);
+            }
+            asked.cpus.remove(&lane.cpu);
+            self.switching.insert(lane.cpu);
+            self.interrupts_are(lane.cpu, false);
+        }
     }
 
     /// Takes what a task does on a lane of a processor.
@@ -241,7 +271,7 @@ impl After {
         asked.cpus.remove(&cpu);
         self.switching.insert(cpu);
         if asked.lanes.remove(&lane) {
-            self.first.insert(lane, (track, is_end));
+            self.first.insert(lane, Some((track, is_end)));
         }
         if !is_end {
             // No task begins within an interrupt.
@@ -284,7 +314,7 @@ impl After {
     /// What comes of who runs.
     pub(crate) fn fate(&self, lane: usize, cpu: CpuId, running: TrackId) -> Fate {
         match self.first.get(&lane) {
-            Some((track, is_end)) if *track != running || !is_end => Fate::IsLost,
+            Some(Some((track, is_end))) if *track != running || !is_end => Fate::IsLost,
             None if self.switches(cpu) == Some(false) => Fate::IsUnknown,
             _ => Fate::RunsOn,
         }
@@ -297,7 +327,8 @@ impl After {
 
     /// The track of the task that stops first on a lane.
     pub(crate) fn stops(&self, lane: usize) -> Option<TrackId> {
-        self.first.get(&lane).filter(|(_, is_end)| *is_end).map(|(track, _)| *track)
+        let first = self.first.get(&lane).copied().flatten();
+        first.filter(|(_, is_end)| *is_end).map(|(track, _)| track)
     }
 }
 

@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 
 use foldhash::fast::RandomState;
-use kymo_core::model::timeline::{Activity, Content, Event, TimeNs, TrackId};
+use kymo_core::model::timeline::{Activity, Content, Event, Missing, TimeNs, TrackId};
 
 use crate::bounds::Bounds;
 use crate::nest::{Ends, Nest};
 use crate::switches::{Ended, Running, Switches};
 use crate::tasks::{CpuId, Tasks};
-use crate::{Interrupt, InterruptRun, Run, Seen};
+use crate::{Interrupt, InterruptRun, Run, Seen, Stretch};
 
 /// Tells what events are to tasks, one after another.
 pub(crate) struct Resolver {
@@ -17,6 +17,8 @@ pub(crate) struct Resolver {
     pub(crate) interrupts: UnderWay,
     /// Processors of which something was taken to run since the window began.
     pub(crate) assumed: BTreeSet<CpuId>,
+    /// What ran until the gap that was seen last.
+    cut: Vec<Stretch>,
 }
 
 /// The interrupts that are under way on each processor, one within another.
@@ -31,7 +33,7 @@ impl Resolver {
         let switches = Switches::new(tasks, tracks);
         let of_cpu = (0..tasks.cpu_count()).map(|_| Nest::default()).collect();
         let interrupts = UnderWay { of_cpu, names: RandomState::default() };
-        Self { switches, interrupts, assumed: BTreeSet::new() }
+        Self { switches, interrupts, assumed: BTreeSet::new(), cut: Vec::new() }
     }
 
     /// What an event is to tasks. What ends first on a processor ran since a time that is not known;
@@ -39,7 +41,7 @@ impl Resolver {
     /// since the window began.
     #[inline]
     pub(crate) fn resolve<'a>(
-        &mut self,
+        &'a mut self,
         event: &'a Event<'a>,
         time: TimeNs,
         tasks: &'a mut Tasks,
@@ -47,7 +49,8 @@ impl Resolver {
     ) -> Seen<'a> {
         let track = event.track;
         let (mut task, mut run, mut lost, mut by) = (None, None, None, None);
-        let mut interrupt = None;
+        let (mut interrupt, mut unknown_since) = (None, None);
+        self.cut.clear();
         if let Content::Activity(activity) = &event.content {
             let name = match activity {
                 Activity::Begin { name, .. } => name.as_deref(),
@@ -55,17 +58,23 @@ impl Resolver {
             };
             task = tasks.of(track, name);
             match (activity, task) {
+                (Activity::Gap(missing), _) => {
+                    task = None;
+                    self.gap((track, *missing), time, tasks);
+                }
                 (_, None) => {
                     let cpu = tasks.interrupted(track);
                     interrupt = cpu.and_then(|cpu| self.interrupts.take(cpu, activity));
                 }
                 (Activity::Begin { priority, .. }, Some((own, cpu))) => {
                     run = Some(Run::Begins);
+                    unknown_since = self.switches.unknown_until_now(cpu);
                     self.interrupts.leave(cpu);
                     let (task, priority) = (own, *priority);
                     lost = self.switches.begin(Running { task, track, since: time, priority });
                 }
                 (Activity::End | Activity::EndOf { .. }, Some((own, cpu))) => {
+                    unknown_since = self.switches.unknown_until_now(cpu);
                     let (ended, other) = self.switches.end(track, time);
                     let (of, since) = match ended {
                         // Where times go back, that time is told of already.
@@ -73,7 +82,7 @@ impl Resolver {
                             (task, Some(since).filter(|since| *since <= time))
                         }
                         Ended::First => (own, self.assume(track, cpu, bounds)),
-                        Ended::Unbalanced => (own, None),
+                        Ended::AfterGap | Ended::Unbalanced => (own, None),
                     };
                     (task, run, lost) = (Some((of, cpu)), Some(Run::Ends { since }), other);
                 }
@@ -83,7 +92,25 @@ impl Resolver {
                 _ => {}
             }
         }
-        Seen { event, time, task, run, lost, by, interrupt, tasks }
+        let cut = &self.cut[..];
+        Seen { event, time, task, run, lost, unknown_since, cut, by, interrupt, tasks }
+    }
+
+    /// Something is missing from here on. Tasks of what is no processor run side by side: who else
+    /// runs is told by others.
+    #[cold]
+    fn gap(&mut self, gap: (TrackId, Missing), time: TimeNs, tasks: &Tasks) {
+        let may_lack = |cpu: CpuId| {
+            tasks.cpu(cpu).is_some_and(|cpu| {
+                tasks.may_lack(cpu.track, gap) && (cpu.is_one || gap.1 != Missing::Switches)
+            })
+        };
+        self.switches.gap(may_lack, time, &mut self.cut);
+        if gap.1 != Missing::Switches {
+            (0..tasks.cpu_count()).map(CpuId).filter(|cpu| may_lack(*cpu)).for_each(|cpu| {
+                self.interrupts.leave(cpu);
+            });
+        }
     }
 
     /// Since when something is taken to run of which only the end is known.

@@ -24,6 +24,8 @@ pub struct States {
     pairs: usize,
     /// Transitions of pairs beyond the limit.
     left_out: u64,
+    /// Machines whose state is known.
+    open: Vec<TrackId>,
 }
 
 /// What one machine did.
@@ -141,18 +143,39 @@ impl States {
     }
 }
 
+impl States {
+    /// States last up to where events are missing.
+    fn gap(&mut self, seen: &Seen<'_>) {
+        let Self { open, machines, .. } = self;
+        open.retain(|track| {
+            let may_lack = seen.may_lack(*track);
+            if let (true, Some(machine)) = (may_lack, machines.get_mut(track)) {
+                machine.leave(seen.time);
+            }
+            !may_lack
+        });
+    }
+}
+
 impl Pass for States {
     fn standing(&mut self, what: &Standing<'_>, begin: TimeNs) {
         if let Standing::State(track, state) = what {
             self.machines.entry(*track).or_default().stand(state, begin);
+            self.open.push(*track);
         }
     }
 
     fn event(&mut self, seen: &Seen<'_>) {
+        if seen.gap().is_some() {
+            self.gap(seen);
+        }
         let Content::Activity(Activity::Enter { state, settled }) = &seen.event.content else {
             return;
         };
         let machine = self.machines.entry(seen.event.track).or_default();
+        if machine.now.is_none() {
+            self.open.push(seen.event.track);
+        }
         let Some(pair) = machine.enter(state, seen.time, *settled) else { return };
         if let Some(count) = machine.transitions.get_mut(&pair) {
             *count += 1;
@@ -289,5 +312,29 @@ mod tests {
         let (_, others) = door.states().find(|(name, _)| *name == OTHERS).unwrap();
         assert_eq!((door.states().count(), others.entries, others.stay_ns.sum()), (4097, 10, 10));
         assert_eq!(short.left_out.iter().map(|left| left.count).collect::<Vec<_>>(), [10]);
+    }
+
+    #[test]
+    fn a_state_lasts_up_to_where_events_are_missing() {
+        use kymo_core::model::timeline::Missing;
+        // Shut 0–20, then events are missing; open from 50 to the end at 80.
+        let told = |missing| {
+            vec![
+                (0, 6, enter("shut", None)),
+                (20, 0, Activity::Gap(missing)),
+                (50, 6, enter("open", None)),
+                (80, 1, begin(1)),
+            ]
+        };
+        let found = |missing| {
+            let mut states = States::default();
+            crate::fixture::analysed_with(told(missing), Window::default(), &mut states);
+            let door = &states.machines()[&TrackId(6)];
+            (door.total_ns(), door.transitions().len())
+        };
+        assert_eq!(found(Missing::AllEvents), (20 + 30, 0));
+        // Those of a processor are none of the machine's.
+        assert_eq!(found(Missing::Events), (80, 1));
+        assert_eq!(found(Missing::Switches), (80, 1));
     }
 }

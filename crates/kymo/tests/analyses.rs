@@ -1108,3 +1108,67 @@ fn a_range_that_ends_after_the_last_switch_has_what_the_whole_has() {
     assert_eq!(code, Some(1));
     assert!(said.contains("who ran there is not known"), "{said}");
 }
+
+/// A runs 0–1 ms, the idle task 1–2 ms, A from 2 ms on. Events are missing then. A stops at 102 ms, and
+/// the idle task at 103 ms.
+const WITH_LOSS: &str = "# tracer: nop
+#
+ <idle>-0 [000] d..2. 100.000000: sched_switch: prev_comm=swapper/0 prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=A next_pid=10 next_prio=120
+ A-10 [000] d..2. 100.001000: sched_switch: prev_comm=A prev_pid=10 prev_prio=120 prev_state=S ==> next_comm=swapper/0 next_pid=0 next_prio=120
+ <idle>-0 [000] d..2. 100.002000: sched_switch: prev_comm=swapper/0 prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=A next_pid=10 next_prio=120
+CPU:0 [LOST 5000 EVENTS]
+ A-10 [000] d..2. 100.102000: sched_switch: prev_comm=A prev_pid=10 prev_prio=120 prev_state=S ==> next_comm=swapper/0 next_pid=0 next_prio=120
+ <idle>-0 [000] d..2. 100.103000: sched_switch: prev_comm=swapper/0 prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=A next_pid=10 next_prio=120
+";
+
+#[test]
+fn time_across_lost_events_is_not_known_in_any_format() {
+    let folder = folder();
+    let path = folder.path().join("lost.ftrace");
+    fs::write(&path, WITH_LOSS).unwrap();
+    let heading = "cpu 0, 103.0 ms, 1.0% busy, 97.1% not known";
+    let (code, table, said) = run(kymo().arg("load").arg(&path));
+    assert!(code == Some(3) && table.contains(heading), "{table}");
+    assert!(said.contains("cpu 0: it is not told who runs in 1 place"), "{said}");
+    let (_, rows, _) = run(kymo().args(["load", "--json"]).arg(&path));
+    let unknown = json(&rows).into_iter().find(|row| row["is_unknown"] == true).unwrap();
+    assert_eq!(unknown["run_ns"], 100_000_000);
+    for (command, more) in [("sched", ""), ("gantt", ""), ("report", "-o-")] {
+        let mut told = kymo();
+        told.arg(command).arg(&path).args(Some(more).filter(|more| !more.is_empty()));
+        let (code, text, said) = run(&mut told);
+        let is_said = format!("{text}{said}").contains("not told who runs in 1 place");
+        assert!(code == Some(3) && is_said, "{command}: {said}");
+    }
+    // Within, nothing is known; before and after, all is.
+    for (since, until, expected) in [
+        ("100.01", "100.05", "40.00 ms, 0.0% busy, 100.0% not known"),
+        ("100", "100.002", "2.000 ms, 50.0% busy\n"),
+    ] {
+        let (_, table, _) =
+            run(kymo().args(["load", "--since", since, "--until", until]).arg(&path));
+        assert!(table.contains(expected), "{table}");
+    }
+    for target in ["lost.bbbin", "lost.rtc", "lost.mcap"] {
+        let target = folder.path().join(target);
+        assert_eq!(run(kymo().arg("convert").arg(&path).arg(&target)).0, Some(3));
+        let (code, table, _) = run(kymo().arg("load").arg(&target));
+        assert!(code == Some(3) && table.contains(heading), "{table}");
+    }
+}
+
+#[test]
+fn who_runs_is_not_known_where_other_tasks_were_left_out() {
+    // a 0–10 ms, b 10–30 ms, a 30–40 ms.
+    let folder = folder();
+    let path =
+        log(folder.path(), "0 cpu0 idle -> a\n10 cpu0 a -> b\n30 cpu0 b -> a\n40 cpu0 a -> b\n");
+    let (whole, part) = (folder.path().join("whole.bbbin"), folder.path().join("part.bbbin"));
+    converted(&path, &whole);
+    let mut filter = kymo();
+    filter.arg("filter").arg(&whole).arg(&part).args(["--stream", "a"]);
+    assert_eq!(run(&mut filter).0, Some(0));
+    let (code, table, said) = run(kymo().arg("load").arg(&part));
+    assert!(table.contains("40.00 ms, 50.0% busy, 50.0% not known"), "{table}");
+    assert!(code == Some(3) && said.contains("not told who runs"), "{said}");
+}

@@ -166,7 +166,7 @@ impl Rows {
     /// The next event, and its fields as JSON.
     pub(crate) fn next(&mut self) -> Option<(Taken<'_>, &str)> {
         let Self { reader, merged, json, marks } = self;
-        let Some((track, taken)) = merged.next(json) else {
+        let Some((track, taken)) = merged.next_event(json) else {
             marks.tell(reader);
             return None;
         };

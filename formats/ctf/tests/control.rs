@@ -249,7 +249,7 @@ fn a_context_of_the_running_task_says_nothing_of_the_woken_one() {
 /// event is before the first.
 fn damaged() -> Vec<u8> {
     let first = Packet::new(0, 0, (0, 6_000)).waking(5_000, CONTROL, 0);
-    let second = Packet::new(0, 1, (6_000, 7_000)).long_head(40, 1_000).i32(0);
+    let second = Packet::new(0, 1, (500, 7_000)).long_head(40, 1_000).i32(0);
     [first.bytes(), second.bytes()].concat()
 }
 

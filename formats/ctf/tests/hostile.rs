@@ -365,3 +365,21 @@ fn an_offset_of_a_clock_that_does_not_fit_is_refused() {
     assert!(why.contains("clock at byte 0x"), "{why}");
     assert!(why.contains("offset_s has more than 64 bits"), "{why}");
 }
+
+#[test]
+fn an_event_whose_time_is_beyond_its_packet_is_none() {
+    // The packet ends at 500 ticks, and its second event is at 601; there is room for a third.
+    let late = [1, 0x59, 2, 0, 0];
+    let (_folder, source) = trace(METADATA.as_bytes(), &sized([stream(), late.to_vec()].concat()));
+    let plain = (5_020_000_000, r#"plain: { level = -2, text = "ab" }"#.to_owned());
+    assert_eq!(texts(&source).unwrap(), [plain]);
+    let found = Ctf.check(&source, &Context::default()).unwrap();
+    assert_eq!((found.len(), found[0].rule, found[0].offset), (1, "unreadable", Some(26)));
+    let why = "its time is 101 ticks after the end of its packet";
+    assert!(found[0].message.contains(why), "{}", found[0].message);
+    // Its last moment is one of it.
+    let last = [1, 244, 1, 0, 0];
+    let (_folder, source) = trace(METADATA.as_bytes(), &sized([stream(), last.to_vec()].concat()));
+    let found = Ctf.check(&source, &Context::default()).unwrap();
+    assert!(!found[0].message.contains("ticks"), "{}", found[0].message);
+}

@@ -327,3 +327,45 @@ fn events_of_a_packet_that_was_cut_are_read_up_to_the_cut() {
     assert_eq!(reader.count(), 12_305 - 1_471 + 1_119);
     assert_eq!(reader.findings().len(), 1, "{:?}", reader.findings());
 }
+
+/// Zeros in the middle of a stream are no events, and what other streams tell stays what it is.
+#[test]
+fn zeros_are_no_events() {
+    let Some(folder) = shared::file("traces/ctf/many-threads") else { return };
+    let copy = tempfile::tempdir().unwrap();
+    for entry in std::fs::read_dir(&folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_file() {
+            std::fs::copy(&path, copy.path().join(path.file_name().unwrap())).unwrap();
+        }
+    }
+    let stream = copy.path().join("channel0_1");
+    let mut bytes = std::fs::read(&stream).unwrap();
+    bytes[600_000..640_000].fill(0);
+    std::fs::write(&stream, bytes).unwrap();
+    let source = Source::open(copy.path(), &Limits::default()).unwrap();
+    let dataset = Ctf.open(&source, &Context::default()).unwrap();
+    let timeline = dataset.timeline().unwrap();
+    let range = Arc::clone(&timeline).range(kymo_core::model::timeline::ClockId(0)).unwrap();
+    let (first, last) = range.unwrap().into_inner();
+    // As babeltrace2 has it of the sound trace: 0.432662358 s.
+    assert_eq!(last.0 - first.0, 432_662_358);
+    let mut events = timeline.events(&Window::default()).unwrap();
+    let (mut made_up, mut gaps) = (0, 0);
+    while let Some(event) = events.next().unwrap() {
+        match &event.content {
+            Content::Text(text) => {
+                made_up += u64::from(text.starts_with("lttng_statedump_block_device"));
+            }
+            Content::Activity(Activity::Gap(_)) => gaps += 1,
+            _ => {}
+        }
+    }
+    assert_eq!(gaps, 1);
+    assert!(made_up < 100, "{made_up}");
+    let said = dataset.findings();
+    let zeros = said.iter().find(|finding| finding.message.contains("bytes are zero"));
+    let zeros = zeros.unwrap();
+    assert_eq!(zeros.file.as_deref(), Some("channel0_1"));
+    assert!((599_900..600_200).contains(&zeros.offset.unwrap()), "{zeros:?}");
+}

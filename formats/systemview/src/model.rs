@@ -12,8 +12,8 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use kymo_core::model::timeline::{
-    Activity, Clock, ClockId, Content, Event, Events, Field, Fields, TimeNs, TimelineView, Track,
-    TrackId, TrackKind, Window,
+    Activity, Clock, ClockId, Content, Event, Events, Field, Fields, Missing, TimeNs, TimelineView,
+    Track, TrackId, TrackKind, Window,
 };
 use kymo_core::{Result, Value};
 use serde_json::{Map, json};
@@ -32,6 +32,8 @@ pub(crate) struct Timeline {
     tells_completion: bool,
     /// Where a task is made ready that is believed to run and does not, and on which core.
     stopped: HashMap<u64, u32>,
+    /// Places of packets after which others of their core are missing.
+    gaps: HashSet<u32>,
 }
 
 /// What a track is of.
@@ -74,8 +76,8 @@ impl Timeline {
             |packet: &Packet| matches!(packet.id, spec::TASK_STOP_EXEC | spec::TASK_STOP_READY);
         let tells_completion = reader.packets().iter().any(stops);
         let (tracks, found) = (Vec::new(), HashMap::new());
-        let stopped = stopped(&reader, &order);
-        let mut timeline = Self { reader, tracks, found, order, tells_completion, stopped };
+        let (stopped, gaps) = (stopped(&reader, &order), gaps(&reader));
+        let mut timeline = Self { reader, tracks, found, order, tells_completion, stopped, gaps };
         for (key, name) in keys {
             timeline.add(key, name);
         }
@@ -193,6 +195,22 @@ impl Timeline {
             _ => {}
         }
     }
+}
+
+/// The packets before an `OVERFLOW`, and before what cannot be read.
+fn gaps(reader: &Reader) -> HashSet<u32> {
+    let mut gaps = HashSet::new();
+    let mut packets = (0..).zip(reader.packets()).peekable();
+    while let Some((at, packet)) = packets.next() {
+        // They come core by core.
+        let next = packets.peek().map(|(_, next)| next).filter(|next| next.core == packet.core);
+        let is_cut = match next {
+            Some(next) => next.id == spec::OVERFLOW,
+            None => reader.cut.contains(&packet.core),
+        };
+        gaps.extend(is_cut.then_some(at));
+    }
+    gaps
 }
 
 /// A task that is believed to run.
@@ -363,6 +381,11 @@ impl Telling {
             }
             let mut tell = |track, activity| push(track, Content::Activity(activity));
             timeline.tell(packet, &mut self.now, &mut tell);
+            if timeline.gaps.contains(at) {
+                self.now.running.remove(&packet.core);
+                let cpu = timeline.found.get(&Key::Cpu(packet.core));
+                cpu.into_iter().for_each(|cpu| tell(*cpu, Activity::Gap(Missing::Events)));
+            }
         }
         true
     }

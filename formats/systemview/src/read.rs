@@ -2,7 +2,7 @@
 //! after the one before it was.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
@@ -33,6 +33,8 @@ pub struct Reader {
     /// Names of interrupts by their numbers.
     pub(crate) interrupts: HashMap<u64, String>,
     described: Described,
+    /// Cores of which not all packets can be read.
+    pub(crate) cut: HashSet<u32>,
     findings: Vec<Finding>,
 }
 
@@ -77,6 +79,7 @@ impl Reader {
             priorities: HashMap::new(),
             interrupts: HashMap::new(),
             described: Described::default(),
+            cut: HashSet::new(),
             findings: Vec::new(),
             bytes,
         };
@@ -89,6 +92,7 @@ impl Reader {
                 finding.message = format!("core {core}: {}", finding.message);
                 reader.findings.push(finding);
             } else if let Err(error) = reader.stream(core, &stream, limit) {
+                reader.cut.insert(core);
                 reader.findings.push(Finding::unreadable("unreadable", &error));
             }
         }

@@ -289,6 +289,20 @@ impl Load {
         }
     }
 
+    /// What runs counts up to where events are missing. Interrupts that are under way have no end.
+    fn gap(&mut self, seen: &Seen<'_>) {
+        for stretch in seen.cut.iter().filter(|stretch| stretch.since < stretch.until) {
+            self.ran(stretch);
+        }
+        if seen.lacks_events().is_some() {
+            for (cpu, interrupts) in &mut self.interrupts {
+                if seen.tasks.cpu(*cpu).is_some_and(|cpu| seen.may_lack(cpu.track)) {
+                    interrupts.lose(seen.time);
+                }
+            }
+        }
+    }
+
     fn interrupt(&mut self, seen: &Seen<'_>) {
         if let Some(interrupt) = seen.interrupt {
             let known = self.seen(interrupt.cpu);
@@ -314,7 +328,11 @@ impl Pass for Load {
 
     fn event(&mut self, seen: &Seen<'_>) {
         self.interrupt(seen);
+        self.gap(seen);
         let (Some((_, cpu)), Some(run)) = (seen.task, seen.run) else { return };
+        if let Some(since) = seen.unknown_since {
+            Pass::unknown(self, cpu, since, seen.time);
+        }
         self.go_back(cpu, seen, run == Run::Begins);
         self.see(cpu, seen.time);
         if let Some(lost) = seen.lost {
@@ -339,6 +357,11 @@ impl Pass for Load {
     fn lost(&mut self, stretch: &Stretch) {
         self.unknown(stretch.cpu, stretch.since, stretch.until);
         self.see(stretch.cpu, stretch.since);
+    }
+
+    fn unknown(&mut self, cpu: CpuId, since: TimeNs, until: TimeNs) {
+        Self::unknown(self, cpu, since, until);
+        self.see(cpu, since);
     }
 
     fn goes_on(&mut self, cpu: CpuId, until: TimeNs) {

@@ -1,4 +1,4 @@
-use kymo_core::model::timeline::{Activity, TrackId, Window};
+use kymo_core::model::timeline::{Activity, Missing, TrackId, Window};
 
 use super::*;
 use crate::fixture::{analysed, analysed_with, begin, named};
@@ -666,4 +666,59 @@ fn a_processor_of_which_nothing_is_known_in_a_window_counts_among_all() {
     assert_eq!(within(10, 30), (2, 20, 20, 20));
     assert_eq!(within(30, 70), (2, 60, 60, 20));
     assert_eq!(within(70, 90), (2, 20, 20, 20));
+}
+
+/// On cpu 0: a from 0 on, events are missing from 10 on, a stops at 50, b 50–80, then idle.
+fn with_gap(missing: Missing) -> Vec<crate::fixture::Told> {
+    vec![
+        (0, 1, begin(1)),
+        (10, 0, Activity::Gap(missing)),
+        (50, 1, Activity::End),
+        (50, 2, begin(1)),
+        (80, 2, Activity::End),
+        (80, 3, begin(0)),
+    ]
+}
+
+#[test]
+fn time_across_a_gap_is_of_nobody() {
+    for missing in [Missing::Switches, Missing::Events, Missing::AllEvents] {
+        let mut load = Load::new();
+        let (analysis, short) = analysed_with(with_gap(missing), Window::default(), &mut load);
+        assert_eq!(short.gaps.into_values().collect::<Vec<_>>(), [1]);
+        assert_eq!(short.unbalanced.len(), 0);
+        let of = &load.cpus(analysis.tasks())[0];
+        let expected = [("b", 30), ("a", 10)].map(|(name, ns)| (name.to_owned(), ns));
+        assert_eq!(shares(of, analysis.tasks()), expected);
+        assert_eq!((of.span_ns(), of.busy_ns, of.unknown.ns), (80, 40, 40));
+    }
+}
+
+#[test]
+fn ranges_that_adjoin_in_a_gap_add_up() {
+    let of = |from: Option<i64>, until: Option<i64>| {
+        let window =
+            Window { from: from.map(TimeNs), until: until.map(TimeNs), ..Window::default() };
+        let mut load = Load::new();
+        let (analysis, _) = analysed_with(with_gap(Missing::Events), window, &mut load);
+        let of = &load.cpus(analysis.tasks())[0];
+        (of.span_ns(), of.busy_ns, of.unknown.ns)
+    };
+    // Up to the gap a runs, though what it lets run next is another.
+    assert_eq!(of(None, Some(5)), (5, 5, 0));
+    assert_eq!(of(Some(5), Some(30)), (25, 5, 20));
+    assert_eq!(of(Some(30), Some(40)), (10, 0, 10));
+    assert_eq!(of(Some(40), None), (40, 30, 10));
+}
+
+#[test]
+fn a_gap_of_one_processor_leaves_the_others_known() {
+    let mut told = told();
+    told.insert(2, (250, 0, Activity::Gap(Missing::Events)));
+    let mut load = Load::new();
+    let (analysis, _) = analysed_with(told, Window::default(), &mut load);
+    let cpus = load.cpus(analysis.tasks());
+    // b runs from 100 on, and who does from 250 to 300 is not known.
+    assert_eq!((cpus[0].busy_ns, cpus[0].unknown.ns), (450, 50));
+    assert_eq!((cpus[1].busy_ns, cpus[1].unknown.ns), (800, 0));
 }

@@ -693,3 +693,25 @@ fn what_arrives_after_a_window_is_received_in_the_next_whoever_tells_it() {
     assert_eq!(within(None, Some(302)), (1, 1, 0, 1));
     assert_eq!(within(Some(302), None), (0, 0, 0, 0));
 }
+
+#[test]
+fn what_is_under_way_where_events_are_missing_is_not_taken_to_arrive_later() {
+    use kymo_core::model::timeline::Missing;
+    let told = |left: Option<i64>| {
+        vec![
+            send(0, 1, Some(2), None),
+            (5, 0, Activity::Gap(Missing::Events)),
+            receive(40, 2, Some(1), left),
+        ]
+    };
+    let found = |told| {
+        let mut messages = Messages::new();
+        analysed_with(told, Window::default(), &mut messages);
+        let pairs = messages.pairs();
+        let (_, pair) = pairs[0];
+        (pair.unreceived(), pair.unsent, pair.latency_ns.max())
+    };
+    assert_eq!(found(told(None)), (1, 1, None));
+    // What says when it left is that one.
+    assert_eq!(found(told(Some(0))), (0, 0, Some(40)));
+}

@@ -74,6 +74,8 @@ pub(super) struct Job {
     /// Whether it ran besides, and it is not known for how long.
     is_run_unknown: bool,
     running_since: Option<TimeNs>,
+    /// How many gaps are behind it.
+    gaps: u64,
 }
 
 impl Job {
@@ -111,6 +113,19 @@ impl Job {
     pub(super) fn lose(&mut self) {
         (self.running_since, self.completed_at) = (None, None);
         self.is_run_unknown = true;
+    }
+
+    /// So many gaps are behind: what did not run all through the last may have run in it, be complete
+    /// and be released again.
+    #[inline]
+    pub(super) fn cross(&mut self, gaps: u64) {
+        if self.gaps != gaps {
+            let is_running = self.running_since.is_some();
+            self.gaps = gaps;
+            if !is_running {
+                *self = Self { is_run_unknown: true, gaps, ..Self::default() };
+            }
+        }
     }
 
     pub(super) fn release(&mut self, release: Release, figures: &mut TaskSched) {

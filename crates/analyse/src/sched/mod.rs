@@ -27,6 +27,8 @@ pub struct Sched {
     tasks: Vec<(TaskSched, Job)>,
     /// Where the window cuts through the recording.
     bounds: Option<Bounds>,
+    /// How often events are missing, by recording.
+    gaps: Vec<u64>,
 }
 
 /// The figures of a task.
@@ -132,17 +134,53 @@ impl Sched {
         self.bounds.as_ref().is_some_and(|bounds| bounds.from(track).is_some())
     }
 
+    /// How often events are missing of the recording that a task is of.
+    fn gaps_of(&self, task: TaskId, tasks: &Tasks) -> u64 {
+        if self.gaps.is_empty() {
+            return 0;
+        }
+        tasks.get(task).and_then(|task| self.gaps.get(task.recording)).copied().unwrap_or(0)
+    }
+
+    /// What runs counts up to where events are missing. Whatever else waits may have run there, on any
+    /// processor, and be complete: it is told of no more.
+    fn gap(&mut self, seen: &Seen<'_>) {
+        for stretch in seen.cut {
+            if let Some((figures, job)) = self.of(stretch.task) {
+                if stretch.since < stretch.until {
+                    figures.stretch_ns.add(elapsed(stretch.since, stretch.until));
+                }
+                job.lose();
+            }
+        }
+        if let Some(recording) = seen.lacks_events() {
+            self.gaps.resize(self.gaps.len().max(recording + 1), 0);
+            self.gaps.get_mut(recording).into_iter().for_each(|gaps| *gaps += 1);
+        }
+    }
+
+    /// Forgets what is not known any more at the end of all that is looked at.
+    pub(crate) fn cross_all(&mut self, tasks: &Tasks) {
+        for id in 0..self.tasks.len() {
+            let gaps = self.gaps_of(TaskId(id), tasks);
+            self.tasks.get_mut(id).into_iter().for_each(|(_, job)| job.cross(gaps));
+        }
+    }
+
     /// Takes an event. Tells the job that it completes, and its delay when it starts one. A job that
     /// was released before the window is complete, and nothing else is told of it.
     pub fn take(&mut self, seen: &Seen<'_>) -> Option<(TaskId, Progress)> {
+        self.gap(seen);
         if let Some((_, job)) = seen.lost.and_then(|lost| self.of(lost.task)) {
             job.lose();
         }
         let (task, _) = seen.task?;
+        let gaps = self.gaps_of(task, seen.tasks);
         let tells_completion = seen.tasks.get(task).is_some_and(|task| task.tells_completion);
         let Content::Activity(activity) = &seen.event.content else { return None };
         let is_cut = matches!(activity, Activity::Complete { .. }) && self.is_cut(seen.event.track);
         let (figures, job) = self.of(task)?;
+        job.cross(gaps);
         figures.tells_completion = tells_completion;
         if let Activity::Begin { priority: Some(priority), .. } = activity {
             figures.run_with(*priority);
@@ -208,6 +246,7 @@ impl Pass for Sched {
 
     /// Jobs that are not complete are late when their time was over before the end.
     fn finish(&mut self, bounds: &Bounds, tasks: &Tasks) {
+        self.cross_all(tasks);
         for (id, (figures, job)) in self.tasks.iter_mut().enumerate() {
             let home = tasks.get(TaskId(id)).map(|task| task.home);
             let Some((_, end)) = home.and_then(|home| bounds.of(home)) else { continue };

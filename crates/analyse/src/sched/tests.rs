@@ -516,3 +516,39 @@ fn a_job_that_is_complete_before_it_is_released_took_a_time_that_is_not_known() 
     assert_eq!((b.budgets, b.misses), (1, 0));
     assert_eq!(short.left_out.iter().map(|left| left.count).collect::<Vec<_>>(), [1]);
 }
+
+#[test]
+fn a_job_across_a_gap_is_told_of_no_more() {
+    use kymo_core::model::timeline::Missing;
+    // b is released at 0 and runs from 5 on; events are missing from 10 on; it is complete at 50.
+    // Released at 60, it runs 62–70. a is released at 8, and nothing else is known of it.
+    let told = vec![
+        (0, 3, begin(0)),
+        (0, 2, release(None)),
+        (5, 3, END),
+        (5, 2, begin(1)),
+        (8, 1, release(Some(20))),
+        (10, 0, Activity::Gap(Missing::Events)),
+        (50, 2, complete(None)),
+        (50, 2, END),
+        (50, 3, begin(0)),
+        (60, 2, release(None)),
+        (62, 3, END),
+        (62, 2, begin(1)),
+        (70, 2, complete(None)),
+        (70, 2, END),
+    ];
+    let mut sched = Sched::new();
+    let (analysis, _) = crate::fixture::analysed_with(told, Window::default(), &mut sched);
+    let of = |name: &str| {
+        let found = sched.tasks().find(|(id, _)| analysis.tasks().name(*id) == name);
+        found.unwrap().1.clone()
+    };
+    let b = of("b");
+    // It ran 5–10 and 62–70; the one response that is known is 60–70.
+    assert_eq!((b.stretch_ns.sum(), b.completions), (5 + 8, 2));
+    assert_eq!(spread(&b.response_ns), (1, Some(10), Some(10), Some(10)));
+    // Whether a was late is not known.
+    let a = of("a");
+    assert_eq!((a.activations, a.open, a.misses), (1, 0, 0));
+}

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::Reader;
 use super::cursor::TrackCursor;
 use super::decode::Visitor;
-use super::within::Taken;
+use super::within::{Gap, Taken};
 
 /// Which events are wanted.
 #[derive(Debug, Clone, Default)]
@@ -27,7 +27,17 @@ pub(crate) struct Merged {
     reader: Arc<Reader>,
     cursors: Vec<(usize, TrackCursor)>,
     /// The time of each stream's next event, and which stream it is.
-    heap: BinaryHeap<Reverse<(Option<i64>, usize)>>,
+    heap: Heap,
+}
+
+type Heap = BinaryHeap<Reverse<(Option<i64>, usize)>>;
+
+/// What comes next.
+pub(crate) enum Next<'a> {
+    /// An event.
+    Event(Taken<'a>),
+    /// Events of a stream are missing.
+    Gap(Gap),
 }
 
 impl Merged {
@@ -36,27 +46,51 @@ impl Merged {
         let cursors = cursors.map(|(id, packets)| (id, TrackCursor::new(reader, packets)));
         let cursors: Vec<_> = cursors.collect();
         let heap = cursors.iter().enumerate();
-        let heap = heap.filter_map(|(at, (_, cursor))| Some(Reverse((cursor.head()?.time_ns, at))));
+        let heap = heap.filter_map(|(at, (_, cursor))| Some(Reverse((cursor.next_ns()?, at))));
         Self { reader: Arc::clone(reader), heap: heap.collect(), cursors }
     }
 
-    /// Decodes the next event. Tells its track.
-    pub(crate) fn next<V: Visitor>(&mut self, visitor: &mut V) -> Option<(usize, Taken<'_>)> {
+    /// Decodes the next event, or tells where some are missing. Tells its track.
+    pub(crate) fn next<V: Visitor>(&mut self, visitor: &mut V) -> Option<(usize, Next<'_>)> {
         let Self { reader, cursors, heap } = self;
         loop {
-            let mut top = heap.peek_mut()?;
-            let Reverse((_, at)) = *top;
-            let (track, cursor) = cursors.get_mut(at)?;
-            let taken = cursor.try_take(reader, visitor).and_then(Result::ok);
-            match cursor.head() {
-                Some(head) => *top = Reverse((head.time_ns, at)),
-                None => drop(PeekMut::pop(top)),
-            }
-            if let Some(taken) = taken {
-                return Some((*track, taken));
+            if let Some(next) = step(reader, cursors, heap, visitor)? {
+                return Some(next);
             }
         }
     }
+
+    /// Decodes the next event, and tells its track.
+    pub(crate) fn next_event<V: Visitor>(&mut self, visitor: &mut V) -> Option<(usize, Taken<'_>)> {
+        let Self { reader, cursors, heap } = self;
+        loop {
+            if let Some((track, Next::Event(taken))) = step(reader, cursors, heap, visitor)? {
+                return Some((track, taken));
+            }
+        }
+    }
+}
+
+/// What comes next of all tracks, unless it cannot be read; nothing where all are at their ends.
+#[inline]
+fn step<'r, V: Visitor>(
+    reader: &'r Reader,
+    cursors: &mut [(usize, TrackCursor)],
+    heap: &mut Heap,
+    visitor: &mut V,
+) -> Option<Option<(usize, Next<'r>)>> {
+    let mut top = heap.peek_mut()?;
+    let Reverse((_, at)) = *top;
+    let (track, cursor) = cursors.get_mut(at)?;
+    let next = match cursor.take_gap(reader) {
+        Some(gap) => Some(Next::Gap(gap)),
+        None => cursor.try_take(reader, visitor).and_then(Result::ok).map(Next::Event),
+    };
+    match cursor.next_ns() {
+        Some(time_ns) => *top = Reverse((time_ns, at)),
+        None => drop(PeekMut::pop(top)),
+    }
+    Some(next.map(|next| (*track, next)))
 }
 
 impl Chosen {
