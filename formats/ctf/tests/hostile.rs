@@ -338,6 +338,8 @@ fn timed(metadata: &str, stream: &[u8]) -> (Found, Vec<Option<TimeNs>>) {
 fn a_time_that_does_not_fit_is_none_and_that_is_said() {
     let late = METADATA.replace("offset_s = 5;", "offset_s = 9223372036;");
     let mut stream = first();
+    // The packet ends at 1,000 ticks.
+    stream[11..13].copy_from_slice(&1_000_u16.to_le_bytes());
     stream[17..19].copy_from_slice(&900_u16.to_le_bytes());
     assert_eq!(timed(&late, &stream), (vec![("time-range", Some(16))], vec![None]));
     stream[17..19].copy_from_slice(&854_u16.to_le_bytes());
