@@ -651,11 +651,10 @@ mod tests {
     #[test]
     fn time_that_goes_back_between_parts_is_found_at_its_own_line() {
         // Blocks are many lines: the last of the second part is far behind its first.
-        let half = |times: &mut dyn Iterator<Item = u32>| {
-            times.map(|time| format!("{time:08} some event of a name\n")).collect::<String>()
-        };
-        let first = half(&mut (50_000..100_000));
-        let text = format!("{first}{}", half(&mut (0..50_000)));
+        let line = |time: u32| format!("{time:08} some event of a name\n");
+        let half = |times: std::ops::Range<u32>| times.map(line).collect::<String>();
+        let first = half(50_000..100_000);
+        let text = format!("{first}{}", half(0..50_000));
         for count in [1, 2, 3] {
             let (events, findings, _) = said(&text, count);
             assert_eq!(events, 100_000);
@@ -709,7 +708,8 @@ mod tests {
             lines in proptest::collection::vec("([0-9]{1,2} [ef]|a|b|ab|)", 0..60),
             end in "(\n|3 e|)",
         ) {
-            let text = format!("{}{end}", lines.iter().map(|line| format!("{line}\n")).collect::<String>());
+            let words = lines.iter().flat_map(|line| [line.as_str(), "\n"]);
+            let text: String = words.chain([end.as_str()]).collect();
             let alone = said(&text, 1);
             for count in 2..7 {
                 proptest::prop_assert_eq!(&said(&text, count), &alone);

@@ -84,9 +84,9 @@ fn options_of_trace_cmd_make_no_difference() {
     let with_difference = |line: &str| line.replacen(": ", ": (+41)    ", 1);
     assert_eq!(activities_of(&reported("", with_difference, "")), expected);
     // -w: the time since the wakeup behind switches, and a summary at the end.
-    let with_latency = |line: &str| match line.contains(" ==> ") {
-        true => format!("{line} Latency: 907.484 usecs"),
-        false => line.to_owned(),
+    let with_latency = |line: &str| {
+        let latency = if line.contains(" ==> ") { " Latency: 907.484 usecs" } else { "" };
+        format!("{line}{latency}")
     };
     let summary = "\nAverage wakeup latency: 2.230 usecs\nMaximum Latency: 3.024 usecs at timestamp: \
                    1838.313268\nMinimum Latency: 1.782 usecs at timestamp: 1838.340531\n\nRT task \
