@@ -112,6 +112,14 @@ impl Findings {
         }
     }
 
+    /// Adds what another found further on: what it keeps, and how many it does not.
+    pub fn merge(&mut self, next: Self) {
+        self.extend(next.kept);
+        self.beyond.errors += next.beyond.errors;
+        self.beyond.warnings += next.beyond.warnings;
+        self.beyond.notes += next.beyond.notes;
+    }
+
     /// How many findings there were, kept or not.
     #[must_use]
     pub fn total(&self) -> u64 {

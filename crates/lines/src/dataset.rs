@@ -33,7 +33,8 @@ impl<G: Grammar> Dataset for LinesDataset<G> {
         let mut summary = Summary { dialect: grammar.dialect(), ..Summary::default() };
         summary.fact("events", survey.events);
         let of = |is: fn(&Key<'_>) -> bool| survey.keys.iter().filter(|key| is(key)).count();
-        let cpus = of(|key| matches!(key, Key::Cpu(_)));
+        // A wakeup names the processor of its task, which may not be in the recording.
+        let cpus = of(|key| matches!(key, Key::Events(Some(_))));
         if cpus > 0 {
             summary.fact("processors", cpus);
         }
@@ -74,7 +75,7 @@ fn tasks<'a>(keys: impl Iterator<Item = &'a Key<'static>>) -> usize {
 impl<G: Grammar> LinesDataset<G> {
     /// How many events there are of each kind, the most frequent first.
     fn kinds(&self) -> Section {
-        let kinds = self.0.survey().kinds.iter();
+        let kinds = self.0.survey().kinds.counts.iter();
         let mut kinds: Vec<(&str, u64)> = kinds.map(|(name, count)| (&**name, *count)).collect();
         kinds.sort_by_key(|(name, count)| (u64::MAX - count, *name));
         let row = |(name, count): (&str, u64)| Row {

@@ -32,7 +32,19 @@ pub(crate) fn plain_value(text: &str) -> Value {
     if digits.contains('.') {
         return text.parse().map_or_else(|_| text.into(), Value::Float);
     }
-    text.parse().map_or_else(|_| text.into(), Value::Int)
+    whole_number(text).map_or_else(|| text.into(), Value::Int)
+}
+
+/// A pointer has at least so many digits.
+const POINTER_DIGITS: usize = 8;
+
+/// A whole number where the text is nothing but one. Zeros before a few digits are of a decimal number
+/// (`target_cpu=003`); before many they are of a pointer, and its other digits hexadecimal by chance or
+/// not (`hrtimer=0000000025354255`).
+pub(crate) fn whole_number(text: &str) -> Option<i64> {
+    let is_pointer = text.starts_with('0') && text.len() >= POINTER_DIGITS;
+    let is_number = !is_pointer && !text.starts_with('+');
+    is_number.then(|| text.parse().ok()).flatten()
 }
 
 /// Whether a counter has what a field of the line says.
@@ -50,6 +62,10 @@ mod tests {
         assert_eq!(plain_value("-12"), Value::Int(-12));
         assert_eq!(plain_value("003"), Value::Int(3));
         assert_eq!(plain_value("62.50"), Value::Float(62.5));
+        assert_eq!(plain_value("25354255"), Value::Int(25_354_255));
+        for text in ["0000000025354255", "00354255"] {
+            assert_eq!(plain_value(text), Value::from(text));
+        }
         for text in ["", "-", "1.", ".5", "1e5", "+5", "0x10", "7 [ns]", "99999999999999999999"] {
             assert_eq!(plain_value(text), Value::from(text));
         }

@@ -22,13 +22,16 @@ const PROGRESS_BYTES: u64 = 4 << 20;
 /// Kinds of events that are counted one by one; the names of damaged lines are without end.
 const KINDS_MAX: usize = 1 << 12;
 
+/// Time that goes back so often, and at every fourth event at least, may count from the event before.
+const SINCE_LAST_MIN: u64 = 4;
+
 /// What a way through some lines found.
 #[derive(Debug)]
 pub(crate) struct Survey {
     pub(crate) events: u64,
     pub(crate) blocks: Vec<Block>,
     /// How many events there are of each name.
-    pub(crate) kinds: HashMap<Box<str>, u64, RandomState>,
+    pub(crate) kinds: Kinds,
     pub(crate) keys: HashSet<Key<'static>, RandomState>,
     /// Tasks at the other ends of messages where lines tell processors: they may be on others.
     peers: HashSet<Who<'static>, RandomState>,
@@ -52,6 +55,10 @@ pub(crate) struct Survey {
     last: HashMap<u32, u64, RandomState>,
     /// The last event of all.
     last_of_all: Option<u64>,
+    /// The broken lines that a part begins with: those at the end of the part before belong to them.
+    lead: Option<Broken>,
+    /// Whether broken lines that come next cannot belong to those of the part before.
+    has_begun: bool,
     /// What of events cannot be read, by rule and what to say.
     doubted: BTreeMap<(&'static str, &'static str), Doubted>,
 }
@@ -65,12 +72,21 @@ struct Doubted {
     count: u64,
 }
 
+/// How many events there are of each name, of the names that came first.
+#[derive(Debug, Default)]
+pub(crate) struct Kinds {
+    pub(crate) counts: HashMap<Box<str>, u64, RandomState>,
+    /// Events of other names.
+    others: u64,
+}
+
 /// Where times go back.
 #[derive(Debug, Clone, Copy, Default)]
 struct Disorder {
     count: u64,
     offset: u64,
-    first: Option<TimeNs>,
+    /// The first time, and the byte of its line.
+    first: Option<(TimeNs, u64)>,
     last: Option<TimeNs>,
 }
 
@@ -91,11 +107,22 @@ pub(crate) fn survey(
     start: usize,
     context: &Context<'_>,
 ) -> Result<Survey> {
+    // Where times start over, each depends on those before.
+    let is_large = bytes.len().saturating_sub(start) >= PARTS_BYTES;
+    let threads = if grammar.cycle_ns().is_some() || !is_large { 1 } else { ahead::threads() };
+    survey_parts(grammar, bytes, parts(bytes, start, threads), context)
+}
+
+/// Goes through the parts of a file, each on a thread of its own.
+fn survey_parts(
+    grammar: &impl Grammar,
+    bytes: &[u8],
+    parts: Vec<(u64, &[u8])>,
+    context: &Context<'_>,
+) -> Result<Survey> {
     let Context { limits, progress, .. } = *context;
     progress.begin("reading", bytes.len() as u64);
-    // Where times start over, each depends on those before.
-    let threads = if grammar.cycle_ns().is_some() { 1 } else { ahead::threads() };
-    let mut parts = parts(bytes, start, threads).into_iter();
+    let mut parts = parts.into_iter();
     let first = parts.next().unwrap_or((0, &[]));
     let rest: Vec<_> = parts.collect();
     let jobs = rest.iter().copied().map(|part| {
@@ -106,13 +133,18 @@ pub(crate) fn survey(
         true
     };
     let mut all = ahead::beside(jobs, |jobs| {
-        let mut all = Survey::of(grammar, first, &limits, &tell);
+        let mut all = Survey { has_begun: true, ..Survey::new(&limits) };
+        all.read(grammar, first, &limits, &tell);
         for (job, part) in jobs.into_iter().zip(&rest) {
             let found = job.wait();
             all.merge(found.unwrap_or_else(|| Survey::of(grammar, *part, &limits, &|_| true)));
         }
         all
     });
+    if all.kinds.others > 0 && !rest.is_empty() {
+        let parts = std::iter::once(&first).chain(&rest);
+        all.kinds = Kinds::recounted(grammar, parts, limits.value_bytes_max);
+    }
     progress.end();
     all.conclude();
     if all.events > limits.items_max {
@@ -125,10 +157,9 @@ pub(crate) fn survey(
 /// Parts of a file for some threads, that begin with a line, each with its first byte.
 fn parts(bytes: &[u8], start: usize, threads: usize) -> Vec<(u64, &[u8])> {
     let rest = bytes.get(start..).unwrap_or_default();
-    let count = if rest.len() >= PARTS_BYTES { threads } else { 1 };
-    let mut ends: Vec<usize> = (1..count)
+    let mut ends: Vec<usize> = (1..threads)
         .filter_map(|part| {
-            let at = start + rest.len() / count * part;
+            let at = start + rest.len() / threads * part;
             Some(at + memchr(b'\n', bytes.get(at..)?)? + 1)
         })
         .collect();
@@ -148,7 +179,7 @@ impl Survey {
         Self {
             events: 0,
             blocks: Vec::new(),
-            kinds: HashMap::default(),
+            kinds: Kinds::default(),
             keys: HashSet::default(),
             peers: HashSet::default(),
             names: HashMap::default(),
@@ -164,17 +195,30 @@ impl Survey {
             gaps_before: BTreeSet::new(),
             last: HashMap::default(),
             last_of_all: None,
+            lead: None,
+            has_begun: false,
             doubted: BTreeMap::new(),
         }
     }
 
     fn of(
         grammar: &impl Grammar,
-        (start, bytes): (u64, &[u8]),
+        part: (u64, &[u8]),
         limits: &Limits,
         goes_on: &dyn Fn(u64) -> bool,
     ) -> Self {
         let mut survey = Self::new(limits);
+        survey.read(grammar, part, limits, goes_on);
+        survey
+    }
+
+    fn read(
+        &mut self,
+        grammar: &impl Grammar,
+        (start, bytes): (u64, &[u8]),
+        limits: &Limits,
+        goes_on: &dyn Fn(u64) -> bool,
+    ) {
         let mut telling = Telling { is_survey: true, ..Telling::default() };
         let mut lines = Lines::at(bytes, start);
         let mut told = 0;
@@ -185,16 +229,15 @@ impl Survey {
                     break;
                 }
             }
-            survey.line(grammar, line, limits, &mut telling);
+            self.line(grammar, line, limits, &mut telling);
         }
-        survey.say_broken();
-        survey.has_waking = telling.has_waking;
+        self.has_waking = telling.has_waking;
         if let Some(offset) = lines.unfinished() {
+            self.say_broken();
             let message = "the last line has no end, so that it may be cut, and is not read";
             let finding = Finding::at(Severity::Warning, "unfinished-line", offset, message);
-            survey.findings.push(finding);
+            self.findings.push(finding);
         }
-        survey
     }
 
     fn line(
@@ -213,9 +256,11 @@ impl Survey {
             Read::Event(line) => self.event(grammar, raw.offset, &line, telling),
             Read::Aside => return,
             Read::Remark(severity, rule, message) => {
+                self.say_broken();
                 self.findings.push(Finding::at(severity, rule, raw.offset, message));
             }
             Read::Lost(cpu, message) => {
+                self.say_broken();
                 let finding = Finding::at(Severity::Warning, "lost-events", raw.offset, message);
                 self.findings.push(finding);
                 self.lose(cpu);
@@ -258,7 +303,7 @@ impl Survey {
         if let Some(time) = time {
             self.time(time, offset);
         }
-        self.count(line.name);
+        self.kinds.see(line.name);
         self.last_of_all = Some(offset);
         if let Some(cpu) = line.cpu {
             self.last.insert(cpu, offset);
@@ -291,14 +336,6 @@ impl Survey {
         self.disorder.see(time, offset);
         let (min, max) = self.times.unwrap_or((time, time));
         self.times = Some((min.min(time), max.max(time)));
-    }
-
-    fn count(&mut self, name: &str) {
-        if let Some(count) = self.kinds.get_mut(name) {
-            *count += 1;
-        } else if self.kinds.len() < KINDS_MAX {
-            self.kinds.insert(name.into(), 1);
-        }
     }
 
     fn told(&mut self, told: Told<'_>) {
@@ -370,20 +407,40 @@ impl Survey {
     fn breaks(&mut self, offset: u64, (severity, why): (Severity, &'static str), text: &str) {
         match &mut self.broken {
             Some(broken) if broken.why == why => broken.count += 1,
-            _ => {
-                self.say_broken();
+            other => {
+                // The first of a part may belong to the part before.
+                if other.is_some() {
+                    self.say_broken();
+                }
                 let text = shortened(text).into_owned();
                 self.broken = Some(Broken { severity, offset, count: 1, why, text });
             }
         }
     }
 
+    /// Says what was broken: a line of another kind comes. The first of a part may go on what the part
+    /// before ends with.
     fn say_broken(&mut self) {
-        let Some(Broken { severity, offset, count, why, text }) = self.broken.take() else {
-            return;
-        };
-        let message = repeated(count, why, &text);
-        self.findings.push(Finding::at(severity, "line", offset, message));
+        let has_begun = std::mem::replace(&mut self.has_begun, true);
+        let broken = self.broken.take();
+        if has_begun {
+            self.findings.extend(broken.map(Broken::finding));
+        } else {
+            self.lead = broken;
+        }
+    }
+
+    /// Adds the broken lines that the next part begins with.
+    fn join(&mut self, next: Broken) {
+        match &mut self.broken {
+            Some(broken) if broken.why == next.why => broken.count += next.count,
+            other => {
+                if other.is_some() {
+                    self.say_broken();
+                }
+                self.broken = Some(next);
+            }
+        }
     }
 
     /// Adds what the next part of the file has.
@@ -392,15 +449,13 @@ impl Survey {
         self.events += next.events;
         let moved = |block: Block| Block { events_before: block.events_before + before, ..block };
         self.blocks.extend(next.blocks.into_iter().map(moved));
-        for (name, count) in next.kinds {
-            *self.kinds.entry(name).or_default() += count;
-        }
+        self.kinds.merge(next.kinds);
         next.gaps_before.into_iter().for_each(|cpu| self.lose(cpu));
         self.gaps.extend(next.gaps);
         self.last.extend(next.last);
         self.last_of_all = next.last_of_all.or(self.last_of_all);
-        self.keys.extend(next.keys);
-        self.peers.extend(next.peers);
+        next.keys.into_iter().for_each(|key| self.see(key));
+        next.peers.into_iter().for_each(|who| self.see_peer(who));
         self.names.extend(next.names);
         self.has_waking |= next.has_waking;
         self.is_full |= next.is_full;
@@ -408,9 +463,17 @@ impl Survey {
             (Some(one), Some(other)) => Some((one.0.min(other.0), one.1.max(other.1))),
             (one, other) => one.or(other),
         };
-        let start = self.blocks.get(self.blocks.len().saturating_sub(1)).map_or(0, |of| of.start);
-        self.disorder.merge(next.disorder, start);
-        self.findings.extend(next.findings.into_vec());
+        self.disorder.merge(next.disorder);
+        if let Some(lead) = next.lead {
+            self.join(lead);
+        }
+        if next.has_begun {
+            self.say_broken();
+            self.findings.merge(next.findings);
+        }
+        if let Some(last) = next.broken {
+            self.join(last);
+        }
         for (doubt, next) in next.doubted {
             let Doubted { offset, text, count } = next;
             let first = || Doubted { offset, text, count: 0 };
@@ -420,18 +483,15 @@ impl Survey {
 
     /// Says what is known only at the end.
     fn conclude(&mut self) {
+        self.say_broken();
         self.place_peers();
+        self.findings.extend(self.kinds.finding());
         for ((rule, why), Doubted { offset, text, count }) in std::mem::take(&mut self.doubted) {
             let message = repeated(count, why, &text);
             self.findings.push(Finding::at(Severity::Warning, rule, offset, message));
         }
         self.findings.extend(self.turns.finding());
-        let Disorder { count, offset, .. } = self.disorder;
-        if count > 0 {
-            let times = if count == 1 { "once".into() } else { format!("{count} times") };
-            let message = format!("time goes back, {times} in all: events are in another order");
-            self.findings.push(Finding::at(Severity::Warning, "order", offset, message));
-        }
+        self.findings.extend(self.disorder.finding(self.events));
         if self.is_full {
             let message = format!("more than {} tracks: the rest is not shown", self.keys_max);
             self.findings.push(Finding::whole(Severity::Warning, "too-many-tracks", message));
@@ -453,13 +513,91 @@ fn repeated(count: u64, why: &str, first: &str) -> String {
     }
 }
 
+impl Broken {
+    fn finding(self) -> Finding {
+        let Self { severity, offset, count, why, text } = self;
+        Finding::at(severity, "line", offset, repeated(count, why, &text))
+    }
+}
+
+impl Kinds {
+    fn see(&mut self, name: &str) {
+        if let Some(count) = self.counts.get_mut(name) {
+            *count += 1;
+        } else if self.counts.len() < KINDS_MAX {
+            self.counts.insert(name.into(), 1);
+        } else {
+            self.others += 1;
+        }
+    }
+
+    /// Adds those of the next part. Where there are others afterwards, they are to be counted again.
+    fn merge(&mut self, next: Self) {
+        self.others += next.others;
+        for (name, count) in next.counts {
+            if let Some(known) = self.counts.get_mut(&name) {
+                *known += count;
+            } else if self.counts.len() < KINDS_MAX {
+                self.counts.insert(name, count);
+            } else {
+                self.others += count;
+            }
+        }
+    }
+
+    /// Counts one part after another: which names come first is not known of parts by themselves.
+    fn recounted<'a>(
+        grammar: &impl Grammar,
+        parts: impl Iterator<Item = &'a (u64, &'a [u8])>,
+        line_bytes_max: u64,
+    ) -> Self {
+        let mut kinds = Self::default();
+        for line in parts.flat_map(|(start, bytes)| Lines::at(bytes, *start)) {
+            if line.fault(line_bytes_max).is_none()
+                && let Read::Event(event) = grammar.read(&line.text())
+            {
+                kinds.see(event.name);
+            }
+        }
+        kinds
+    }
+
+    fn finding(&self) -> Option<Finding> {
+        let message = format!(
+            "more than {KINDS_MAX} kinds of events: {} events of further kinds are not counted by kind",
+            self.others
+        );
+        (self.others > 0).then(|| Finding::whole(Severity::Note, "too-many-kinds", message))
+    }
+}
+
 impl Disorder {
     fn see(&mut self, time: TimeNs, offset: u64) {
         if self.last.is_some_and(|last| time < last) {
             self.goes_back(offset);
         }
-        self.first = self.first.or(Some(time));
+        self.first = self.first.or(Some((time, offset)));
         self.last = Some(time);
+    }
+
+    /// Says that time goes back. Where it begins with 0 and goes back at every other event, it is none.
+    fn finding(&self, events: u64) -> Option<Finding> {
+        let Self { count, offset, first, .. } = *self;
+        let times = if count == 1 { "once".into() } else { format!("{count} times") };
+        let is_since_last = count >= SINCE_LAST_MIN
+            && count.saturating_mul(4) > events
+            && first.is_some_and(|(time, _)| time == TimeNs(0));
+        let (severity, message) = if is_since_last {
+            let message = format!(
+                "time begins with 0 and goes back, {times} in all: it seems to count from the event \
+                 before, as `perf script --deltatime` prints it; print it without"
+            );
+            (Severity::Error, message)
+        } else {
+            let message = format!("time goes back, {times} in all: events are in another order");
+            (Severity::Warning, message)
+        };
+        (count > 0).then(|| Finding::at(severity, "order", offset, message))
     }
 
     fn goes_back(&mut self, offset: u64) {
@@ -469,9 +607,11 @@ impl Disorder {
         self.count += 1;
     }
 
-    fn merge(&mut self, next: Self, start: u64) {
-        if self.last.zip(next.first).is_some_and(|(last, first)| first < last) {
-            self.goes_back(start);
+    fn merge(&mut self, next: Self) {
+        if let (Some(last), Some((first, offset))) = (self.last, next.first)
+            && first < last
+        {
+            self.goes_back(offset);
         }
         if next.count > 0 {
             let (count, offset) = (self.count, self.offset);
@@ -485,6 +625,8 @@ impl Disorder {
 
 #[cfg(test)]
 mod tests {
+    use std::borrow::Cow;
+
     use super::*;
 
     #[test]
@@ -500,15 +642,116 @@ mod tests {
         assert_eq!(at, text.len() as u64);
     }
 
+    /// Lines like `5 name`; what has no number is broken, by its first letter in another way.
+    #[derive(Debug)]
+    struct Timed;
+
+    impl Grammar for Timed {
+        fn read<'a>(&'a self, line: &'a str) -> Read<'a> {
+            let Some((time, name)) = line.split_once(' ') else {
+                let why = if line.starts_with('a') { "an a" } else { "none" };
+                return if line.is_empty() {
+                    Read::Aside
+                } else {
+                    Read::Broken(Severity::Error, why)
+                };
+            };
+            let time = time.parse().ok().map(TimeNs);
+            Read::Event(Line { time, name, ..Line::default() })
+        }
+
+        fn fields<'a>(&'a self, _: &Line<'a>) -> Vec<(Cow<'a, str>, Cow<'a, str>)> {
+            Vec::new()
+        }
+
+        fn text<'a>(&'a self, line: &Line<'a>) -> Cow<'a, str> {
+            line.name.into()
+        }
+
+        fn tell<'a>(&'a self, _: &Line<'a>, _: &mut Telling, _: &mut dyn FnMut(Told<'a>)) {}
+
+        fn dialect(&self) -> String {
+            String::new()
+        }
+    }
+
+    /// What is said of a text that is read in so many parts.
+    fn said(text: &str, count: usize) -> (u64, Vec<Finding>, Vec<(String, u64)>) {
+        let bytes = text.as_bytes();
+        let parts = parts(bytes, 0, count);
+        let all = survey_parts(&Timed, bytes, parts, &Context::default()).unwrap();
+        let kinds = all.kinds.counts.iter().map(|(name, count)| (name.to_string(), *count));
+        let mut kinds: Vec<_> = kinds.collect();
+        kinds.sort();
+        (all.events, all.findings(), kinds)
+    }
+
     #[test]
-    fn times_that_go_back_are_counted_across_parts() {
-        let mut one = Disorder::default();
-        one.see(TimeNs(5), 0);
-        one.see(TimeNs(9), 10);
-        let mut other = Disorder::default();
-        other.see(TimeNs(8), 20);
-        other.see(TimeNs(7), 30);
-        one.merge(other, 20);
-        assert_eq!((one.count, one.offset, one.last), (2, 20, Some(TimeNs(7))));
+    fn time_that_goes_back_between_parts_is_found_at_its_own_line() {
+        // Blocks are many lines: the last of the second part is far behind its first.
+        let line = |time: u32| format!("{time:08} some event of a name\n");
+        let half = |times: std::ops::Range<u32>| times.map(line).collect::<String>();
+        let first = half(50_000..100_000);
+        let text = format!("{first}{}", half(0..50_000));
+        for count in [1, 2, 3] {
+            let (events, findings, _) = said(&text, count);
+            assert_eq!(events, 100_000);
+            let found: Vec<_> = findings.iter().map(|of| (of.rule, of.offset)).collect();
+            assert_eq!(found, [("order", Some(first.len() as u64))], "{count} parts");
+        }
+    }
+
+    #[test]
+    fn lines_that_are_broken_across_parts_are_one_finding() {
+        let text = format!("1 e\n{}2 e\n", "none\n".repeat(5000));
+        for count in [1, 2, 3, 7] {
+            let (_, findings, _) = said(&text, count);
+            let found: Vec<_> = findings.iter().map(|of| (of.offset, &*of.message)).collect();
+            let message = "5000 lines, each: none; the first: none";
+            assert_eq!(found, [(Some(4), message)], "{count} parts");
+        }
+    }
+
+    #[test]
+    fn more_kinds_than_are_counted_are_said() {
+        let line = |at: usize| format!("{at} kind{at}\n{at} often\n");
+        let text: String = (0..9000).map(line).collect();
+        let alone = said(&text, 1);
+        // One of the kinds that are counted is `often`.
+        assert_eq!(alone.2.len(), KINDS_MAX);
+        let others = 9000 - (KINDS_MAX - 1);
+        let message = format!(
+            "more than 4096 kinds of events: {others} events of further kinds are not counted by kind"
+        );
+        assert_eq!(alone.1, [Finding::whole(Severity::Note, "too-many-kinds", message)]);
+        assert!(alone.2.contains(&("often".to_owned(), 9000)));
+        for count in [2, 5] {
+            assert_eq!(said(&text, count), alone);
+        }
+    }
+
+    #[test]
+    fn times_since_the_event_before_are_recognised() {
+        let found = |text: &str| said(text, 1).1.iter().map(|of| of.severity).collect::<Vec<_>>();
+        let often = "5 e\n2 e\n".repeat(4);
+        assert_eq!(found(&format!("0 e\n{often}")), [Severity::Error]);
+        assert_eq!(found(&often), [Severity::Warning]);
+        assert_eq!(found(&format!("0 e\n{}", "1 e\n2 e\n".repeat(2))), [Severity::Warning]);
+    }
+
+    proptest::proptest! {
+        /// However many cores there are, the same is said of the same bytes.
+        #[test]
+        fn parts_make_no_difference(
+            lines in proptest::collection::vec("([0-9]{1,2} [ef]|a|b|ab|)", 0..60),
+            end in "(\n|3 e|)",
+        ) {
+            let words = lines.iter().flat_map(|line| [line.as_str(), "\n"]);
+            let text: String = words.chain([end.as_str()]).collect();
+            let alone = said(&text, 1);
+            for count in 2..7 {
+                proptest::prop_assert_eq!(&said(&text, count), &alone);
+            }
+        }
     }
 }

@@ -11,6 +11,7 @@ use kymo_core::table::Columns;
 use kymo_core::{Error, Flow, Record, RecordSink, Result, Value};
 use serde_json::Value as Json;
 
+use crate::fields::whole_number;
 use crate::{Grammar, Line, RawLine, Reader};
 
 /// Bytes of lines that are held at once.
@@ -122,7 +123,7 @@ fn json<'a>(grammar: &'a impl Grammar, line: &Line<'a>) -> String {
     let object: serde_json::Map<String, Json> = fields
         .map(|(name, value)| {
             let is_name = name.ends_with("comm");
-            let number = value.parse::<i64>().ok().filter(|_| !is_name);
+            let number = whole_number(&value).filter(|_| !is_name);
             let value = number.map_or_else(|| Json::from(value.as_ref()), Json::from);
             (name.into_owned(), value)
         })

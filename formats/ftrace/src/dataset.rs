@@ -1,10 +1,9 @@
 //! The format's side of core's contract.
 
 use kymo_core::{Confidence, Context, Dataset, Finding, Format, FormatInfo, Probe, Result, Source};
-use kymo_lines::{LinesDataset, Read, Reader, kernel};
+use kymo_lines::{LinesDataset, Reader, kernel};
 
-use crate::TRACE;
-use crate::read::read;
+use crate::read::{is_trace, trace};
 
 /// The format.
 #[derive(Debug, Clone, Copy)]
@@ -29,18 +28,15 @@ impl Format for Ftrace {
         if probe.head.starts_with(b"# tracer: ") {
             return Some(Confidence::Magic);
         }
-        // With the subsystem before its name an event is one of perf.
-        let is_event =
-            |line: &str| matches!(read(line), Read::Event(event) if !event.name.contains(':'));
-        kymo_lines::first_line(probe.head, read).filter(|line| is_event(line))?;
-        Some(Confidence::Plausible)
+        is_trace(probe.head).then_some(Confidence::Plausible)
     }
 
     fn open(&self, source: &Source, context: &Context<'_>) -> Result<Box<dyn Dataset>> {
-        Ok(Box::new(LinesDataset(Reader::open(source, 0, TRACE, context)?)))
+        Ok(Box::new(LinesDataset(Reader::open(source, 0, trace(&source.bytes()?), context)?)))
     }
 
     fn check(&self, source: &Source, context: &Context<'_>) -> Result<Vec<Finding>> {
-        kymo_lines::check(source, Ok((TRACE, 0)), context, kernel::unbalanced)
+        let grammar = trace(&source.bytes()?);
+        kymo_lines::check(source, Ok((grammar, 0)), context, kernel::unbalanced)
     }
 }

@@ -17,4 +17,4 @@ mod dataset;
 mod read;
 
 pub use dataset::Ftrace;
-pub use read::TRACE;
+pub use read::{TRACE, trace};

@@ -4,10 +4,57 @@
 use kymo_core::Severity;
 use kymo_core::model::timeline::TimeNs;
 use kymo_lines::kernel::KernelLines;
-use kymo_lines::{Line, Read, decimal_ns, scaled};
+use kymo_lines::{Line, Lines, Read, decimal_ns, scaled};
 
 /// What lines of `ftrace` mean.
 pub const TRACE: KernelLines = KernelLines { read, dialect: "text of ftrace" };
+
+/// What lines mean of several recordings at once: each begins with the name of its file.
+const SEVERAL: KernelLines =
+    KernelLines { read: read_several, dialect: "text of trace-cmd report" };
+
+/// So many lines are looked at for what `trace-cmd report` begins with.
+const HEAD_LINES: usize = 256;
+
+/// Why lines are none that can be read where one knows what to do about it.
+const OF_SEVERAL: &str = "it begins with the name of its file, as `trace-cmd report` prints several \
+                          recordings at once; print each by itself";
+const IS_GRAPH: &str = "it is of the function graph without times or tasks; set funcgraph-abstime \
+                        and funcgraph-proc, or print it with `trace-cmd report`";
+const IS_COUNTED: &str = "its time is a count without a unit, as the trace clocks counter, uptime \
+                          and x86-tsc and `trace-cmd report --raw-ts` have it; record with local, \
+                          mono or boot, and print without --raw-ts";
+
+/// What the lines of a file of `ftrace` mean.
+#[must_use]
+pub fn trace(bytes: &[u8]) -> KernelLines {
+    let mut lines = Lines::new(bytes).take(HEAD_LINES).map(|line| line.text());
+    if lines.any(|line| is_of_file(&line)) { SEVERAL } else { TRACE }
+}
+
+/// Whether a line is the first that `trace-cmd report` prints of one of several: `a.dat: cpus=2`.
+fn is_of_file(line: &str) -> bool {
+    line.rsplit_once(": cpus=").is_some_and(|(_, count)| is_digits(count))
+}
+
+fn read_several(line: &str) -> Read<'_> {
+    if line.trim_start().is_empty() {
+        return Read::Aside;
+    }
+    Read::Broken(Severity::Error, OF_SEVERAL)
+}
+
+/// Whether the first lines of a file are of ftrace. With the subsystem before its name an event is one
+/// of perf.
+pub(crate) fn is_trace(head: &[u8]) -> bool {
+    let KernelLines { read, .. } = trace(head);
+    let Some(line) = kymo_lines::first_line(head, read) else { return false };
+    match read(&line) {
+        Read::Event(event) => !event.name.contains(':'),
+        Read::Broken(_, why) => why == OF_SEVERAL || why == IS_COUNTED,
+        _ => false,
+    }
+}
 
 /// What events of the function tracer are called, which have no name of their own.
 const FUNCTION: &str = "function";
@@ -18,14 +65,14 @@ pub(crate) fn read(line: &str) -> Read<'_> {
         let message = format!("{count} events before these were overwritten");
         return Read::Remark(Severity::Note, "overwritten", message.into());
     }
-    if line.starts_with('#') || line.trim_start().is_empty() || is_head(line) {
+    if line.starts_with('#') || line.trim_start().is_empty() || is_around(line) {
         return Read::Aside;
     }
     if let Some((cpu, lost)) = lost(line) {
         let message = format!("ftrace had no room for events: {lost}");
         return Read::Lost(cpu, message.into());
     }
-    match event(line) {
+    match event(line).or_else(|| graph(line)) {
         Some(event) => Read::Event(event),
         None if is_below(line) => Read::Aside,
         None => Read::Broken(Severity::Error, why_not(line)),
@@ -43,11 +90,9 @@ fn overwritten(line: &str) -> Option<u64> {
 /// Why a line is no event.
 fn why_not(line: &str) -> &'static str {
     if is_graph(line) {
-        "it is of the function graph, which tells how long and not when; `trace-cmd report` prints \
-         such a recording as events with their times"
+        IS_GRAPH
     } else if is_counted(line) {
-        "its time is a count without a unit, as the trace clocks counter and x86-tsc have it; \
-         record with local, mono or boot"
+        IS_COUNTED
     } else {
         "it is no line of ftrace"
     }
@@ -60,24 +105,75 @@ fn is_graph(line: &str) -> bool {
     let is_rule = line.len() > 8 && line.bytes().all(|byte| byte == b'-');
     let rest = line.split_once(" |").filter(|(time, _)| decimal_ns(time.trim()).is_some());
     let rest = rest.map_or(line, |(_, rest)| rest.trim_start());
-    let cpu = rest.split_once(')').map(|(cpu, _)| cpu);
-    is_rule || cpu.is_some_and(|cpu| !cpu.is_empty() && cpu.bytes().all(|b| b.is_ascii_digit()))
+    is_rule || rest.split_once(')').is_some_and(|(cpu, _)| is_digits(cpu))
 }
 
-/// Whether a line would be an event if its time were one: `a-1 [000] .... 12345: event: …`.
-fn is_counted(line: &str) -> bool {
-    let mut words = line.match_indices(": ").map(|(at, _)| line.get(..at).unwrap_or_default());
-    words.next().and_then(|head| head.rsplit_once(' ')).is_some_and(|(before, time)| {
-        let is_count = !time.is_empty() && time.bytes().all(|byte| byte.is_ascii_digit());
-        is_count && processor(before.trim_end()).is_some()
+/// An event of the function graph that tells its time and its task:
+/// `  100.000002 |   1)  bash-77       |   1.234 us    |    getname();`. It is what `trace-cmd report`
+/// calls `funcgraph_entry` and `funcgraph_exit`.
+fn graph(line: &str) -> Option<Line<'_>> {
+    let (time, rest) = line.split_once(" |")?;
+    let time = decimal_ns(time.trim())?;
+    let (cpu, rest) = rest.split_once(')')?;
+    let (task, rest) = rest.split_once('|')?;
+    let (task, tid) = task.trim().rsplit_once('-')?;
+    let (_, call) = rest.split_once('|')?;
+    let is_exit = call.trim_start().starts_with('}');
+    Some(Line {
+        time: Some(TimeNs(time)),
+        cpu: Some(cpu.trim().parse().ok()?),
+        task: Some(task).filter(|task| !task.is_empty()),
+        tid: Some(tid.parse().ok()?),
+        name: if is_exit { "funcgraph_exit" } else { "funcgraph_entry" },
+        rest: rest.trim(),
+        rule: 0,
     })
 }
 
-/// Whether a line is what `trace-cmd report` begins with.
-fn is_head(line: &str) -> bool {
+fn is_digits(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// Whether a line would be an event if its time were one: `a-1 [000] .... 12345: event: …`, or
+/// `a-1 [000]12345: event: …`. Names of tasks may have colons.
+fn is_counted(line: &str) -> bool {
+    let is_cpu = |word: &str| {
+        word.strip_prefix('[').and_then(|word| word.strip_suffix(']')).is_some_and(is_digits)
+    };
+    let is_task = |word: &str| word.rsplit_once('-').is_some_and(|(_, tid)| is_digits(tid));
+    let (mut has_task, mut before, mut last) = (false, "", "");
+    line.split(' ').filter(|word| !word.is_empty()).any(|word| {
+        let (cpu, time) = match word.split_once(']') {
+            Some((cpu, time)) => (cpu.strip_prefix('[').is_some_and(is_digits), time),
+            None => (
+                is_cpu(last) || is_cpu(before) || last.starts_with(|c: char| c.is_ascii_digit()),
+                word,
+            ),
+        };
+        let is_it = has_task && cpu && time.strip_suffix(':').is_some_and(is_digits);
+        has_task |= is_task(word);
+        before = std::mem::replace(&mut last, word);
+        is_it
+    })
+}
+
+/// What lines begin with that `trace-cmd report` prints before and, with `-w` and `-V`, behind all events.
+const AROUND: [&str; 9] = [
+    "cpus=",
+    "version = ",
+    "registering plugin: ",
+    "overriding event (",
+    "removing override handler for event (",
+    "Average wakeup latency: ",
+    "Maximum Latency: ",
+    "Minimum Latency: ",
+    "RT task timings:",
+];
+
+/// Whether a line is one that `trace-cmd report` prints around events.
+fn is_around(line: &str) -> bool {
     let is_empty = |rest: &str| rest.ends_with(" is empty");
-    line.starts_with("cpus=")
-        || line.starts_with("version = ")
+    AROUND.iter().any(|start| line.starts_with(start))
         || line.strip_prefix("CPU ").is_some_and(is_empty)
 }
 
@@ -162,13 +258,46 @@ fn processor(text: &str) -> Option<(&str, u32)> {
 
 /// The name of an event and what else there is.
 fn named(text: &str) -> (&str, &str) {
+    let text = without_difference(text);
+    if let Some(call) = system_call(text) {
+        return call;
+    }
     match text.split_once(": ") {
-        Some((name, rest)) if !name.contains(' ') => (name, rest.trim_start()),
+        Some((name, rest)) if !name.contains(' ') => (name, without_latency(rest.trim_start())),
         _ => match text.strip_suffix(':') {
             Some(name) if !name.contains(' ') => (name, ""),
             _ => (FUNCTION, text),
         },
     }
+}
+
+/// What comes after the time since the event before, which `--ts-diff` prints: `(+41)    name: …`.
+fn without_difference(text: &str) -> &str {
+    let rest = text.strip_prefix("(+").and_then(|text| text.split_once(')'));
+    match rest {
+        Some((time, rest)) if is_digits(time.trim_start_matches('-')) => rest.trim_start(),
+        _ => text,
+    }
+}
+
+/// Fields without the time since the wakeup, which `-w` prints: `… Latency: 907.484 usecs`.
+fn without_latency(fields: &str) -> &str {
+    let before = fields.strip_suffix(" usecs").and_then(|text| text.rsplit_once(" Latency: "));
+    match before {
+        Some((fields, time)) if decimal_ns(time).is_some() => fields,
+        _ => fields,
+    }
+}
+
+/// A system call as tracefs prints it: `sys_dup2(oldfd: 0xb, newfd: 1)`, `sys_dup2 -> 0x1`.
+fn system_call(text: &str) -> Option<(&str, &str)> {
+    if !text.starts_with("sys_") {
+        return None;
+    }
+    let end = text.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))?;
+    let (name, rest) = text.split_at(end);
+    let is_entry = rest.starts_with('(') && rest.ends_with(')');
+    (is_entry || rest.starts_with(" -> ")).then_some((name, rest.trim_start()))
 }
 
 #[cfg(test)]
@@ -230,10 +359,97 @@ mod tests {
         assert_eq!((line.name, line.rest), ("function", "sys_close <-do_syscall_64"));
     }
 
+    /// The name and the rest of an event.
+    fn said(rest: &str) -> (String, String) {
+        let line = format!("  bash-1  [000] .... 1.5: {rest}");
+        match read(&line) {
+            Read::Event(line) => (line.name.to_owned(), line.rest.to_owned()),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn system_calls_are_named_as_they_are() {
+        let of = |rest: &str| ("sys_dup2".to_owned(), rest.to_owned());
+        assert_eq!(said("sys_dup2(oldfd: 0xb, newfd: 1)"), of("(oldfd: 0xb, newfd: 1)"));
+        assert_eq!(said("sys_dup2 -> 0x1"), of("-> 0x1"));
+        assert_eq!(said("sys_getpid()"), ("sys_getpid".to_owned(), "()".to_owned()));
+    }
+
+    #[test]
+    fn what_options_of_trace_cmd_add_is_passed_over() {
+        let fields = "bash:484 [120] R ==> rt:788 [49]";
+        let expected = ("sched_switch".to_owned(), fields.to_owned());
+        for text in [
+            format!("sched_switch:         {fields}"),
+            format!("(+41)    sched_switch:         {fields}"),
+            format!("         sched_switch:         {fields}"),
+            format!("sched_switch:         {fields} Latency: 907.484 usecs"),
+        ] {
+            assert_eq!(said(&text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_function_graph_with_times_and_tasks_is_events() {
+        let line = "  100.000002 |   1)  a-b-77        |   1.234 us    |    getname();";
+        let expected = Line {
+            time: Some(TimeNs(100_000_002_000)),
+            cpu: Some(1),
+            task: Some("a-b"),
+            tid: Some(77),
+            name: "funcgraph_entry",
+            rest: "1.234 us    |    getname();",
+            rule: 0,
+        };
+        assert_eq!(read(line), Read::Event(expected));
+        let line = "  100.000005 |   1)  bash-77       | + 12.345 us   |  }";
+        assert!(matches!(read(line), Read::Event(Line { name: "funcgraph_exit", .. })));
+    }
+
+    #[test]
+    fn times_that_are_counts_are_recognised() {
+        for line in [
+            "            bash-20824 [001]1838267213493: print:                tracing_mark_write: B",
+            "            bash-17457   [001] .....            2: sched_process_fork: comm=bash",
+            "            x: y-17457   [001] d..2.       175889: sched_stat_runtime: comm=x: y",
+            "            bash-17457   (  17457) [001] d..2.       175889: sched_waking: comm=a",
+            "    bash-17457   1d..2.       175889: sched_waking: comm=a",
+        ] {
+            assert_eq!(read(line), Read::Broken(Severity::Error, IS_COUNTED), "{line}");
+            assert!(is_trace(format!("cpus=2\n{line}\n").as_bytes()), "{line}");
+        }
+        assert!(!is_trace(b"process 12 [001] 77: hello\n"));
+    }
+
+    #[test]
+    fn several_recordings_at_once_say_what_they_are() {
+        let text = "   a.dat: cpus=2\nmono.dat: cpus=2\n   a.dat:             bash-20824 [001]  \
+                    1838.267213: print:                tracing_mark_write: B|10380|fun one\n";
+        assert!(is_trace(text.as_bytes()));
+        let KernelLines { read, .. } = trace(text.as_bytes());
+        for line in text.lines() {
+            assert_eq!(read(line), Read::Broken(Severity::Error, OF_SEVERAL), "{line}");
+        }
+    }
+
     #[test]
     fn what_is_no_event_is_told_apart_from_what_is_broken() {
-        let asides =
-            ["# tracer: nop", "", "cpus=2", "version = 6", "CPU 1 is empty", " => do_nanosleep"];
+        let asides = [
+            "# tracer: nop",
+            "",
+            "cpus=2",
+            "version = 6",
+            "CPU 1 is empty",
+            " => do_nanosleep",
+            "registering plugin: /usr/lib/traceevent/plugins/plugin_kvm.so",
+            "overriding event (188) tlb:tlb_flush with new print handler",
+            "removing override handler for event (522) syscalls:sys_enter_futex. Going back to default handler.",
+            "Average wakeup latency: 2.230 usecs",
+            "Maximum Latency: 3.024 usecs at timestamp: 1838.313268",
+            "Minimum Latency: 1.782 usecs at timestamp: 1838.340531",
+            "RT task timings:",
+        ];
         for aside in asides {
             assert_eq!(read(aside), Read::Aside, "{aside}");
         }

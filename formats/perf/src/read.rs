@@ -15,6 +15,9 @@ const SAMPLE_EVENTS: usize = 1024;
 const LACKS_TIME: &str = "it tells no time, or no event; `perf script -F \
                           comm,tid,cpu,time,event,trace` prints both";
 
+const OF_TRACE: &str = "it is of `perf trace`; `perf script -F comm,tid,cpu,time,event,trace` prints \
+                        what can be read";
+
 /// What tells the task of an event. The lines of a file have the same fields, and a single one does
 /// not say which: `worker 1` is a name, or a name and a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,7 +47,7 @@ pub(crate) fn is_script(head: &[u8]) -> bool {
     match read(&line) {
         // Any log has times. Where it says less of tasks, it must say what perf alone does.
         Read::Event(event) => event.tid.is_some() && event.task.is_some() || is_point(event.name),
-        Read::Broken(_, why) => why == LACKS_TIME,
+        Read::Broken(_, why) => why == LACKS_TIME || why == OF_TRACE,
         _ => false,
     }
 }
@@ -112,21 +115,63 @@ fn read<const COMM: bool, const TID: bool>(line: &str) -> Read<'_> {
     match event::<COMM, TID>(line) {
         Some(event) if event.name == "PERF_RECORD_LOST" => lost(&event),
         Some(event) if !lacks_event(event.name) => Read::Event(event),
-        None if is_frame(line) => Read::Aside,
-        None if !lacks_time(line) => Read::Broken(Severity::Error, "it is no line of perf script"),
-        _ => Read::Broken(Severity::Error, LACKS_TIME),
+        Some(_) => Read::Broken(Severity::Error, LACKS_TIME),
+        None if is_frame(line) || is_record(line) => Read::Aside,
+        None if lacks_time(line) => Read::Broken(Severity::Error, LACKS_TIME),
+        None if is_source(line) => Read::Aside,
+        None if is_of_trace(line) => Read::Broken(Severity::Error, OF_TRACE),
+        None => Read::Broken(Severity::Error, "it is no line of perf script"),
     }
 }
 
-/// Whether what should be the name of an event is its first field.
+/// Whether what should be the name of an event is its first field: `vec=9`. Some events have such words
+/// in their names: `cpu/event=0xc0/`.
 fn lacks_event(name: &str) -> bool {
-    name.starts_with("prev_comm=") || name.starts_with("comm=")
+    let is_word = |word: &str| word.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+    name.split_once('=').is_some_and(|(field, _)| is_word(field))
 }
 
 /// Whether a line would be an event if it had a time.
 fn lacks_time(line: &str) -> bool {
-    let is_event = |word: &str| word.starts_with("sched:sched_") && word.ends_with(':');
+    let is_event = |word: &str| {
+        let name = word.strip_prefix("sched:sched_").and_then(|word| word.strip_suffix(':'));
+        name.is_some_and(|name| name.bytes().all(|b| b.is_ascii_lowercase() || b == b'_'))
+    };
     line.split(' ').any(is_event) && at_time(line).is_none()
+}
+
+/// Whether a line is a mark that perf leaves between others: `PERF_RECORD_FINISHED_ROUND`.
+fn is_record(line: &str) -> bool {
+    line.starts_with("PERF_RECORD_") && !line.contains([' ', ':'])
+}
+
+/// Whether a line tells where in a source an event was, which stands below it: `  main.c:12`,
+/// `  [kernel.kallsyms][ffffffff813ad48a]`; or is such a line of a source: `|12      x++;`.
+fn is_source(line: &str) -> bool {
+    let is_hex = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_hexdigit());
+    let is_place = |text: &str| {
+        let address = text.strip_suffix(']').and_then(|text| text.rsplit_once('['));
+        let number = text.rsplit_once(':').filter(|(file, _)| !file.is_empty());
+        address.is_some_and(|(file, address)| !file.is_empty() && is_hex(address))
+            || number.is_some_and(|(_, line)| !line.is_empty() && is_number(line))
+    };
+    let text = line.strip_prefix("  ").map(|text| text.trim_end().trim_end_matches(" (inlined)"));
+    line.starts_with('|') || text.is_some_and(is_place)
+}
+
+/// Whether a line is of `perf trace`: `0.266 ( 0.017 ms): a/7 read(…) = 1`, or
+/// `0.011 a/18 sched:sched_switch(…)`.
+fn is_of_trace(line: &str) -> bool {
+    let Some((time, rest)) = line.trim_start().split_once(' ') else { return false };
+    let is_time = time.contains('.') && decimal_ns(time).is_some();
+    let is_call = |rest: &str| {
+        let took = rest.trim_start().strip_prefix('(').and_then(|rest| rest.split_once("):"));
+        took.is_some_and(|(took, _)| took.trim().is_empty() || took.ends_with(" ms"))
+    };
+    let is_event = |word: &str| {
+        word.split_once('(').is_some_and(|(name, field)| is_point(name) && !field.is_empty())
+    };
+    (is_time || time == "?") && is_call(rest) || is_time && rest.split(' ').any(is_event)
 }
 
 fn lost<'a>(event: &Line<'a>) -> Read<'a> {
@@ -155,14 +200,42 @@ fn event<const COMM: bool, const TID: bool>(line: &str) -> Option<Line<'_>> {
     };
     let task = Some(task.trim()).filter(|task| !task.is_empty());
     let (name, rest) = named(rest);
-    Some(Line { time: Some(TimeNs(time)), cpu, task, tid, name, rest, rule: 0 })
+    // What perf found out before it began has no time of its own.
+    let is_before = time == 0 && name.starts_with("PERF_RECORD_");
+    let time = Some(TimeNs(time)).filter(|_| !is_before);
+    Some(Line { time, cpu, task, tid, name, rest, rule: 0 })
 }
 
 /// What comes before the processor, and the processor where a line tells it.
 fn processor(before: &str) -> Option<(&str, Option<u32>)> {
+    let before = without_mode(without_date(before));
     let Some(inner) = before.strip_suffix(']') else { return Some((before, None)) };
     let (before, cpu) = inner.rsplit_once('[')?;
     Some((before.trim_end(), Some(cpu.parse().ok()?)))
+}
+
+/// What comes before the date that `-F tod` prints: `2026-11-18 12:54:46.143917411`.
+fn without_date(before: &str) -> &str {
+    let is_of = |text: &str, sign: char, parts: usize| {
+        let is_part = |part: &str| part.contains('.') || !part.is_empty() && is_number(part);
+        text.split(sign).count() == parts && text.split(sign).all(is_part)
+    };
+    let words = before.rsplit_once(' ').filter(|(_, time)| is_of(time, ':', 3));
+    let date = words.and_then(|(rest, _)| match rest.trim_end().rsplit_once(' ') {
+        Some((rest, date)) => is_of(date, '-', 3).then_some(rest),
+        None => is_of(rest, '-', 3).then_some(""),
+    });
+    date.map_or(before, str::trim_end)
+}
+
+/// What comes before the letters that `-F misc` prints of a sample: `[000] K`, `18 US`.
+fn without_mode(before: &str) -> &str {
+    let Some((rest, mode)) = before.rsplit_once(' ') else { return before };
+    let is_mode = !mode.is_empty() && mode.bytes().all(|byte| b"KUHGgMEDSp".contains(&byte));
+    let rest = rest.trim_end();
+    let is_behind =
+        || rest.ends_with(']') || rest.rsplit(' ').next().is_some_and(|of| tid(of).is_some());
+    if is_mode && is_behind() { rest } else { before }
 }
 
 /// The number of a task. With both, the process comes first: `22803/26364`.
@@ -194,7 +267,8 @@ fn named(text: &str) -> (&str, &str) {
         _ => text,
     };
     if let Some((name, rest)) = text.split_once(": ") {
-        return (name, if is_point(name) { without_place(rest.trim()) } else { rest.trim() });
+        let fields = |rest| without_place(without_sample(rest)).trim();
+        return (name, if is_point(name) { fields(rest.trim()) } else { rest.trim() });
     }
     if let Some(name) = text.trim_end().strip_suffix(':') {
         return (name, "");
@@ -203,6 +277,45 @@ fn named(text: &str) -> (&str, &str) {
     let end = text.find([' ', '(', ':']).unwrap_or(text.len());
     let (name, rest) = text.split_at(end);
     (name, rest.trim())
+}
+
+/// Fields without what else `-F` prints of a sample after them: numbers as wide as an address (`addr`,
+/// `phys_addr`, `weight`, `data_src`), registers (`iregs`, `uregs`), `insnlen`, and sizes of pages.
+fn without_sample(fields: &str) -> &str {
+    let Some((_, value)) = fields.rsplit_once('=').or_else(|| fields.rsplit_once(": ")) else {
+        return fields;
+    };
+    let start = fields.len() - value.len();
+    let ends = [wide_number(value), value.find(" ABI:"), value.find(" ilen: ")];
+    let end = ends.into_iter().flatten().min().unwrap_or(value.len());
+    let fields = fields.get(..start + end).unwrap_or(fields).trim_end();
+    let is_size = |word: &str| {
+        let number = word.trim_end_matches(['K', 'M', 'G', 'B']);
+        word == "N/A" || number.len() < word.len() && !number.is_empty() && is_number(number)
+    };
+    let sizes = fields.rsplit(' ').take_while(|word| is_size(word)).take(2);
+    let bytes: Vec<usize> = sizes.map(|word| word.len() + 1).collect();
+    // One by itself may be a value.
+    let cut = if bytes.len() == 2 { bytes.iter().sum() } else { 0 };
+    fields.len().checked_sub(cut).and_then(|end| fields.get(..end)).unwrap_or(fields)
+}
+
+/// Where a number begins that is as wide as an address, with spaces before it.
+fn wide_number(value: &str) -> Option<usize> {
+    const WIDTH: usize = 16;
+    let mut end = 0;
+    let mut before = 0;
+    value.split(' ').find_map(|word| {
+        let start = end;
+        end += word.len() + 1;
+        if word.is_empty() {
+            return None;
+        }
+        let spaces = start - before;
+        before = start + word.len();
+        let is_wide = spaces > 0 && spaces + word.len() == WIDTH;
+        (is_wide && word.bytes().all(|b| b.is_ascii_hexdigit())).then_some(start - spaces)
+    })
 }
 
 /// Fields without the address, the symbol and the file that `-F ip,sym,dso` print after them.
@@ -302,7 +415,12 @@ mod tests {
 
     #[test]
     fn what_lacks_the_time_or_the_event_says_how_to_print_it() {
-        for line in ["a 1 [000] sched:sched_switch: prev_comm=a", "[000]  1.500000: comm=a pid=1"] {
+        for line in [
+            "a 1 [000] sched:sched_switch: prev_comm=a",
+            "[000]  1.500000: comm=a pid=1",
+            "a 1 [000]  1.500000: vec=9 [action=RCU]",
+            "a 1 [000] 2026-11-18 12:54:46.143917411  sched:sched_waking: comm=a",
+        ] {
             let text = format!("{line}\n");
             let read = (script(text.as_bytes()).read)(line);
             assert_eq!(read, Read::Broken(Severity::Error, LACKS_TIME), "{line}");
@@ -312,6 +430,69 @@ mod tests {
             ["1.5: hello: world", "[000] 1.5: Some:thing: else", "a: 1.500000: b: c", "1.5: x"]
         {
             assert!(!is_script(format!("{line}\n").as_bytes()), "{line}");
+        }
+    }
+
+    #[test]
+    fn what_stands_between_the_processor_and_the_time_is_passed_over() {
+        let with = |head: &str| alone(&format!("{head} 2.000001:  sched:sched_waking: comm=a"));
+        let day = "2026-11-18 12:54:46.143917411 ";
+        assert_eq!(with("a 18 [001] K     "), (Some("a".into()), Some(18), Some(1)));
+        assert_eq!(with(&format!("a 18 [001] {day}")), (Some("a".into()), Some(18), Some(1)));
+        assert_eq!(with(&format!("a 18 [001] US    {day}")), (Some("a".into()), Some(18), Some(1)));
+        assert_eq!(with("18 [001] K     "), (None, Some(18), Some(1)));
+        assert_eq!(with("a 18 K     "), (Some("a".into()), Some(18), None));
+        assert_eq!(with(&format!("a {day}")), (Some("a".into()), None, None));
+        assert_eq!(with(day), (None, None, None));
+        assert_eq!(with("opt K "), (Some("opt K".into()), None, None));
+    }
+
+    #[test]
+    fn what_is_printed_of_a_sample_is_none_of_its_fields() {
+        let fields = "comm=a pid=18 prio=0 target_cpu=000";
+        for after in [
+            "               0",
+            "      1e05080021 |OP N/A|LVL N/A or N/A|SNP N/A|TLB N/A|LCK N/A|BLK  N/A               0",
+            " ABI:2    SP:0xffffc9000523b8f8    IP:0xffffffff813a8834 ",
+            " ilen: 0",
+            " N/A 2M",
+        ] {
+            let line = format!("a 1 [000] 1.5: sched:sched_waking: {fields}{after}");
+            assert!(
+                matches!(read(&line), Read::Event(Line { rest, .. }) if rest == fields),
+                "{line}"
+            );
+        }
+        for fields in ["runtime=229883 [ns]", "pid=1 comm=a  b", "size=4K", "vec=9 [action=RCU]"] {
+            let line = format!("a 1 [000] 1.5: sched:x: {fields}");
+            assert!(
+                matches!(read(&line), Read::Event(Line { rest, .. }) if rest == fields),
+                "{line}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_perf_knew_before_has_no_time() {
+        let time = |line: &str| match read(line) {
+            Read::Event(line) => line.time,
+            other => panic!("{other:?}"),
+        };
+        let record = "PERF_RECORD_FORK(1:1):(0:0)";
+        assert_eq!(time(&format!("a 0 [000]     0.000000000: {record}")), None);
+        assert_eq!(time(&format!("a 0 [000]     0.000000001: {record}")), Some(TimeNs(1)));
+        assert_eq!(time("a 0 [000] 0.000000: sched:sched_waking: comm=a"), Some(TimeNs(0)));
+    }
+
+    #[test]
+    fn lines_of_perf_trace_say_what_they_are() {
+        for line in [
+            "         ? (         ): :10247/10247  ... [continued]: read())      = 1",
+            "     0.266 ( 0.017 ms): :10247/10247 execve(filename: 0x807c9da0) = -1 ENOENT",
+            "     0.011 migration/0/18 sched:sched_switch(prev_comm: \"migration/0\", prev_pid: 18)",
+        ] {
+            assert_eq!(read(line), Read::Broken(Severity::Error, OF_TRACE), "{line}");
+            assert!(is_script(format!("{line}\n").as_bytes()), "{line}");
         }
     }
 
@@ -333,8 +514,18 @@ mod tests {
 
     #[test]
     fn what_is_no_event_is_told_apart_from_what_is_broken() {
-        for aside in ["", "   ", "# cmdline : perf", "\tffffffff81 x ([k])", "        ffffffff81 y"]
-        {
+        for aside in [
+            "",
+            "   ",
+            "# cmdline : perf",
+            "\tffffffff81 x ([k])",
+            "        ffffffff81 y",
+            "PERF_RECORD_FINISHED_ROUND",
+            "  [kernel.kallsyms][ffffffff813ad48a]",
+            "  /usr/src/main loop.c:12",
+            "  main.c:12 (inlined)",
+            "|12        x += 1;",
+        ] {
             assert_eq!(read(aside), Read::Aside, "{aside}");
         }
         for broken in ["hello", "a b: c", "1.5: x", "a [0] 1.5: x", "perf x [000] 1.5: x"] {
@@ -349,6 +540,12 @@ mod tests {
         for line in [":".repeat(2 << 20), "a: ".repeat(1 << 20), " 1.5".repeat(1 << 20)] {
             assert!(matches!(read(&line), Read::Broken(..)));
         }
+    }
+
+    #[test]
+    fn events_may_have_settings_in_their_names() {
+        let text = "a 1 [000] 1.5:     250000 cpu/event=0xc0/:  ffffffff81 main";
+        assert!(matches!(read(text), Read::Event(Line { name: "cpu/event=0xc0/", .. })));
     }
 
     #[test]

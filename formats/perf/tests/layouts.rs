@@ -17,10 +17,13 @@ fn source(file: &str) -> Source {
 }
 
 fn events(file: &str) -> Vec<Found> {
-    let source = source(file);
+    events_of(&source(file), file)
+}
+
+fn events_of(source: &Source, file: &str) -> Vec<Found> {
     assert_eq!(Perf.sniff(&source.probe()), Some(Confidence::Plausible), "{file}");
     let grammar = script(&source.bytes().unwrap());
-    let reader = Reader::open(&source, 0, grammar, &Context::default()).unwrap();
+    let reader = Reader::open(source, 0, grammar, &Context::default()).unwrap();
     assert!(reader.findings().is_empty(), "{file}");
     let mut found = Vec::new();
     reader.each_event(&mut |_, line| {
@@ -53,6 +56,38 @@ fn what_is_printed_besides_makes_no_difference() {
             (time, of_cpu.filter(|_| cpu), task, of_tid.filter(|_| tid), name, rest)
         });
         assert_eq!(events(file), expected.collect::<Vec<_>>(), "{file}");
+    }
+}
+
+/// The twelve events as `perf script` prints them with a field more: what comes before each time and
+/// after each line, and a line below it.
+fn printed(before: &str, after: &str, below: &str) -> Source {
+    let text = fs::read_to_string(kymo_conformance::testdata("perf").join("layout_default.perf"));
+    let line = |line: &str| {
+        let (head, rest) = line.split_once("]  ").unwrap();
+        format!("{head}] {before} {rest}{after}\n{below}")
+    };
+    let lines: String = text.unwrap().lines().map(line).collect();
+    Source::from_bytes("", lines.into_bytes())
+}
+
+#[test]
+fn every_field_that_can_be_added_makes_no_difference() {
+    let all = events("layout_default.perf");
+    // As perf 6.1 prints them of a recording on this kernel.
+    for (field, [before, after, below]) in [
+        ("misc", ["K     ", "", ""]),
+        ("tod", ["2026-11-18 12:54:46.143917411", "", ""]),
+        ("addr", ["", "               0", ""]),
+        ("weight,data_src", ["", "      1e05080021 |OP N/A|LVL N/A|BLK  N/A               0", ""]),
+        ("iregs", ["", " ABI:2    SP:0xffffc9000523b8f8    IP:0xffffffff813a8834 ", ""]),
+        ("insnlen", ["", " ilen: 0", ""]),
+        ("data_page_size,code_page_size", ["", " N/A 2M", ""]),
+        ("ip,sym,symoff", ["", " ffffffff813ad48a update_se+0x13a", ""]),
+        ("srcline", ["", "", "  [kernel.kallsyms][ffffffff813ad48a]\n"]),
+        ("rounds", ["", "", "PERF_RECORD_FINISHED_ROUND\n"]),
+    ] {
+        assert_eq!(events_of(&printed(before, after, below), field), all, "{field}");
     }
 }
 

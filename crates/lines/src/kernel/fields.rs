@@ -110,7 +110,7 @@ fn number(text: &str) -> Option<u32> {
 
 /// The fields of an event, under the names that the kernel gives them.
 pub(super) fn fields<'a>(line: &Line<'a>) -> Vec<(Cow<'a, str>, Cow<'a, str>)> {
-    renamed(line).unwrap_or_else(|| {
+    renamed(line).or_else(|| system_call(line)).unwrap_or_else(|| {
         let pairs = pairs(line.rest);
         if pairs.is_empty() && !line.rest.is_empty() {
             return vec![("text".into(), line.rest.into())];
@@ -152,6 +152,43 @@ fn renamed<'a>(line: &Line<'a>) -> Option<Vec<(Cow<'a, str>, Cow<'a, str>)>> {
         _ => return None,
     };
     Some(fields.into_iter().map(|(name, value)| (Cow::Owned(name.to_owned()), value)).collect())
+}
+
+/// The fields of a system call, which have a colon behind their names: `(fd: 1, count: 2)`, and without
+/// brackets from `trace-cmd` and `perf`. What one returns is `ret`: `-> 0x2`, or `0x2` by itself.
+fn system_call<'a>(line: &Line<'a>) -> Option<Vec<(Cow<'a, str>, Cow<'a, str>)>> {
+    let is_value = |rest: &str| !rest.is_empty() && !rest.contains([' ', '=']);
+    let call = short(line.name).strip_prefix("sys_")?;
+    let is_alone = call.starts_with("exit_") && is_value(line.rest);
+    if let Some(value) = line.rest.strip_prefix("-> ").or(is_alone.then_some(line.rest)) {
+        return Some(vec![("ret".into(), value.into())]);
+    }
+    let inner = line.rest.strip_prefix('(').and_then(|rest| rest.strip_suffix(')'));
+    let fields = with_colons(inner.unwrap_or(line.rest));
+    (inner == Some("") || !fields.is_empty()).then_some(fields)
+}
+
+/// Fields like `name: value, name: value`. A value goes on to the next name.
+fn with_colons(text: &str) -> Vec<(Cow<'_, str>, Cow<'_, str>)> {
+    let is_word = |word: &str| {
+        !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+    };
+    let mut names: Vec<(usize, &str)> = Vec::new();
+    let mut at = 0;
+    for part in text.split(", ") {
+        match part.split_once(':') {
+            Some((name, _)) if is_word(name) => names.push((at, name)),
+            _ if at == 0 => return Vec::new(),
+            _ => {}
+        }
+        at += part.len() + 2;
+    }
+    let ends = names.iter().skip(1).map(|(start, _)| start - 2).chain([text.len()]);
+    let field = |((start, name), end): (&(usize, &'_ str), usize)| {
+        let value = text.get(start + name.len() + 1..end)?;
+        Some((Cow::Owned((*name).to_owned()), Cow::Borrowed(value.trim())))
+    };
+    names.iter().zip(ends).filter_map(field).collect()
 }
 
 fn task<'a, 'n>(names: [&'n str; 3], of: &Task<'a>) -> Vec<(&'n str, Cow<'a, str>)> {
@@ -207,6 +244,28 @@ mod tests {
         assert_eq!(pairs("runtime=31587 [ns]"), [("runtime", "31587 [ns]")]);
         assert_eq!(pairs("a=1 ==> b=2"), [("a", "1"), ("b", "2")]);
         assert!(pairs("=").is_empty() && pairs("").is_empty() && pairs("x ==> y").is_empty());
+    }
+
+    #[test]
+    fn system_calls_of_all_tools_have_their_fields() {
+        let of = |name: &str, rest: &str| {
+            let found = fields(&Line { name, rest, ..Line::default() });
+            let words = found.iter().map(|(name, value)| format!("{name}={value}"));
+            words.collect::<Vec<_>>().join("; ")
+        };
+        assert_eq!(of("sys_dup2", "(oldfd: 0xb, newfd: 1)"), "oldfd=0xb; newfd=1");
+        assert_eq!(of("sys_dup2", "-> 0x1"), "ret=0x1");
+        assert_eq!(of("sys_getpid", "()"), "");
+        let text = "(dfd: 0xffffff9c, filename: 0x55e5 \"/a, b\", flags: 0x241)";
+        let expected = "dfd=0xffffff9c; filename=0x55e5 \"/a, b\"; flags=0x241";
+        assert_eq!(of("sys_openat", text), expected);
+        assert_eq!(of("sys_enter_dup2", "oldfd: 0xb, newfd: 1"), "oldfd=0xb; newfd=1");
+        assert_eq!(of("syscalls:sys_exit_dup2", "0x1"), "ret=0x1");
+        assert_eq!(
+            of("sys_enter_futex", "op=FUTEX_WAKE|X uaddr=0x7f"),
+            "op=FUTEX_WAKE|X; uaddr=0x7f"
+        );
+        assert_eq!(of("raw_syscalls:sys_enter", "NR 16 (b, 2400)"), "text=NR 16 (b, 2400)");
     }
 
     #[test]

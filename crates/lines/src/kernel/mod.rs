@@ -3,7 +3,7 @@
 //! A switch ends the stretch of one task and begins that of another; a task that goes to sleep has
 //! completed what it was woken for. What asks for a wakeup is a release, or the wakeup where nothing
 //! asks. Interrupts are stretches on their processor. Marks that programs write (`B|812|draw`, `E`,
-//! `C|812|frames|3`) are functions and numbers of their threads.
+//! `C|812|frames|3`) are functions and numbers of their threads, and so is the function graph.
 
 mod balance;
 mod fields;
@@ -11,10 +11,10 @@ mod fields;
 use std::borrow::Cow;
 
 use kymo_core::model::kernel::{KernelEvent, softirq_name};
-use kymo_core::model::timeline::{Activity, Content};
+use kymo_core::model::timeline::{Activity, Content, TimeNs};
 use kymo_core::{Finding, Value};
 
-use crate::{Grammar, Key, Line, Read, Reader, Telling, Told, Who};
+use crate::{Grammar, Key, Line, Read, Reader, Telling, Told, Who, scaled};
 use fields::{Switch, Task, Wakeup, fields, text};
 
 pub use balance::unbalanced;
@@ -60,12 +60,15 @@ enum Role {
     Kernel(KernelEvent),
     /// A program says something.
     Mark,
+    /// A function of the kernel is called, or returns.
+    Graph,
 }
 
 impl Role {
     fn of(name: &str) -> Option<Self> {
         match short(name) {
             "tracing_mark_write" | "print" => Some(Self::Mark),
+            "funcgraph_entry" | "funcgraph_exit" => Some(Self::Graph),
             name => KernelEvent::of(name).map(Self::Kernel),
         }
     }
@@ -81,6 +84,7 @@ fn tell<'a>(line: &Line<'a>, telling: &mut Telling, to: &mut dyn FnMut(Told<'a>)
     match Role::of(line.name) {
         Some(Role::Kernel(event)) => kernel(event, line, telling, to),
         Some(Role::Mark) => mark(line, to),
+        Some(Role::Graph) => graph(line, to),
         None => {}
     }
 }
@@ -219,6 +223,31 @@ fn mark<'a>(line: &Line<'a>, to: &mut dyn FnMut(Told<'a>)) {
     }
 }
 
+/// The function graph: `|  f() {` and `|  }`, and how long it took where nothing is called within:
+/// `1.234 us    |    g();`.
+fn graph<'a>(line: &Line<'a>, to: &mut dyn FnMut(Told<'a>)) {
+    let (Some(tid), Some((took, call))) = (line.tid, line.rest.split_once('|')) else { return };
+    let call = call.trim();
+    let activity = if call.starts_with('}') {
+        Activity::End
+    } else {
+        let Some((name, rest)) = call.split_once('(') else { return };
+        let ends = if rest.ends_with('{') { None } else { line.time.map(|time| ended(time, took)) };
+        Activity::Begin { name: Some(name.into()), priority: None, ends }
+    };
+    to(Told::activity(Key::Calls(Who::Id(tid)), line.task, activity));
+}
+
+/// When a call that took so long ended: `+ 12.345 us`, with a mark where it was long.
+fn ended(TimeNs(time): TimeNs, took: &str) -> TimeNs {
+    let mut words = took.split_whitespace().rev();
+    let length = match (words.next(), words.next()) {
+        (Some("us"), Some(number)) => scaled(number, 3),
+        _ => None,
+    };
+    TimeNs(time.saturating_add(length.unwrap_or(0)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -275,6 +304,28 @@ mod tests {
         for state in ["R", "R+", "0", "256"] {
             assert!(!is_asleep(state), "{state}");
         }
+    }
+
+    #[test]
+    fn the_function_graph_is_functions_of_threads() {
+        let mut telling = Telling::default();
+        let mut told = |name, rest| told_of(name, rest, &mut telling);
+        let found = told("funcgraph_entry", "|  do_sys_open() {");
+        assert_eq!(found, ["Calls(Id(812)) app: begin do_sys_open"]);
+        assert_eq!(told("funcgraph_exit", "+ 12.345 us   |  }"), ["Calls(Id(812)) app: end"]);
+        let ends_of = |rest| {
+            let line = Line { time: Some(TimeNs(5)), tid: Some(812), rest, ..Line::default() };
+            let mut found = None;
+            graph(&line, &mut |told| {
+                if let Content::Activity(Activity::Begin { ends, .. }) = told.content {
+                    found = ends;
+                }
+            });
+            found
+        };
+        assert_eq!(ends_of("1.234 us    |    getname();"), Some(TimeNs(1239)));
+        assert_eq!(ends_of("! 101.5 us    |    getname();"), Some(TimeNs(101_505)));
+        assert_eq!(ends_of("|    getname() {"), None);
     }
 
     #[test]

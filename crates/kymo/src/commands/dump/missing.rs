@@ -41,7 +41,7 @@ pub(super) fn why(
     let names = Names::of(timeline)?;
     let is_called = |name: &str| names.kinds.iter().any(|kind| classes::is_called(kind, name));
     if let Some(name) = asked.into_iter().find(|name| !is_called(name)) {
-        let kinds = names.kinds.iter().map(|kind| kind.rsplit(':').next().unwrap_or(kind));
+        let kinds = names.kinds.iter().map(|kind| without_system(kind));
         return Ok(format!("no event is called {}{}", escaped(name), instead(name, kinds)));
     }
     let is_field = |name: &str| names.fields.contains(name);
@@ -50,6 +50,16 @@ pub(super) fn why(
         return Ok(format!("no event has a field {}{}", escaped(name), instead(name, fields)));
     }
     Ok(said.to_owned())
+}
+
+/// The name of an event without the subsystem that it is of. Names may have colons of their own:
+/// `big: one`.
+fn without_system(kind: &str) -> &str {
+    let is_word = |word: &str| !word.is_empty() && !word.contains(' ');
+    match kind.rsplit_once(':') {
+        Some((system, name)) if is_word(system) && is_word(name) => name,
+        _ => kind,
+    }
 }
 
 /// What may have been meant, or what there is.
@@ -142,6 +152,13 @@ fn add(names: &mut BTreeSet<String>, name: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_may_have_colons_of_their_own() {
+        assert_eq!(without_system("sched:sched_switch"), "sched_switch");
+        assert_eq!(without_system("big: one"), "big: one");
+        assert_eq!(without_system("plain"), "plain");
+    }
 
     #[test]
     fn what_is_near_is_asked_for_and_else_all_is_listed() {
