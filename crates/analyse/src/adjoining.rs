@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use kymo_core::model::timeline::{Activity, TimeNs, Window};
 use proptest::prelude::*;
 
-use crate::fixture::{Told, analysed_with, begin, message};
-use crate::{History, Load, Messages, Tasks, Turn};
+use crate::fixture::{Told, analysed_with, begin, message, named};
+use crate::{CpuLoad, History, Load, Messages, Tasks, Turn};
 
 /// The windows between some cuts.
 fn windows(cuts: &[i64]) -> Vec<Window> {
@@ -22,7 +22,9 @@ fn windows(cuts: &[i64]) -> Vec<Window> {
         .collect()
 }
 
-/// How long who ran where, how long that is not known, and how long each processor was looked at.
+/// How long who ran where, how long that is not known, how long each processor was looked at, what
+/// interrupts took of that and besides, and how long it was not known at all. The same of all
+/// processors together.
 type Ran = BTreeMap<(usize, String), u64>;
 
 fn loads(told: &[Told], windows: &[Window]) -> Ran {
@@ -31,16 +33,30 @@ fn loads(told: &[Told], windows: &[Window]) -> Ran {
         let mut load = Load::new();
         let (analysis, _) = analysed_with(told.to_vec(), window.clone(), &mut load);
         let tasks = analysis.tasks();
-        for cpu in load.cpus(tasks) {
-            *ran.entry((cpu.cpu.0, "(span)".into())).or_default() += cpu.span_ns();
-            *ran.entry((cpu.cpu.0, "(unknown)".into())).or_default() += cpu.unknown_ns;
-            for of in cpu.tasks {
-                *ran.entry((cpu.cpu.0, tasks.name(of.task).into())).or_default() += of.run_ns;
-            }
+        let cpus = load.cpus(tasks);
+        for cpu in &cpus {
+            add(&mut ran, cpu.cpu.0, cpu, tasks);
+        }
+        if let Some(all) = CpuLoad::together(&cpus, tasks) {
+            add(&mut ran, usize::MAX, &all, tasks);
         }
     }
     ran.retain(|_, ns| *ns > 0);
     ran
+}
+
+fn add(ran: &mut Ran, place: usize, cpu: &CpuLoad, tasks: &Tasks) {
+    let mut add = |what: &str, ns| *ran.entry((place, what.to_owned())).or_default() += ns;
+    add("(span)", cpu.span_ns());
+    add("(unknown)", cpu.unknown.ns);
+    add("(unseen)", cpu.unseen_ns);
+    if let Some(interrupts) = &cpu.interrupts {
+        add("(interrupts)", interrupts.run_ns);
+        add("(interrupts outside)", interrupts.outside_ns);
+    }
+    for of in &cpu.tasks {
+        add(tasks.name(of.task), of.run_ns);
+    }
 }
 
 fn turns(told: &[Told], windows: &[Window]) -> Ran {
@@ -70,10 +86,12 @@ fn messages(told: &[Told], windows: &[Window]) -> [u64; 3] {
     all
 }
 
-/// Tasks begin and stop as it comes, so that switches may be missing; tracks 1, 2 and 3 are of one
-/// processor, 5 is of another, 9 and 10 of none, and 6 is a machine that goes on for longer.
+/// Tasks begin and stop as it comes, so that switches may be missing, and so do interrupts (track 0);
+/// tracks 1, 2 and 3 are of the same processor, 5 is of another, 9 and 10 of none, and 6 is a machine
+/// that goes on for longer.
 fn switches() -> impl Strategy<Value = Vec<Told>> {
-    let one = (0..4_i64, prop::sample::select(vec![1, 2, 3, 5, 6, 9, 10]), any::<bool>());
+    let tracks = vec![0, 0, 0, 1, 2, 3, 5, 6, 9, 10];
+    let one = (0..4_i64, prop::sample::select(tracks), any::<bool>());
     prop::collection::vec(one, 1..24).prop_map(|steps| {
         let mut time = 0;
         let told = steps.into_iter().map(|(step, track, is_begin)| {
@@ -81,6 +99,8 @@ fn switches() -> impl Strategy<Value = Vec<Told>> {
             let enter = || Activity::Enter { state: "on".into(), settled: None };
             let what = match (track, is_begin) {
                 (6, _) => enter(),
+                (0, true) if step > 2 => named("tick"),
+                (0, true) => named("disk"),
                 (_, true) => begin(1),
                 (_, false) => Activity::End,
             };

@@ -4,13 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use kymo_core::Result;
-use kymo_core::model::timeline::{Event, TimeNs, TimelineView, Track, TrackId, TrackKind, Window};
+use kymo_core::model::timeline::{
+    Activity, Content, Event, Missing, TimeNs, TimelineView, Track, TrackId, TrackKind, Window,
+};
 
 use crate::bounds::Bounds;
 use crate::messages::{Messages, Wakeups};
 use crate::outside::{AFTER, After, Before, Fate, of_kinds, telling};
 use crate::resolver::Resolver;
-use crate::switches::{Lane, Running};
+use crate::switches::{Lane, Running, Switched};
 use crate::tasks::{CpuId, TaskId, Tasks};
 
 /// A timeline that is being analysed.
@@ -50,9 +52,20 @@ pub trait Pass {
     /// Takes a stretch that is not over when the window is, and that nothing ends then.
     fn lost(&mut self, _stretch: &Stretch) {}
 
+    /// Takes from when to when it is not known who runs on a processor, since events are missing: the
+    /// window ends there.
+    fn unknown(&mut self, _cpu: CpuId, _since: TimeNs, _until: TimeNs) {}
+
     /// Takes until when it is known who runs on a processor, or that nobody does: the window ends
     /// there, and it switches later.
     fn goes_on(&mut self, _cpu: CpuId, _until: TimeNs) {}
+
+    /// Takes a processor where nothing tells when the interrupts end that are under way when the
+    /// window does.
+    fn interrupts_lost(&mut self, _cpu: CpuId) {}
+
+    /// Takes a processor that switches, in the window or anywhere else in the recording.
+    fn switches(&mut self, _cpu: CpuId) {}
 
     /// Takes the time that was looked at, when all is seen.
     fn finish(&mut self, _bounds: &Bounds, _tasks: &Tasks) {}
@@ -112,6 +125,10 @@ pub struct Seen<'a> {
     pub run: Option<Run>,
     /// A stretch of another task that nothing ended, so that its end is not known.
     pub lost: Option<Stretch>,
+    /// Since when it was not known who runs on the processor, since events are missing.
+    pub unknown_since: Option<TimeNs>,
+    /// What ran until now, where events are missing from here on.
+    pub cut: &'a [Stretch],
     /// Who released the task: a task's track, or that of a processor in an interrupt.
     pub by: Option<TrackId>,
     /// What it is to the interrupts of a processor.
@@ -178,6 +195,11 @@ pub struct Shortcomings {
     pub timeless: u64,
     /// Switches that stop a task that did not run, or let one run beside another, by processor.
     pub unbalanced: BTreeMap<CpuId, u64>,
+    /// Places where events are missing, so that who ran until the next switch is not known, by
+    /// processor.
+    pub gaps: BTreeMap<CpuId, u64>,
+    /// Switches that are earlier than one before them, by processor: what they tell is not used.
+    pub backwards: BTreeMap<CpuId, u64>,
     /// Processors that do not switch in the window, and nothing tells who ran.
     pub unknown: BTreeSet<CpuId>,
     /// Processors that do not switch near the window: who runs at an end of it is taken to run up to
@@ -190,6 +212,29 @@ pub struct Shortcomings {
 }
 
 impl Seen<'_> {
+    /// What is missing from here on, where anything is: a gap.
+    #[inline]
+    #[must_use]
+    pub fn gap(&self) -> Option<Missing> {
+        match self.event.content {
+            Content::Activity(Activity::Gap(missing)) => Some(missing),
+            _ => None,
+        }
+    }
+
+    /// The recording that lacks events from here on, of which there may be any.
+    #[inline]
+    pub(crate) fn lacks_events(&self) -> Option<usize> {
+        let missing = self.gap().filter(|missing| *missing != Missing::Switches);
+        missing.map(|_| self.tasks.recording(self.event.track))
+    }
+
+    /// Whether events of a track may be missing from here on.
+    pub(crate) fn may_lack(&self, track: TrackId) -> bool {
+        let missing = self.gap().filter(|missing| *missing != Missing::Switches);
+        missing.is_some_and(|missing| self.tasks.may_lack(track, (self.event.track, missing)))
+    }
+
     /// The stretch that ends here, when its begin is known.
     #[must_use]
     pub fn stretch(&self) -> Option<Stretch> {
@@ -329,7 +374,7 @@ impl Analysis {
         let follows_messages = passes.iter().any(|pass| pass.follows_messages());
         let (timeline, tracks, tasks) = (&self.timeline, &self.tracks, &mut self.tasks);
         let mut before = Before::look(timeline, tracks, tasks, moment, follows_messages)?;
-        before.resolver.switches.restart(moment);
+        before.resolver.switches.restart(moment, before.is_all);
         let bounds = &self.bounds;
         before.resolver.switches.forget(|track| bounds.from(track).is_none());
         before.states.retain(|track, _| bounds.from(*track).is_some());
@@ -387,14 +432,19 @@ impl Analysis {
             let is_missed = !lane.is_known && (self.is_one(lane.cpu) || !self.is_all_before);
             lane.running.is_some() || is_missed
         };
-        let (timeline, bounds) = (&self.timeline, &self.bounds);
-        let after = After::look(timeline, &self.tracks, switches, bounds, is_asked)?;
+        let after = After::look(
+            &self.timeline,
+            (&self.tracks, &self.tasks),
+            &self.resolver,
+            &self.bounds,
+            is_asked,
+        )?;
         short.assumed.clone_from(&self.resolver.assumed);
         for (id, lane) in switches.lanes() {
             let fate = lane.running.map(|running| after.fate(id, lane.cpu, running.track));
             let stretch = match lane.running {
                 Some(running) => self.cut(running, lane.cpu, fate, short),
-                None if lane.is_known => None,
+                None if lane.is_known || lane.is_lost => None,
                 None => self.missed(id, lane.cpu, &after, short),
             };
             let Some(stretch) = stretch else { continue };
@@ -406,20 +456,51 @@ impl Analysis {
             }
         }
         for cpu in (0..self.tasks.cpu_count()).map(CpuId) {
+            self.tell_elsewhere(cpu, &after, passes, short);
             let until = self.tasks.cpu(cpu).and_then(|cpu| self.bounds.until(cpu.track));
+            let Switched { unknown_since, gaps, .. } = switches.of(cpu);
+            short.gaps.extend((gaps > 0).then_some((cpu, gaps)));
             if let Some(until) = until.filter(|_| after.switches(cpu) != Some(false)) {
                 for pass in &mut *passes {
+                    unknown_since.iter().for_each(|since| pass.unknown(cpu, *since, until));
                     pass.goes_on(cpu, until);
                 }
                 let is_assumed = after.switches(cpu).is_none() && switches.is_known(cpu);
                 short.assumed.extend(is_assumed.then_some(cpu));
             }
-            let count = switches.of(cpu).unbalanced;
-            if count > 0 {
-                short.unbalanced.insert(cpu, count);
-            }
+            let Switched { unbalanced, backwards, .. } = switches.of(cpu);
+            short.unbalanced.extend((unbalanced > 0).then_some((cpu, unbalanced)));
+            short.backwards.extend((backwards > 0).then_some((cpu, backwards)));
         }
         Ok(())
+    }
+
+    /// Tells whether a processor switches at all, and what comes of its interrupts.
+    fn tell_elsewhere(
+        &self,
+        cpu: CpuId,
+        after: &After,
+        passes: &mut [&mut dyn Pass],
+        short: &mut Shortcomings,
+    ) {
+        // What is too far away to be found may be there.
+        let is_elsewhere = after.switches(cpu) != Some(false) || !self.is_all_before;
+        let last = self.resolver.switches.of(cpu).last;
+        let is_there = is_elsewhere || last.is_some() || self.resolver.switches.is_known(cpu);
+        if !is_elsewhere && is_there && last.is_none() && self.is_one(cpu) {
+            // Its last switch is before the window, whoever that let run.
+            short.unknown.insert(cpu);
+        }
+        let ends = after.interrupts_end(cpu);
+        for pass in &mut *passes {
+            if ends == Some(false) {
+                pass.interrupts_lost(cpu);
+            }
+            if is_there {
+                pass.switches(cpu);
+            }
+        }
+        short.assumed.extend(ends.is_none().then_some(cpu));
     }
 
     fn is_one(&self, cpu: CpuId) -> bool {

@@ -198,6 +198,16 @@ impl Gantt {
         }
     }
 
+    /// States last up to where events are missing.
+    fn gap(&mut self, seen: &Seen<'_>) {
+        for row in &mut self.rows {
+            let RowKind::States(track) = row.kind else { continue };
+            if let Some((state, since)) = row.now.take_if(|_| seen.may_lack(track)) {
+                row.fill(self.buckets, since, seen.time, state);
+            }
+        }
+    }
+
     fn mark(&mut self, seen: &Seen<'_>, activity: &Activity<'_>) {
         let (buckets, time) = (self.buckets, seen.time);
         let at = match activity {
@@ -234,6 +244,10 @@ impl Pass for Gantt {
         }
         if let Some(stretch) = seen.stretch() {
             self.fill(&stretch);
+        }
+        seen.cut.iter().for_each(|stretch| self.fill(stretch));
+        if seen.gap().is_some() {
+            self.gap(seen);
         }
         if let Content::Activity(activity) = &seen.event.content {
             self.mark(seen, activity);

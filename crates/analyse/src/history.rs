@@ -4,7 +4,7 @@ use kymo_core::model::timeline::{Activity, Content, TimeNs};
 
 use crate::bounds::Bounds;
 use crate::sched::{Progress, Sched};
-use crate::{Pass, Run, Seen, Standing, Stretch, Tasks, elapsed};
+use crate::{Pass, Run, Seen, Standing, Stretch, Tasks, elapsed, took};
 
 /// A stretch that a task ran, and what came before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,6 +34,8 @@ pub struct History<'a> {
     tasks: Vec<Before>,
     /// What goes on at the end.
     unfinished: Vec<Stretch>,
+    /// How often events are missing, by recording.
+    gaps: Vec<u64>,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -46,12 +48,15 @@ struct Before {
     priority: Option<i64>,
     /// Whether it was seen to begin what it runs.
     is_begun: bool,
+    /// How many gaps are behind it.
+    gaps: u64,
 }
 
 impl<'a> History<'a> {
     /// Hands every stretch to a function.
     pub fn new(to: &'a mut dyn FnMut(Turn, &Tasks)) -> Self {
-        Self { to, sched: Sched::new(), tasks: Vec::new(), unfinished: Vec::new() }
+        let (tasks, unfinished, gaps) = (Vec::new(), Vec::new(), Vec::new());
+        Self { to, sched: Sched::new(), tasks, unfinished, gaps }
     }
 
     fn of(&mut self, task: usize) -> Option<&mut Before> {
@@ -64,11 +69,28 @@ impl<'a> History<'a> {
     fn ends(&mut self, stretch: Stretch, is_whole: bool, goes_on: bool, tasks: &Tasks) {
         let Some(before) = self.of(stretch.task.0) else { return };
         let is_cut = goes_on || (is_whole && !before.is_begun);
-        let Before { ended, delay_ns, priority, .. } = std::mem::take(before);
-        before.ended = Some(stretch.until);
-        let wait_ns = ended.filter(|_| is_whole).map(|ended| elapsed(ended, stretch.since));
+        let Before { ended, delay_ns, priority, gaps, .. } = std::mem::take(before);
+        (before.ended, before.gaps) = (Some(stretch.until), gaps);
+        let wait_ns = ended.filter(|_| is_whole).and_then(|ended| took(ended, stretch.since));
         let run_ns = is_whole.then(|| elapsed(stretch.since, stretch.until));
         (self.to)(Turn { stretch, run_ns, is_cut, wait_ns, delay_ns, priority }, tasks);
+    }
+}
+
+impl History<'_> {
+    /// What runs is told up to where events are missing. Since when others do not run is not known
+    /// then.
+    fn gap(&mut self, seen: &Seen<'_>) {
+        for stretch in seen.cut {
+            if stretch.since < stretch.until {
+                self.ends(*stretch, true, true, seen.tasks);
+            }
+            self.of(stretch.task.0).into_iter().for_each(|before| *before = Before::default());
+        }
+        if let Some(recording) = seen.lacks_events() {
+            self.gaps.resize(self.gaps.len().max(recording + 1), 0);
+            self.gaps.get_mut(recording).into_iter().for_each(|gaps| *gaps += 1);
+        }
     }
 }
 
@@ -92,8 +114,17 @@ impl Pass for History<'_> {
             // It ran, and nothing tells until when.
             *before = Before::default();
         }
+        self.gap(seen);
         let Some((task, cpu)) = seen.task else { return };
+        let gaps = seen.tasks.get(task).and_then(|task| self.gaps.get(task.recording));
+        let gaps = gaps.copied().unwrap_or(0);
         let Some(before) = self.of(task.0) else { return };
+        if before.gaps != gaps {
+            // What runs since before was not touched.
+            let is_begun = before.is_begun;
+            *before = if is_begun { *before } else { Before::default() };
+            before.gaps = gaps;
+        }
         if let Content::Activity(Activity::Begin { priority, .. }) = &seen.event.content {
             before.delay_ns = match progress {
                 Some(Progress::Started(delay_ns)) => Some(delay_ns),

@@ -46,7 +46,7 @@ pub use calls::Calls;
 pub use distribution::Distribution;
 pub use gantt::{Arrow, Gantt, Row, RowKind};
 pub use history::{History, Turn};
-pub use load::{Buckets, CpuLoad, InterruptLoad, Load, Spread, TaskLoad};
+pub use load::{Buckets, CpuLoad, InterruptLoad, Load, Spread, TaskLoad, UnknownLoad};
 pub use messages::{Doubts, Messages, Pair, PairKey, Sent, Sequence, Transfer, Wakeups};
 pub use rules::{Demand, Matcher, Meant, Number, Rule, Rules, Vacuous, Violation};
 pub use sched::{Completed, Open, Progress, Release, Sched, TaskSched};
@@ -55,8 +55,8 @@ pub use tasks::{Cpu, CpuId, Task, TaskId, Tasks};
 
 use kymo_core::model::timeline::TimeNs;
 
-/// How long a message took; nothing where it arrived before it left, as clocks that do not agree
-/// have it.
+/// How long something took; nothing where it was over before it began, as clocks that do not agree
+/// have it, and times that go back.
 #[must_use]
 pub fn took(left: TimeNs, arrived: TimeNs) -> Option<u64> {
     (left <= arrived).then(|| elapsed(left, arrived))

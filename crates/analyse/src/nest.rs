@@ -12,7 +12,7 @@ use kymo_core::model::timeline::TimeNs;
 const DEPTH_MAX: usize = 1 << 12;
 
 /// The calls of a track that are not over, with the names of their functions as numbers.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Nest<T> {
     open: Vec<Open<T>>,
     /// Calls further in than are told apart.
@@ -24,7 +24,7 @@ pub(crate) struct Nest<T> {
 }
 
 /// One that is not over.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Open<T> {
     key: Option<u64>,
     /// When it will be over, where that was told when it began.

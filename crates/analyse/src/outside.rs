@@ -6,15 +6,15 @@ use std::sync::Arc;
 
 use kymo_core::Result;
 use kymo_core::model::timeline::{
-    Activity, Content, Event, TimeNs, TimelineView, Track, TrackId, TrackKind, Window,
+    Activity, Content, Event, Missing, TimeNs, TimelineView, Track, TrackId, TrackKind, Window,
 };
 
-use crate::Standing;
 use crate::bounds::Bounds;
 use crate::messages::{Messages, Wakeups};
-use crate::resolver::Resolver;
+use crate::resolver::{Resolver, UnderWay};
 use crate::switches::{Lane, Switches};
 use crate::tasks::{CpuId, Tasks};
+use crate::{InterruptRun, Standing};
 
 /// So many events before a window are looked at; more if those do not tell, but not all of a long
 /// recording.
@@ -116,7 +116,7 @@ impl Before {
             if switches.is_known(cpu) {
                 found.push(Standing::Nobody(cpu));
             }
-            let count = Some(self.resolver.interrupts(cpu)).filter(|count| *count > 0);
+            let count = Some(self.resolver.interrupts.count(cpu)).filter(|count| *count > 0);
             found.extend(count.map(|count| Standing::Interrupts(cpu, count)));
         }
         found.extend(self.states.iter().map(|(track, state)| Standing::State(*track, state)));
@@ -132,6 +132,9 @@ impl Before {
             messages.take(seen);
             wakeups.take(seen);
         }
+        if seen.gap().is_some() {
+            self.states.retain(|track, _| !seen.may_lack(*track));
+        }
         if let Content::Activity(Activity::Enter { state, .. }) = &event.content {
             self.states.insert(event.track, state.to_string());
         }
@@ -141,10 +144,13 @@ impl Before {
 /// What the first switches after a window tell.
 #[derive(Default)]
 pub(crate) struct After {
-    /// The first of each lane that is asked for: on which track, and whether a task stops.
-    first: BTreeMap<usize, (TrackId, bool)>,
+    /// The first of each lane that is asked for: on which track, and whether a task stops; nothing
+    /// where events are missing before it.
+    first: BTreeMap<usize, Option<(TrackId, bool)>>,
     /// Processors that switch.
     switching: BTreeSet<CpuId>,
+    /// Processors where interrupts are under way, and whether the outermost ends, once that is known.
+    interrupts: BTreeMap<CpuId, Option<bool>>,
     /// Whether there is nothing further on.
     is_all: bool,
 }
@@ -160,46 +166,143 @@ pub(crate) enum Fate {
     IsUnknown,
 }
 
+/// What is asked of the time after a window, as long as nothing told it.
+struct Asked {
+    /// What these do next.
+    lanes: BTreeSet<usize>,
+    /// Whether these switch.
+    cpus: BTreeSet<CpuId>,
+    under_way: UnderWay,
+}
+
+impl Asked {
+    /// Whether all is told of tasks.
+    fn is_done(&self) -> bool {
+        self.lanes.is_empty() && self.cpus.is_empty()
+    }
+
+    /// The processors where interrupts are under way.
+    fn interrupted(&self) -> Vec<CpuId> {
+        self.cpus.iter().copied().filter(|cpu| self.under_way.count(*cpu) > 0).collect()
+    }
+}
+
 impl After {
-    /// Looks on from the end of a window for what some lanes do next, and which processors switch.
+    /// Looks on from the end of a window for what some lanes do next, which processors switch, and
+    /// whether the interrupts end that are under way.
     pub(crate) fn look(
         timeline: &Arc<dyn TimelineView>,
-        tracks: &[Track],
-        switches: &Switches,
+        (tracks, tasks): (&[Track], &Tasks),
+        resolver: &Resolver,
         bounds: &Bounds,
         is_asked: impl Fn(&Lane) -> bool,
     ) -> Result<Self> {
         let mut found = Self { is_all: true, ..Self::default() };
+        let switches = &resolver.switches;
         let is_cut = |track: &TrackId| bounds.until(*track).is_some();
-        let read: Vec<_> =
+        let mut read: Vec<_> =
             of_kinds(tracks, &[TrackKind::Task]).into_iter().filter(is_cut).collect();
         let Some(from) = read.first().and_then(|track| bounds.until(*track)) else {
             return Ok(found);
         };
         let lanes = || read.iter().filter_map(|track| switches.lane_of(*track));
-        let mut cpus: BTreeSet<_> = lanes().map(|(_, cpu)| cpu).collect();
+        let cpus: BTreeSet<_> = lanes().map(|(_, cpu)| cpu).collect();
         let is_asked = |(_, lane): &(usize, &Lane)| cpus.contains(&lane.cpu) && is_asked(lane);
-        let mut asked: BTreeSet<_> =
-            switches.lanes().filter(is_asked).map(|(lane, _)| lane).collect();
+        let lanes = switches.lanes().filter(is_asked).map(|(lane, _)| lane).collect();
+        let mut asked = Asked { lanes, cpus, under_way: resolver.interrupts.clone() };
+        // Where events are missing is told on tracks of processors.
+        let of_cpu = |cpu: &CpuId| tasks.cpu(*cpu).map(|cpu| cpu.track);
+        let of_cpus = asked.cpus.iter().filter_map(of_cpu);
+        read.extend(of_cpus.filter(|of| tasks.interrupted(*of).is_some()));
+        for cpu in asked.interrupted() {
+            found.interrupts.insert(cpu, None);
+        }
+        read.sort_unstable();
+        read.dedup();
         let window = Window { tracks: Some(read), from: Some(from), until: None, last: None };
         let mut events = Arc::clone(timeline).events(&window)?;
         for _ in 0..AFTER {
-            let is_done = asked.is_empty() && cpus.is_empty();
+            let is_done = asked.is_done() && !found.awaits_interrupts();
             let Some(event) = (if is_done { None } else { events.next()? }) else {
                 return Ok(found);
             };
             let Content::Activity(activity) = &event.content else { continue };
-            let Some((lane, cpu)) = switches.lane_of(event.track) else { continue };
-            if let Some(is_end) = ends(activity) {
-                cpus.remove(&cpu);
-                found.switching.insert(cpu);
-                if asked.remove(&lane) {
-                    found.first.insert(lane, (event.track, is_end));
-                }
+            if let Activity::Gap(missing) = activity {
+                found.gap((event.track, *missing), (switches, tasks), &mut asked);
+                continue;
+            }
+            match switches.lane_of(event.track) {
+                Some(place) => found.switch(place, event.track, activity, &mut asked),
+                None => found.interrupt(tasks.interrupted(event.track), activity, &mut asked),
             }
         }
         found.is_all = false;
         Ok(found)
+    }
+
+    /// Events of some processors are missing: up to there is known what went on.
+    fn gap(
+        &mut self,
+        gap: (TrackId, Missing),
+        (switches, tasks): (&Switches, &Tasks),
+        asked: &mut Asked,
+    ) {
+        let may_lack =
+            |cpu: CpuId| tasks.cpu(cpu).is_some_and(|cpu| tasks.may_lack(cpu.track, gap));
+        for (id, lane) in switches.lanes().filter(|(_, lane)| may_lack(lane.cpu)) {
+            if asked.lanes.remove(&id) {
+                self.first.insert(id, None);
+            }
+            asked.cpus.remove(&lane.cpu);
+            self.switching.insert(lane.cpu);
+            self.interrupts_are(lane.cpu, false);
+        }
+    }
+
+    /// Takes what a task does on a lane of a processor.
+    fn switch(
+        &mut self,
+        (lane, cpu): (usize, CpuId),
+        track: TrackId,
+        activity: &Activity<'_>,
+        asked: &mut Asked,
+    ) {
+        let Some(is_end) = ends(activity) else { return };
+        asked.cpus.remove(&cpu);
+        self.switching.insert(cpu);
+        if asked.lanes.remove(&lane) {
+            self.first.insert(lane, Some((track, is_end)));
+        }
+        if !is_end {
+            // No task begins within an interrupt.
+            self.interrupts_are(cpu, false);
+        }
+    }
+
+    fn awaits_interrupts(&self) -> bool {
+        self.interrupts.values().any(Option::is_none)
+    }
+
+    /// Takes what happens to the interrupts of a processor.
+    fn interrupt(&mut self, cpu: Option<CpuId>, activity: &Activity<'_>, asked: &mut Asked) {
+        let Some(of) = cpu.and_then(|cpu| asked.under_way.take(cpu, activity)) else { return };
+        match of.run {
+            InterruptRun::Begins if of.around == 0 => self.interrupts_are(of.cpu, false),
+            InterruptRun::Ends if of.around == 0 => self.interrupts_are(of.cpu, true),
+            _ => {}
+        }
+    }
+
+    /// The outermost interrupt that was under way on a processor ends, or has no end.
+    fn interrupts_are(&mut self, cpu: CpuId, is_ended: bool) {
+        self.interrupts.entry(cpu).and_modify(|known| _ = known.get_or_insert(is_ended));
+    }
+
+    /// Whether what interrupts a processor at the end of the window ends at a time that is known, if
+    /// anything does; nothing where that is too far on to be found.
+    pub(crate) fn interrupts_end(&self, cpu: CpuId) -> Option<bool> {
+        let Some(known) = self.interrupts.get(&cpu) else { return Some(true) };
+        known.or(self.is_all.then_some(false))
     }
 
     /// Whether a processor switches again; nothing where that is too far on to be found.
@@ -211,7 +314,7 @@ impl After {
     /// What comes of who runs.
     pub(crate) fn fate(&self, lane: usize, cpu: CpuId, running: TrackId) -> Fate {
         match self.first.get(&lane) {
-            Some((track, is_end)) if *track != running || !is_end => Fate::IsLost,
+            Some(Some((track, is_end))) if *track != running || !is_end => Fate::IsLost,
             None if self.switches(cpu) == Some(false) => Fate::IsUnknown,
             _ => Fate::RunsOn,
         }
@@ -224,7 +327,8 @@ impl After {
 
     /// The track of the task that stops first on a lane.
     pub(crate) fn stops(&self, lane: usize) -> Option<TrackId> {
-        self.first.get(&lane).filter(|(_, is_end)| *is_end).map(|(track, _)| *track)
+        let first = self.first.get(&lane).copied().flatten();
+        first.filter(|(_, is_end)| *is_end).map(|(track, _)| track)
     }
 }
 

@@ -3,35 +3,37 @@
 use std::collections::BTreeSet;
 
 use foldhash::fast::RandomState;
-use kymo_core::model::timeline::{Activity, Content, Event, TimeNs, TrackId};
+use kymo_core::model::timeline::{Activity, Content, Event, Missing, TimeNs, TrackId};
 
 use crate::bounds::Bounds;
 use crate::nest::{Ends, Nest};
 use crate::switches::{Ended, Running, Switches};
 use crate::tasks::{CpuId, Tasks};
-use crate::{Interrupt, InterruptRun, Run, Seen};
+use crate::{Interrupt, InterruptRun, Run, Seen, Stretch};
 
 /// Tells what events are to tasks, one after another.
 pub(crate) struct Resolver {
     pub(crate) switches: Switches,
-    /// The interrupts that are under way on each processor, one within another.
-    interrupts: Vec<Nest<()>>,
-    names: RandomState,
+    pub(crate) interrupts: UnderWay,
     /// Processors of which something was taken to run since the window began.
     pub(crate) assumed: BTreeSet<CpuId>,
+    /// What ran until the gap that was seen last.
+    cut: Vec<Stretch>,
+}
+
+/// The interrupts that are under way on each processor, one within another.
+#[derive(Clone)]
+pub(crate) struct UnderWay {
+    of_cpu: Vec<Nest<()>>,
+    names: RandomState,
 }
 
 impl Resolver {
     pub(crate) fn new(tasks: &Tasks, tracks: usize) -> Self {
         let switches = Switches::new(tasks, tracks);
-        let interrupts = (0..tasks.cpu_count()).map(|_| Nest::default()).collect();
-        let (names, assumed) = (RandomState::default(), BTreeSet::new());
-        Self { switches, interrupts, names, assumed }
-    }
-
-    /// How many interrupts are under way on a processor.
-    pub(crate) fn interrupts(&self, cpu: CpuId) -> usize {
-        self.interrupts.get(cpu.0).map_or(0, Nest::len)
+        let of_cpu = (0..tasks.cpu_count()).map(|_| Nest::default()).collect();
+        let interrupts = UnderWay { of_cpu, names: RandomState::default() };
+        Self { switches, interrupts, assumed: BTreeSet::new(), cut: Vec::new() }
     }
 
     /// What an event is to tasks. What ends first on a processor ran since a time that is not known;
@@ -39,7 +41,7 @@ impl Resolver {
     /// since the window began.
     #[inline]
     pub(crate) fn resolve<'a>(
-        &mut self,
+        &'a mut self,
         event: &'a Event<'a>,
         time: TimeNs,
         tasks: &'a mut Tasks,
@@ -47,7 +49,8 @@ impl Resolver {
     ) -> Seen<'a> {
         let track = event.track;
         let (mut task, mut run, mut lost, mut by) = (None, None, None, None);
-        let mut interrupt = None;
+        let (mut interrupt, mut unknown_since) = (None, None);
+        self.cut.clear();
         if let Content::Activity(activity) = &event.content {
             let name = match activity {
                 Activity::Begin { name, .. } => name.as_deref(),
@@ -55,22 +58,31 @@ impl Resolver {
             };
             task = tasks.of(track, name);
             match (activity, task) {
+                (Activity::Gap(missing), _) => {
+                    task = None;
+                    self.gap((track, *missing), time, tasks);
+                }
                 (_, None) => {
                     let cpu = tasks.interrupted(track);
-                    interrupt = cpu.and_then(|cpu| self.interrupt(cpu, activity));
+                    interrupt = cpu.and_then(|cpu| self.interrupts.take(cpu, activity));
                 }
                 (Activity::Begin { priority, .. }, Some((own, cpu))) => {
                     run = Some(Run::Begins);
-                    self.leave_interrupts(cpu);
+                    unknown_since = self.switches.unknown_until_now(cpu);
+                    self.interrupts.leave(cpu);
                     let (task, priority) = (own, *priority);
                     lost = self.switches.begin(Running { task, track, since: time, priority });
                 }
                 (Activity::End | Activity::EndOf { .. }, Some((own, cpu))) => {
+                    unknown_since = self.switches.unknown_until_now(cpu);
                     let (ended, other) = self.switches.end(track, time);
                     let (of, since) = match ended {
-                        Ended::Ran(running) => (running.task, Some(running.since)),
+                        // Where times go back, that time is told of already.
+                        Ended::Ran(Running { task, since, .. }) => {
+                            (task, Some(since).filter(|since| *since <= time))
+                        }
                         Ended::First => (own, self.assume(track, cpu, bounds)),
-                        Ended::Unbalanced => (own, None),
+                        Ended::AfterGap | Ended::Unbalanced => (own, None),
                     };
                     (task, run, lost) = (Some((of, cpu)), Some(Run::Ends { since }), other);
                 }
@@ -80,7 +92,25 @@ impl Resolver {
                 _ => {}
             }
         }
-        Seen { event, time, task, run, lost, by, interrupt, tasks }
+        let cut = &self.cut[..];
+        Seen { event, time, task, run, lost, unknown_since, cut, by, interrupt, tasks }
+    }
+
+    /// Something is missing from here on. Tasks of what is no processor run side by side: who else
+    /// runs is told by others.
+    #[cold]
+    fn gap(&mut self, gap: (TrackId, Missing), time: TimeNs, tasks: &Tasks) {
+        let may_lack = |cpu: CpuId| {
+            tasks.cpu(cpu).is_some_and(|cpu| {
+                tasks.may_lack(cpu.track, gap) && (cpu.is_one || gap.1 != Missing::Switches)
+            })
+        };
+        self.switches.gap(may_lack, time, &mut self.cut);
+        if gap.1 != Missing::Switches {
+            (0..tasks.cpu_count()).map(CpuId).filter(|cpu| may_lack(*cpu)).for_each(|cpu| {
+                self.interrupts.leave(cpu);
+            });
+        }
     }
 
     /// Since when something is taken to run of which only the end is known.
@@ -90,9 +120,25 @@ impl Resolver {
         Some(since)
     }
 
+    /// Who released a task on a track: the task that runs there. In an interrupt, and where
+    /// nothing else runs, it is the processor itself.
+    fn releaser(&self, on: TrackId, tasks: &Tasks) -> TrackId {
+        let Some(cpu) = tasks.is_cpu(on) else { return tasks.home(on) };
+        let running = self.switches.running(cpu).filter(|of| !tasks.is_idle(of.task));
+        let is_interrupted = self.interrupts.count(cpu) > 0;
+        running.filter(|_| !is_interrupted).map_or(on, |of| tasks.home(of.track))
+    }
+}
+
+impl UnderWay {
+    /// How many are under way on a processor.
+    pub(crate) fn count(&self, cpu: CpuId) -> usize {
+        self.of_cpu.get(cpu.0).map_or(0, Nest::len)
+    }
+
     /// What an event is to the interrupts of a processor.
-    fn interrupt(&mut self, cpu: CpuId, activity: &Activity<'_>) -> Option<Interrupt> {
-        let under_way = self.interrupts.get_mut(cpu.0)?;
+    pub(crate) fn take(&mut self, cpu: CpuId, activity: &Activity<'_>) -> Option<Interrupt> {
+        let under_way = self.of_cpu.get_mut(cpu.0)?;
         let (run, lost) = match activity {
             Activity::Begin { .. } if under_way.is_beyond() => return None,
             Activity::Begin { name, .. } => {
@@ -111,17 +157,8 @@ impl Resolver {
 
     /// No task begins within an interrupt: the ends of those that are under way are missing, or they
     /// are deferred with the task that they run in.
-    fn leave_interrupts(&mut self, cpu: CpuId) {
-        self.interrupts.get_mut(cpu.0).into_iter().for_each(Nest::clear);
-    }
-
-    /// Who released a task on a track: the task that runs there. In an interrupt, and where
-    /// nothing else runs, it is the processor itself.
-    fn releaser(&self, on: TrackId, tasks: &Tasks) -> TrackId {
-        let Some(cpu) = tasks.is_cpu(on) else { return tasks.home(on) };
-        let running = self.switches.running(cpu).filter(|of| !tasks.is_idle(of.task));
-        let is_interrupted = self.interrupts(cpu) > 0;
-        running.filter(|_| !is_interrupted).map_or(on, |of| tasks.home(of.track))
+    fn leave(&mut self, cpu: CpuId) {
+        self.of_cpu.get_mut(cpu.0).into_iter().for_each(Nest::clear);
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use kymo_core::model::timeline::{Activity, Content, TimeNs, TrackId};
 
 use crate::bounds::Bounds;
-use crate::{Distribution, LeftOut, Pass, Seen, Standing, Tasks, elapsed};
+use crate::{Distribution, LeftOut, Pass, Seen, Standing, Tasks, elapsed, took};
 
 /// States of one machine that are told apart; the rest are one.
 const STATES_MAX: usize = 4096;
@@ -24,6 +24,8 @@ pub struct States {
     pairs: usize,
     /// Transitions of pairs beyond the limit.
     left_out: u64,
+    /// Machines whose state is known.
+    open: Vec<TrackId>,
 }
 
 /// What one machine did.
@@ -36,6 +38,8 @@ pub struct MachineStates {
     transitions: BTreeMap<(usize, usize), u64>,
     /// How often it was in states beyond those that are told apart.
     others: u64,
+    /// How often it left a state before it entered it, as times that go back have it.
+    backwards: u64,
     now: Option<(usize, TimeNs)>,
 }
 
@@ -93,7 +97,11 @@ impl MachineStates {
 
     fn leave(&mut self, time: TimeNs) -> Option<usize> {
         let (place, since) = self.now.take()?;
-        self.states.get_mut(place)?.stay_ns.add(elapsed(since, time));
+        let state = self.states.get_mut(place)?;
+        match took(since, time) {
+            Some(ns) => state.stay_ns.add(ns),
+            None => self.backwards += 1,
+        }
         Some(place)
     }
 
@@ -135,18 +143,39 @@ impl States {
     }
 }
 
+impl States {
+    /// States last up to where events are missing.
+    fn gap(&mut self, seen: &Seen<'_>) {
+        let Self { open, machines, .. } = self;
+        open.retain(|track| {
+            let may_lack = seen.may_lack(*track);
+            if let (true, Some(machine)) = (may_lack, machines.get_mut(track)) {
+                machine.leave(seen.time);
+            }
+            !may_lack
+        });
+    }
+}
+
 impl Pass for States {
     fn standing(&mut self, what: &Standing<'_>, begin: TimeNs) {
         if let Standing::State(track, state) = what {
             self.machines.entry(*track).or_default().stand(state, begin);
+            self.open.push(*track);
         }
     }
 
     fn event(&mut self, seen: &Seen<'_>) {
+        if seen.gap().is_some() {
+            self.gap(seen);
+        }
         let Content::Activity(Activity::Enter { state, settled }) = &seen.event.content else {
             return;
         };
         let machine = self.machines.entry(seen.event.track).or_default();
+        if machine.now.is_none() {
+            self.open.push(seen.event.track);
+        }
         let Some(pair) = machine.enter(state, seen.time, *settled) else { return };
         if let Some(count) = machine.transitions.get_mut(&pair) {
             *count += 1;
@@ -180,7 +209,14 @@ impl Pass for States {
             many: "times machines were in states beyond those that are told apart: they count as \
                    the (other states)",
         };
-        vec![transitions, states]
+        let backwards = LeftOut {
+            count: self.machines.values().map(|machine| machine.backwards).sum(),
+            one: "state is left before it is entered, as times go back: how long it lasted is not \
+                  known",
+            many: "states are left before they are entered, as times go back: how long they lasted \
+                   is not known",
+        };
+        vec![transitions, states, backwards]
     }
 }
 
@@ -223,6 +259,25 @@ mod tests {
         analysed(told, Window { from, until, ..Window::default() }, &mut states);
         let (name, open) = states.machines()[&TrackId(6)].states().next().unwrap();
         assert_eq!((name, open.entries, open.stay_ns.sum()), ("open", 0, 10));
+    }
+
+    #[test]
+    fn a_state_that_is_left_before_it_is_entered_lasts_for_no_time_that_is_known() {
+        // The first half of the log comes last: open 60–90, then shut 0–20, open 20–100.
+        let told = vec![
+            (60, 6, enter("open", None)),
+            (90, 6, enter("shut", None)),
+            (0, 6, enter("shut", None)),
+            (20, 6, enter("open", None)),
+            (100, 1, begin(1)),
+        ];
+        let mut states = States::default();
+        let (_, short) = crate::fixture::analysed_with(told, Window::default(), &mut states);
+        let door = &states.machines()[&TrackId(6)];
+        let stays: Vec<_> = door.states().map(|(_, of)| (of.entries, of.stay_ns.count())).collect();
+        // The state entered at 90 is left at 0.
+        assert_eq!(stays, [(2, 2), (2, 1)]);
+        assert_eq!((door.total_ns(), short.left_out[0].count), (30 + 20 + 80, 1));
     }
 
     #[test]

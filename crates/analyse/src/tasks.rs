@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
-use kymo_core::model::timeline::{ClockId, Track, TrackId, TrackKind};
+use kymo_core::model::timeline::{ClockId, Missing, Track, TrackId, TrackKind};
 
 /// Tasks that have a name and no track are told apart up to so many; the rest are one.
 const NAMED_MAX: usize = 1 << 16;
@@ -59,6 +59,8 @@ pub struct Tasks {
     of_track: Vec<Option<(TaskId, CpuId)>>,
     /// The processors that tracks are, and not just of.
     is_cpu: Vec<Option<CpuId>>,
+    /// Which recording each track is of, and the track of the processor that it is or is of.
+    places: Vec<(usize, TrackId)>,
     /// Tasks that only their stretches name.
     named: HashMap<TrackId, HashMap<String, TaskId, RandomState>, RandomState>,
     named_count: usize,
@@ -67,7 +69,13 @@ pub struct Tasks {
 impl Tasks {
     /// Finds tasks among tracks. Those whose name is said to be of one are idle.
     pub fn new(tracks: &[Track], is_idle: &dyn Fn(&str) -> bool) -> Self {
-        let mut tasks = Self { is_cpu: vec![None; tracks.len()], ..Self::default() };
+        let place = |(id, track): (usize, &Track)| {
+            let is_cpu = track.attributes.contains_key(Track::CPU_ID);
+            let cpu = if is_cpu { TrackId(id) } else { cpu_of(tracks, TrackId(id)) };
+            (track.recording, cpu)
+        };
+        let places = tracks.iter().enumerate().map(place).collect();
+        let mut tasks = Self { is_cpu: vec![None; tracks.len()], places, ..Self::default() };
         let mut known = HashMap::new();
         for (id, track) in tracks.iter().enumerate() {
             if track.kind != TrackKind::Task {
@@ -143,6 +151,19 @@ impl Tasks {
     #[must_use]
     pub fn is_cpu(&self, track: TrackId) -> Option<CpuId> {
         self.is_cpu.get(track.0).copied().flatten()
+    }
+
+    /// Which recording a track is of.
+    pub(crate) fn recording(&self, track: TrackId) -> usize {
+        self.places.get(track.0).map_or(0, |(recording, _)| *recording)
+    }
+
+    /// Whether what is missing from a gap on may be of a track.
+    pub(crate) fn may_lack(&self, track: TrackId, (gap, missing): (TrackId, Missing)) -> bool {
+        let (of, at) = (self.places.get(track.0), self.places.get(gap.0));
+        of.zip(at).is_some_and(|((recording, cpu), (here, place))| {
+            recording == here && (missing == Missing::AllEvents || cpu == place)
+        })
     }
 
     /// The processor that stretches of a track interrupt.

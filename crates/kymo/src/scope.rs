@@ -199,14 +199,16 @@ impl Scope {
         analysis: &Analysis,
         short: &Shortcomings,
     ) -> Outcome {
-        let Shortcomings { timeless, unbalanced, unknown, assumed, unknown_states, left_out } =
-            short;
+        let Shortcomings { timeless, unbalanced, backwards, gaps, .. } = short;
+        let Shortcomings { unknown, assumed, unknown_states, left_out, .. } = short;
         self.say_unmatched(session, opened, analysis);
         if *timeless > 0 {
             let events = numbers::count(*timeless, "event has", "events have");
             self.say(session, opened, format!("{events} no time; they are left out"));
         }
         self.say_unbalanced(session, opened, analysis, unbalanced);
+        self.say_gaps(session, opened, analysis, gaps);
+        self.say_backwards(session, opened, analysis, backwards);
         let cpu = |cpu: &CpuId| analysis.tasks().cpu(*cpu).map_or("", |cpu| &cpu.name);
         if let Some(cpus) = few(unknown.iter().map(cpu)) {
             let verb = if unknown.len() == 1 { "does" } else { "do" };
@@ -226,6 +228,8 @@ impl Scope {
             self.say(session, opened, format!("{machines}: {text}"));
         }
         let is_known = unbalanced.is_empty()
+            && gaps.is_empty()
+            && backwards.is_empty()
             && unknown.is_empty()
             && assumed.is_empty()
             && unknown_states.is_empty();
@@ -256,6 +260,39 @@ impl Scope {
             let text = format!("{cpus}: {switches} not fit to who ran before: {why}");
             self.say(session, opened, text);
         }
+    }
+
+    /// Says on which processors events are missing that may have told who ran.
+    fn say_gaps(
+        &self,
+        session: &mut Session,
+        opened: &Opened,
+        analysis: &Analysis,
+        gaps: &BTreeMap<CpuId, u64>,
+    ) {
+        let cpus = gaps.keys().filter_map(|cpu| analysis.tasks().cpu(*cpu));
+        let Some(cpus) = few(cpus.map(|cpu| cpu.name.as_str())) else { return };
+        let places = numbers::count(gaps.values().sum(), "place", "places");
+        let why = "who ran from there to the next switch is not known";
+        self.say(session, opened, format!("{cpus}: it is not told who runs in {places}: {why}"));
+    }
+
+    /// Says on which processors times go back, and what to do about it.
+    fn say_backwards(
+        &self,
+        session: &mut Session,
+        opened: &Opened,
+        analysis: &Analysis,
+        backwards: &BTreeMap<CpuId, u64>,
+    ) {
+        let cpus = backwards.keys().filter_map(|cpu| analysis.tasks().cpu(*cpu));
+        let Some(cpus) = few(cpus.map(|cpu| cpu.name.as_str())) else { return };
+        let switches = numbers::count(backwards.values().sum(), "switch is", "switches are");
+        let why =
+            "earlier than one before: who ran in time that nothing else tells of is not known";
+        let how =
+            "`kymo merge --sort` sorts a BBBin file, and `kymo convert` makes one of any other";
+        self.say(session, opened, format!("{cpus}: {switches} {why} ({how})"));
     }
 
     /// Says what there was too much of, and what that means for the exit code.

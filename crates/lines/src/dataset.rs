@@ -114,5 +114,5 @@ pub fn check<G: Grammar>(
 /// The first line that says something, of the first bytes of a file, for sniffing.
 pub fn first_line(head: &[u8], read: fn(&str) -> Read<'_>) -> Option<Cow<'_, str>> {
     let lines = Lines::new(head).take(SNIFFED_LINES).map(|line| line.text());
-    { lines }.find(|line| !matches!(read(line), Read::Aside | Read::Remark(..)))
+    { lines }.find(|line| !matches!(read(line), Read::Aside | Read::Remark(..) | Read::Lost(..)))
 }

@@ -73,6 +73,8 @@ pub enum Read<'a> {
     Aside,
     /// Something worth knowing: how bad it is, the rule, and what to say.
     Remark(Severity, &'static str, Cow<'static, str>),
+    /// Events are missing here, of a processor where that is told; what to say of it.
+    Lost(Option<u32>, Cow<'static, str>),
     /// Not what it should be: how bad that is, and why.
     Broken(Severity, &'static str),
 }

@@ -39,6 +39,7 @@ fn of_activity(activity: Activity<'_>, peer: Option<TrackId>) -> Activity<'stati
         Activity::Send(sent) => Activity::Send(message(sent)),
         Activity::Receive(received) => Activity::Receive(message(received)),
         Activity::Enter { state, settled } => Activity::Enter { state: kept(state), settled },
+        Activity::Gap(missing) => Activity::Gap(missing),
     }
 }
 

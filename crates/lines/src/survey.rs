@@ -1,6 +1,6 @@
 //! One way through all lines: how many events, which tracks, what is wrong, and the index.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use foldhash::fast::RandomState;
 use kymo_core::ahead::{self, Wanted};
@@ -44,6 +44,14 @@ pub(crate) struct Survey {
     is_full: bool,
     disorder: Disorder,
     broken: Option<Broken>,
+    /// After which events others are missing, and of which processor; of any, where nothing tells.
+    pub(crate) gaps: BTreeMap<u64, Option<u32>>,
+    /// The same before any event of that processor.
+    gaps_before: BTreeSet<Option<u32>>,
+    /// The last event of each processor.
+    last: HashMap<u32, u64, RandomState>,
+    /// The last event of all.
+    last_of_all: Option<u64>,
     /// What of events cannot be read, by rule and what to say.
     doubted: BTreeMap<(&'static str, &'static str), Doubted>,
 }
@@ -152,6 +160,10 @@ impl Survey {
             is_full: false,
             disorder: Disorder::default(),
             broken: None,
+            gaps: BTreeMap::new(),
+            gaps_before: BTreeSet::new(),
+            last: HashMap::default(),
+            last_of_all: None,
             doubted: BTreeMap::new(),
         }
     }
@@ -193,6 +205,7 @@ impl Survey {
         telling: &mut Telling,
     ) {
         if let Some(why) = raw.fault(limits.value_bytes_max) {
+            self.lose(None);
             return self.breaks(raw.offset, (Severity::Error, why), "");
         }
         let text = raw.text();
@@ -201,6 +214,11 @@ impl Survey {
             Read::Aside => return,
             Read::Remark(severity, rule, message) => {
                 self.findings.push(Finding::at(severity, rule, raw.offset, message));
+            }
+            Read::Lost(cpu, message) => {
+                let finding = Finding::at(Severity::Warning, "lost-events", raw.offset, message);
+                self.findings.push(finding);
+                self.lose(cpu);
             }
             Read::Broken(severity, why) => {
                 return self.breaks(raw.offset, (severity, why), &text);
@@ -241,6 +259,10 @@ impl Survey {
             self.time(time, offset);
         }
         self.count(line.name);
+        self.last_of_all = Some(offset);
+        if let Some(cpu) = line.cpu {
+            self.last.insert(cpu, offset);
+        }
         // What is of no processor is below the track of all events.
         self.see(Key::Events(line.cpu));
         if let stream @ Key::Says(_) = grammar.stream(line) {
@@ -251,6 +273,17 @@ impl Survey {
             let first = || Doubted { offset, text: shortened(line.rest).into_owned(), count: 0 };
             self.doubted.entry(doubt).or_insert_with(first).count += 1;
         }
+    }
+
+    /// Events are missing here, of a processor where that is told.
+    fn lose(&mut self, cpu: Option<u32>) {
+        let last = cpu.map_or(self.last_of_all, |cpu| self.last.get(&cpu).copied());
+        let Some(last) = last else {
+            self.gaps_before.insert(cpu);
+            return;
+        };
+        let known = self.gaps.entry(last).or_insert(cpu);
+        *known = known.filter(|_| *known == cpu);
     }
 
     fn time(&mut self, time: TimeNs, offset: u64) {
@@ -362,6 +395,10 @@ impl Survey {
         for (name, count) in next.kinds {
             *self.kinds.entry(name).or_default() += count;
         }
+        next.gaps_before.into_iter().for_each(|cpu| self.lose(cpu));
+        self.gaps.extend(next.gaps);
+        self.last.extend(next.last);
+        self.last_of_all = next.last_of_all.or(self.last_of_all);
         self.keys.extend(next.keys);
         self.peers.extend(next.peers);
         self.names.extend(next.names);

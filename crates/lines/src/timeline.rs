@@ -7,7 +7,8 @@ use std::sync::Arc;
 use foldhash::fast::RandomState;
 use kymo_core::Result;
 use kymo_core::model::timeline::{
-    Clock, ClockId, Content, Event, Events, TimeNs, TimelineView, Track, TrackId, TrackKind, Window,
+    Activity, Clock, ClockId, Content, Event, Events, Missing, TimeNs, TimelineView, Track,
+    TrackId, TrackKind, Window,
 };
 use serde_json::{Map, json};
 
@@ -133,6 +134,18 @@ impl<G: Grammar> Timeline<G> {
         // A map of keys that live for ever can be asked for one that does not.
         let found: &HashMap<Key<'_>, TrackId, RandomState> = &self.found;
         found.get(key).copied()
+    }
+
+    /// What is missing after the event of a line, and where that is told: on the processor that lacks
+    /// it, and else on any track of activities.
+    fn gap_after(&self, offset: u64) -> Option<(TrackId, Missing)> {
+        let gaps = &self.reader.survey().gaps;
+        let cpu = if gaps.is_empty() { None } else { gaps.get(&offset) }?;
+        if let Some(track) = cpu.and_then(|cpu| self.track(&Key::Cpu(cpu))) {
+            return Some((track, Missing::Events));
+        }
+        let first = self.tracks.iter().position(|track| track.kind.has_activities())?;
+        Some((TrackId(first), Missing::AllEvents))
     }
 }
 
@@ -268,6 +281,9 @@ impl<G: Grammar> Walking<G> {
                 push(track, into_owned(content, peer));
             }
         });
+        if let Some((track, missing)) = timeline.gap_after(offset).filter(|(of, _)| wants(*of)) {
+            push(track, Content::Activity(Activity::Gap(missing)));
+        }
     }
 
     fn keep_last(&mut self, last: usize) -> VecDeque<Happening> {

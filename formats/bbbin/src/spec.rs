@@ -40,6 +40,8 @@ pub const UNKNOWN_STATE: i32 = -1;
 pub const UNKNOWN_TASK: i32 = 777;
 /// The priority of existing writers that stands for one they do not know.
 pub const UNKNOWN_PRIORITY: i32 = -777;
+/// The priority of ours that task 777 has where nobody runs, as is known.
+pub const NOBODY_PRIORITY: i32 = i32::MIN;
 /// A custom type of ours, for what the format has no place for: its fields have one value each, of
 /// one type. Others may call a type so, but hardly one of the same fields.
 #[derive(Debug, Clone, Copy)]

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use foldhash::fast::RandomState;
 use kymo_core::{Numbered, Recent};
 
+use crate::spec::UNKNOWN_TASK;
 use crate::types::{ArtifactId, Body, Event, LogFileId, Statistics, TaskExecution};
 
 /// What is known of the events so far. Its size is that of the sets of tasks and of log files, both
@@ -100,7 +101,8 @@ impl Tally {
         let before = log.last.replace((now, in_task));
         let Some((then, ran)) = before else { return true };
         if ran != out_task {
-            return false;
+            // Where it was not known who ran, that is no other.
+            return ran.0 == UNKNOWN_TASK;
         }
         self.ran.add(TaskOf(event.log_file, out_task), then, now);
         true

@@ -263,19 +263,31 @@ fn state_machines_that_nothing_declares_have_tracks_of_their_own() {
     assert_eq!(all(&source), expected);
 }
 
-/// The first and the last time are known from the index, also where texts are UTF-8.
+/// The first and the last time are known from the index and the blocks at its ends, also where texts
+/// are UTF-8.
 #[test]
 fn ranges_of_utf_8_timelines_come_from_the_index() {
     let events: Vec<_> = (0..3000).map(|n| task_switch(0, n * 10, 1, 2)).collect();
     let hand = Hand { log_files: vec![log_file(0, b"a.log")], events, ..Hand::default() };
     let mut file = hand.file();
-    // Of the third event on, whatever is not in the index.
-    file[122 + 2 * 36..122 + 2990 * 36].fill(0xEE);
+    // All events of the second of three blocks.
+    file[122 + 1000 * 36..122 + 2000 * 36].fill(0xEE);
     let utf8 = Context { is_utf8: true, ..Context::default() };
     let opened = Bbbin.open(&Source::from_bytes("", file), &utf8).unwrap();
     let range = opened.timeline().unwrap().range(ClockId(0)).unwrap().unwrap();
     assert_eq!((range.start().0, range.end().0), (0, 29_990));
     assert_eq!(opened.findings(), []);
+}
+
+/// The index has the times of the first and the last event of a block as they are written.
+#[test]
+fn the_range_of_a_block_whose_times_go_back_is_that_of_its_events() {
+    let events: Vec<_> = [100, 300, 0, 90].map(|time| task_switch(0, time, 1, 2)).to_vec();
+    let hand = Hand { log_files: vec![log_file(0, b"a.log")], events, ..Hand::default() };
+    let opened = dataset(&Source::from_bytes("", hand.file()));
+    let range = opened.timeline().unwrap().range(ClockId(0)).unwrap().unwrap();
+    assert_eq!((range.start().0, range.end().0), (0, 300));
+    assert_eq!(opened.findings()[0].rule, "order");
 }
 
 /// Tasks 5 and 6 are in no list; 5 sends to 6, which has a budget of 100 ns.

@@ -9,7 +9,7 @@ use kymo_core::table::{Batches, Cells, Listed, Scan};
 use kymo_core::{Error, Result, Table};
 
 use crate::Reader;
-use crate::read::{Chosen, Merged, Packet, Part};
+use crate::read::{Chosen, Merged, Next, Packet, Part};
 use crate::render::Json;
 use crate::types::{Clock, Constant, Trace};
 
@@ -175,7 +175,12 @@ impl Iterator for Rows {
     type Item = EventRow;
 
     fn next(&mut self) -> Option<EventRow> {
-        let (_, taken) = self.merged.next(&mut self.json)?;
+        let taken = loop {
+            match self.merged.next(&mut self.json)? {
+                (_, Next::Event(taken)) => break taken,
+                (_, Next::Gap(_)) => {}
+            }
+        };
         Some(EventRow {
             file: taken.packet.file,
             offset: taken.offset,

@@ -21,9 +21,9 @@ pub(crate) fn read(line: &str) -> Read<'_> {
     if line.starts_with('#') || line.trim_start().is_empty() || is_head(line) {
         return Read::Aside;
     }
-    if let Some(lost) = lost(line) {
+    if let Some((cpu, lost)) = lost(line) {
         let message = format!("ftrace had no room for events: {lost}");
-        return Read::Remark(Severity::Warning, "lost-events", message.into());
+        return Read::Lost(cpu, message.into());
     }
     match event(line) {
         Some(event) => Read::Event(event),
@@ -87,10 +87,10 @@ fn is_below(line: &str) -> bool {
 }
 
 /// What was lost: `CPU:1 [LOST 12 EVENTS]`, or `CPU:1 [12 EVENTS DROPPED]`.
-fn lost(line: &str) -> Option<&str> {
+fn lost(line: &str) -> Option<(Option<u32>, &str)> {
     let rest = line.strip_prefix("CPU:")?;
-    let (_, inner) = rest.strip_suffix(']')?.split_once(" [")?;
-    inner.contains("EVENTS").then_some(inner)
+    let (cpu, inner) = rest.strip_suffix(']')?.split_once(" [")?;
+    inner.contains("EVENTS").then(|| (cpu.trim().parse().ok(), inner))
 }
 
 fn event(line: &str) -> Option<Line<'_>> {
@@ -238,7 +238,7 @@ mod tests {
             assert_eq!(read(aside), Read::Aside, "{aside}");
         }
         for lost in ["CPU:1 [LOST 12 EVENTS]", "CPU:1 [12 EVENTS DROPPED]"] {
-            assert!(matches!(read(lost), Read::Remark(Severity::Warning, ..)), "{lost}");
+            assert!(matches!(read(lost), Read::Lost(Some(1), _)), "{lost}");
         }
         let head = |counts: &str| format!("# entries-in-buffer/entries-written: {counts}   #P:2");
         for (counts, is_said) in [("47/51234", true), ("47/47", false), ("x/9", false)] {

@@ -131,7 +131,7 @@ fn lacks_time(line: &str) -> bool {
 
 fn lost<'a>(event: &Line<'a>) -> Read<'a> {
     let message = format!("perf had no room for events: {}", event.rest);
-    Read::Remark(Severity::Warning, "lost-events", message.into())
+    Read::Lost(event.cpu, message.into())
 }
 
 /// Whether a line is of a calling context: an address and a name, further in than any event.
@@ -341,7 +341,7 @@ mod tests {
             assert!(matches!(read(broken), Read::Broken(..)), "{broken}");
         }
         let text = "swapper 0 [000] 1.000000: PERF_RECORD_LOST lost 12";
-        assert!(matches!(read(text), Read::Remark(Severity::Warning, "lost-events", _)));
+        assert!(matches!(read(text), Read::Lost(Some(0), _)));
     }
 
     #[test]

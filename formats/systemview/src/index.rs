@@ -22,6 +22,8 @@ pub(crate) struct Core {
     places: Vec<Place>,
     /// Behind the last packet that can be read.
     end: Place,
+    /// Whether there is more that cannot be read.
+    pub(crate) is_cut: bool,
     pub(crate) clock: CoreClock,
 }
 
@@ -29,7 +31,7 @@ impl Core {
     /// A core whose packets begin at a byte.
     pub(crate) fn new(start: usize) -> Self {
         let place = Place { at: start, ..Place::default() };
-        Self { places: vec![place], end: place, clock: CoreClock::default() }
+        Self { places: vec![place], end: place, is_cut: false, clock: CoreClock::default() }
     }
 
     /// Takes note of how far its packets were read.

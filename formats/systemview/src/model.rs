@@ -15,8 +15,8 @@ use std::ops::RangeInclusive;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use kymo_core::model::timeline::{
-    Activity, Clock, ClockId, Content, Event, Events, Field, Fields, TimeNs, TimelineView, Track,
-    TrackId, TrackKind, Window,
+    Activity, Clock, ClockId, Content, Event, Events, Field, Fields, Missing, TimeNs, TimelineView,
+    Track, TrackId, TrackKind, Window,
 };
 use kymo_core::{Result, Value};
 use serde_json::{Map, json};
@@ -114,7 +114,7 @@ impl Timeline {
     /// Tells what an event is to tasks and interrupts, given what was before.
     fn tell(
         &self,
-        Timed { packet, time }: &Timed,
+        Timed { packet, time, .. }: &Timed,
         state: &mut State,
         to: &mut impl FnMut(TrackId, Activity<'static>),
     ) {
@@ -338,12 +338,18 @@ impl Telling {
                 };
                 pending.push_back(Happening { track: *track, at, content });
             }
-            timeline.tell(&at, &mut self.state, &mut |track, activity| {
+            let mut tell = |track, activity| {
                 if is_held && window.wants(track) {
                     let content = Content::Activity(activity);
                     pending.push_back(Happening { track, at, content });
                 }
-            });
+            };
+            timeline.tell(&at, &mut self.state, &mut tell);
+            if at.is_cut {
+                self.state.now.running.remove(&at.packet.core);
+                let cpu = timeline.found.get(&Key::Cpu(at.packet.core));
+                cpu.into_iter().for_each(|cpu| tell(*cpu, Activity::Gap(Missing::Events)));
+            }
         }
         true
     }

@@ -35,12 +35,16 @@ struct Head {
 pub(crate) struct Timed {
     pub(crate) packet: Packet,
     pub(crate) time: Option<i64>,
+    /// Whether packets of its core are missing after it: an `OVERFLOW` comes next, or what cannot be
+    /// read.
+    pub(crate) is_cut: bool,
 }
 
 impl Head {
     fn read(reader: &Reader, core: u32, mut place: Place) -> Option<Self> {
         let packet = reader.packet(core, &mut place)?;
-        Some(Self { next: Timed { packet, time: reader.time_ns(&packet) }, place })
+        let time = reader.time_ns(&packet);
+        Some(Self { next: Timed { packet, time, is_cut: false }, place })
     }
 }
 
@@ -63,8 +67,14 @@ impl Ordered {
     pub(crate) fn next(&mut self) -> Option<Timed> {
         let heads = self.heads.iter().enumerate();
         let (at, head) = heads.min_by_key(|(_, head)| head.next.time)?;
-        let next = head.next;
-        match (Head::read(&self.reader, next.packet.core, head.place), self.heads.get_mut(at)) {
+        let mut next = head.next;
+        let core = next.packet.core;
+        let after = Head::read(&self.reader, core, head.place);
+        next.is_cut = match &after {
+            Some(after) => after.next.packet.id == spec::OVERFLOW,
+            None => self.reader.is_cut(core),
+        };
+        match (after, self.heads.get_mut(at)) {
             (Some(head), Some(of)) => *of = head,
             _ => drop(self.heads.remove(at)),
         }
@@ -121,7 +131,7 @@ impl Ahead {
     }
 
     fn step(&mut self) -> bool {
-        let Some(Timed { packet, time }) = self.packets.next() else { return false };
+        let Some(Timed { packet, time, is_cut }) = self.packets.next() else { return false };
         let tid = self.packets.reader.number(&packet);
         match (packet.id, tid) {
             (spec::TASK_START_EXEC, Some(tid)) => {
@@ -141,6 +151,9 @@ impl Ahead {
                 }
             }
             _ => {}
+        }
+        if is_cut {
+            self.running.remove(&packet.core);
         }
         true
     }

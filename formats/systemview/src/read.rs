@@ -93,6 +93,7 @@ impl Reader {
                 }
             };
             if let Err(error) = read {
+                index.is_cut = true;
                 reader.findings.push(Finding::unreadable("unreadable", &error));
             }
             reader.cores.push(index);
@@ -257,6 +258,11 @@ impl Reader {
 
     fn core(&self, core: u32) -> Option<&Core> {
         self.cores.get(usize::try_from(core).ok()?)
+    }
+
+    /// Whether not all packets of a core can be read.
+    pub(crate) fn is_cut(&self, core: u32) -> bool {
+        self.core(core).is_some_and(|core| core.is_cut)
     }
 
     /// How many packets there are.

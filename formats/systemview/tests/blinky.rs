@@ -65,6 +65,7 @@ fn tasks_and_interrupts_run_as_worked_out_by_hand() {
         "62 log: complete",
         "62 log: end",
         "63 IDLE0: begin",
+        "63 cpu 0: gap, events are missing",
     ];
     assert_eq!(told(support::recording()), expected);
 }

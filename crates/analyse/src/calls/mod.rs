@@ -16,7 +16,7 @@ use kymo_core::model::profile::{
     ThreadId,
 };
 use kymo_core::model::timeline::{
-    Activity, Content, TimeNs, TimelineView, Track, TrackId, TrackKind, Window,
+    Activity, Content, Missing, TimeNs, TimelineView, Track, TrackId, TrackKind, Window,
 };
 
 use crate::elapsed;
@@ -138,6 +138,8 @@ struct Building<'a> {
     uncalled: u64,
     /// Returns that are not when they were told to be.
     contradicted: u64,
+    /// Calls that were not over where events are missing.
+    cut: u64,
     names: RandomState,
 }
 
@@ -157,6 +159,7 @@ impl<'a> Building<'a> {
             unreturned: 0,
             uncalled: 0,
             contradicted: 0,
+            cut: 0,
             names: RandomState::default(),
         })
     }
@@ -175,9 +178,28 @@ impl<'a> Building<'a> {
             }
             Activity::End => self.end(track, time, None),
             Activity::EndOf { name } => self.end(track, time, Some(name)),
+            Activity::Gap(missing) => self.gap(track, time, *missing),
             _ => {}
         }
         Ok(())
+    }
+
+    /// Calls last up to where events are missing.
+    fn gap(&mut self, at: TrackId, time: TimeNs, missing: Missing) {
+        let recording = |track: TrackId| self.tracks.get(track.0).map(|track| track.recording);
+        let may_lack = |track: TrackId| match missing {
+            Missing::Switches => false,
+            Missing::Events => track == at,
+            Missing::AllEvents => recording(track) == recording(at),
+        };
+        let open = self.stacks.iter().filter(|(track, _)| may_lack(**track));
+        let open: Vec<_> = open.map(|(track, stack)| (*track, stack.open.len())).collect();
+        for (track, count) in open {
+            self.cut += count as u64;
+            for _ in 0..count {
+                self.end_last(track, time);
+            }
+        }
     }
 
     fn begin(
@@ -297,6 +319,11 @@ impl<'a> Building<'a> {
             self.deep,
             "call is too far within others, and counts for the last of them",
             "calls are too far within others, and count for the last of them",
+        );
+        self.doubt(
+            self.cut,
+            "call is not over where events are missing: what it took until then counts",
+            "calls are not over where events are missing: what they took until then counts",
         );
         self.doubt(
             self.unreturned,

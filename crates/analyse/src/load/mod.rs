@@ -1,9 +1,10 @@
 //! Who used the processors, in all and over time.
 
 mod buckets;
+mod gaps;
 mod interrupts;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use foldhash::fast::RandomState;
 use kymo_core::model::timeline::TimeNs;
@@ -12,22 +13,27 @@ use crate::bounds::Bounds;
 use crate::tasks::{CpuId, TaskId, Tasks};
 use crate::{LeftOut, Pass, Run, Seen, Standing, Stretch, elapsed};
 pub use buckets::{Buckets, Spread};
+use gaps::Gaps;
 pub use interrupts::InterruptLoad;
 use interrupts::Interrupts;
 
 /// How long each task ran on each processor.
 ///
 /// A processor's time is from its first switch to its last in the whole recording, for who ran before
-/// and after is not known; of a window it is the part within. So windows that adjoin add up.
+/// and after is not known; of a window it is the part within. So windows that adjoin add up: what
+/// ran, interrupts within and beyond that time, and how long of what was looked at is not in it.
 #[derive(Debug, Default)]
 pub struct Load {
     buckets: Option<Buckets>,
     /// From when to when each processor was seen.
     seen: Vec<Option<(TimeNs, TimeNs)>>,
     ran: HashMap<(CpuId, TaskId), Ran, RandomState>,
-    /// How long it is not known who ran.
-    lost: HashMap<CpuId, u64, RandomState>,
+    /// When it is not known who ran.
+    unknown: HashMap<CpuId, Ran, RandomState>,
+    gaps: HashMap<CpuId, Gaps, RandomState>,
     interrupts: HashMap<CpuId, Interrupts, RandomState>,
+    /// How long each processor was looked at that switches anywhere in the recording.
+    looked_at_ns: BTreeMap<CpuId, u64>,
 }
 
 #[derive(Debug, Default)]
@@ -39,12 +45,23 @@ struct Ran {
 
 impl Ran {
     fn add(&mut self, since: TimeNs, until: TimeNs, buckets: Option<Buckets>) {
-        self.ns = self.ns.saturating_add(elapsed(since, until));
+        self.add_part(since, until, buckets);
         self.stretches += 1;
+    }
+
+    /// Adds a part of a stretch that counts already.
+    fn add_part(&mut self, since: TimeNs, until: TimeNs, buckets: Option<Buckets>) {
+        self.ns = self.ns.saturating_add(elapsed(since, until));
         let Some(buckets) = buckets else { return };
         for (index, ns) in buckets.split(since, until) {
             self.buckets.add(index, ns);
         }
+    }
+
+    fn add_all(&mut self, other: &Self) {
+        self.ns = self.ns.saturating_add(other.ns);
+        self.stretches += other.stretches;
+        self.buckets.add_all(&other.buckets);
     }
 
     fn load(&self, cpu: CpuId, task: TaskId) -> TaskLoad {
@@ -73,20 +90,31 @@ pub struct TaskLoad {
 pub struct CpuLoad {
     /// The processor; of several, the first.
     pub cpu: CpuId,
-    /// From when to when that is known, of each processor.
+    /// From when to when that is known, of each processor; nothing of one that is not known at all.
     pub seen: Vec<(TimeNs, TimeNs)>,
-    /// How long processors were not seen while others were.
+    /// How long it was looked at besides: before its first switch, and after its last.
     pub unseen_ns: u64,
     /// How long tasks ran that are not idle.
     pub busy_ns: u64,
     /// How long idle tasks ran, where the recording has any.
     pub idle_ns: u64,
-    /// How long it is not known who ran, since switches are missing.
-    pub unknown_ns: u64,
+    /// How long it is not known who ran, since switches are missing or not in the order of their times.
+    pub unknown: UnknownLoad,
     /// Its tasks, the busiest first, idle ones last.
     pub tasks: Vec<TaskLoad>,
     /// Its interrupts, where the recording has any.
     pub interrupts: Option<InterruptLoad>,
+}
+
+/// Time of a processor of which it is not known who ran.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct UnknownLoad {
+    /// How long that is.
+    pub ns: u64,
+    /// In how many stretches.
+    pub stretches: u64,
+    /// How long within each bucket.
+    pub buckets: Spread,
 }
 
 impl CpuLoad {
@@ -118,6 +146,10 @@ impl CpuLoad {
         }
         let mut loads: Vec<_> = found.into_values().collect();
         loads.sort_by_key(|load| (tasks.is_idle(load.task), u64::MAX - load.run_ns, load.task));
+        let mut unknown = UnknownLoad::default();
+        for cpu in cpus {
+            unknown.add(&cpu.unknown);
+        }
         let mut interrupts: Option<InterruptLoad> = None;
         for load in cpus.iter().filter_map(|cpu| cpu.interrupts.as_ref()) {
             match &mut interrupts {
@@ -128,13 +160,25 @@ impl CpuLoad {
         Some(Self {
             cpu: first,
             seen: cpus.iter().flat_map(|cpu| &cpu.seen).copied().collect(),
-            unseen_ns: unseen_ns(cpus, tasks),
+            unseen_ns: sum(|cpu| cpu.unseen_ns),
             busy_ns: sum(|cpu| cpu.busy_ns),
             idle_ns: sum(|cpu| cpu.idle_ns),
-            unknown_ns: sum(|cpu| cpu.unknown_ns),
+            unknown,
             tasks: loads,
             interrupts,
         })
+    }
+}
+
+impl UnknownLoad {
+    fn of(ran: &Ran) -> Self {
+        Self { ns: ran.ns, stretches: ran.stretches, buckets: ran.buckets.clone() }
+    }
+
+    fn add(&mut self, other: &Self) {
+        self.ns = self.ns.saturating_add(other.ns);
+        self.stretches += other.stretches;
+        self.buckets.add_all(&other.buckets);
     }
 }
 
@@ -144,23 +188,6 @@ impl TaskLoad {
         self.stretches += other.stretches;
         self.buckets.add_all(&other.buckets);
     }
-}
-
-/// How long processors were not seen while others on their clock were.
-fn unseen_ns(cpus: &[CpuLoad], tasks: &Tasks) -> u64 {
-    let clock = |cpu: &CpuLoad| tasks.cpu(cpu.cpu).and_then(|cpu| cpu.clock);
-    let mut ranges: HashMap<_, (TimeNs, TimeNs), RandomState> = HashMap::default();
-    for cpu in cpus {
-        for seen in &cpu.seen {
-            let range = ranges.entry(clock(cpu)).or_insert(*seen);
-            *range = (range.0.min(seen.0), range.1.max(seen.1));
-        }
-    }
-    let unseen = cpus.iter().filter_map(|cpu| {
-        let (first, last) = ranges.get(&clock(cpu))?;
-        Some(elapsed(*first, *last).saturating_sub(cpu.span_ns()))
-    });
-    unseen.fold(0, u64::saturating_add)
 }
 
 impl Load {
@@ -199,45 +226,88 @@ impl Load {
         }
     }
 
-    /// What was found, a processor after the other.
+    /// It is not known who ran on a processor from when to when.
+    fn unknown(&mut self, cpu: CpuId, since: TimeNs, until: TimeNs) {
+        if since < until {
+            self.unknown.entry(cpu).or_default().add(since, until, self.buckets);
+        }
+    }
+
+    /// Where times go back, nothing that is told until they are where they were is used. So what is
+    /// earlier than anything before is not known, nor is what somebody ran in and nobody was said to.
+    fn go_back(&mut self, cpu: CpuId, seen: &Seen<'_>, begins: bool) {
+        let first = self.seen(cpu).map(|(first, _)| first);
+        if let Some(first) = first.filter(|first| seen.time < *first) {
+            self.unknown(cpu, seen.time, first);
+        }
+        if seen.tasks.cpu(cpu).is_some_and(|cpu| cpu.is_one) {
+            let doubtful = self.gaps.entry(cpu).or_default().switch(seen.time, begins);
+            for (since, until) in doubtful {
+                self.unknown(cpu, since, until);
+            }
+        }
+    }
+
+    /// From when to when a processor was seen.
+    fn seen(&self, cpu: CpuId) -> Option<(TimeNs, TimeNs)> {
+        self.seen.get(cpu.0).copied().flatten()
+    }
+
+    /// What was found, a processor after the other: those that switch anywhere in the recording.
     #[must_use]
     pub fn cpus(&self, tasks: &Tasks) -> Vec<CpuLoad> {
-        let mut of_cpu = vec![Vec::new(); self.seen.len()];
+        let mut of_cpu = vec![Vec::new(); tasks.cpu_count()];
         for ((cpu, task), ran) in &self.ran {
             of_cpu.get_mut(cpu.0).into_iter().for_each(|of| of.push(ran.load(*cpu, *task)));
         }
-        let seen = self.seen.iter().zip(of_cpu).enumerate();
-        let load = |(cpu, (seen, loads)): (_, (&Option<_>, _))| {
-            Some(self.cpu(CpuId(cpu), (*seen)?, loads, tasks))
-        };
-        seen.filter_map(load).collect()
+        let cpus = (0..).map(CpuId).zip(of_cpu);
+        let is_there =
+            |cpu: CpuId| self.seen(cpu).is_some() || self.looked_at_ns.contains_key(&cpu);
+        let there = cpus.filter(|(cpu, _)| is_there(*cpu));
+        there.map(|(cpu, loads)| self.cpu(cpu, loads, tasks)).collect()
     }
 
-    fn cpu(
-        &self,
-        cpu: CpuId,
-        seen: (TimeNs, TimeNs),
-        mut loads: Vec<TaskLoad>,
-        tasks: &Tasks,
-    ) -> CpuLoad {
+    fn cpu(&self, cpu: CpuId, mut loads: Vec<TaskLoad>, tasks: &Tasks) -> CpuLoad {
         loads.sort_by_key(|load| (tasks.is_idle(load.task), u64::MAX - load.run_ns, load.task));
         let (idle, busy): (Vec<_>, Vec<_>) =
             loads.iter().partition(|load| tasks.is_idle(load.task));
         let sum = |loads: &[&TaskLoad]| {
             loads.iter().fold(0, |sum: u64, load| sum.saturating_add(load.run_ns))
         };
-        let unknown_ns = self.lost.get(&cpu).copied().unwrap_or(0);
-        let (busy_ns, idle_ns) = (sum(&busy), sum(&idle));
-        let interrupts = self.interrupts.get(&cpu).and_then(Interrupts::load);
-        let seen = vec![seen];
-        let (unseen_ns, tasks) = (0, loads);
-        CpuLoad { cpu, seen, unseen_ns, busy_ns, idle_ns, unknown_ns, tasks, interrupts }
+        let seen: Vec<_> = self.seen(cpu).into_iter().collect();
+        let span_ns = seen.iter().map(|(first, last)| elapsed(*first, *last)).sum();
+        let looked_at_ns = self.looked_at_ns.get(&cpu).copied().unwrap_or(0);
+        CpuLoad {
+            cpu,
+            seen,
+            unseen_ns: looked_at_ns.saturating_sub(span_ns),
+            busy_ns: sum(&busy),
+            idle_ns: sum(&idle),
+            unknown: self.unknown.get(&cpu).map(UnknownLoad::of).unwrap_or_default(),
+            tasks: loads,
+            interrupts: self.interrupts.get(&cpu).and_then(Interrupts::load),
+        }
+    }
+
+    /// What runs counts up to where events are missing. Interrupts that are under way have no end.
+    fn gap(&mut self, seen: &Seen<'_>) {
+        for stretch in seen.cut.iter().filter(|stretch| stretch.since < stretch.until) {
+            self.ran(stretch);
+        }
+        if seen.lacks_events().is_some() {
+            for (cpu, interrupts) in &mut self.interrupts {
+                if seen.tasks.cpu(*cpu).is_some_and(|cpu| seen.may_lack(cpu.track)) {
+                    interrupts.lose(seen.time);
+                }
+            }
+        }
     }
 
     fn interrupt(&mut self, seen: &Seen<'_>) {
         if let Some(interrupt) = seen.interrupt {
+            let known = self.seen(interrupt.cpu);
             let interrupts = self.interrupts.entry(interrupt.cpu).or_default();
-            interrupts.take(interrupt, seen.time, self.buckets);
+            interrupts.take(interrupt, seen.time, known, self.buckets);
         }
     }
 }
@@ -258,16 +328,25 @@ impl Pass for Load {
 
     fn event(&mut self, seen: &Seen<'_>) {
         self.interrupt(seen);
+        self.gap(seen);
         let (Some((_, cpu)), Some(run)) = (seen.task, seen.run) else { return };
-        self.see(cpu, seen.time);
-        if let (Run::Begins, Some(interrupts)) = (run, self.interrupts.get_mut(&cpu)) {
-            interrupts.lose(seen.time);
+        if let Some(since) = seen.unknown_since {
+            Pass::unknown(self, cpu, since, seen.time);
         }
+        self.go_back(cpu, seen, run == Run::Begins);
+        self.see(cpu, seen.time);
         if let Some(lost) = seen.lost {
             self.lost(&lost);
         }
         if let (Run::Ends { .. }, Some(stretch)) = (run, seen.stretch()) {
             self.ran(&stretch);
+        }
+        let known = self.seen(cpu);
+        if let (Some(interrupts), Some(known)) = (self.interrupts.get_mut(&cpu), known) {
+            interrupts.reach(known);
+            if run == Run::Begins {
+                interrupts.lose(seen.time);
+            }
         }
     }
 
@@ -276,26 +355,47 @@ impl Pass for Load {
     }
 
     fn lost(&mut self, stretch: &Stretch) {
-        let ns = self.lost.entry(stretch.cpu).or_default();
-        *ns = ns.saturating_add(elapsed(stretch.since, stretch.until));
+        self.unknown(stretch.cpu, stretch.since, stretch.until);
         self.see(stretch.cpu, stretch.since);
     }
 
+    fn unknown(&mut self, cpu: CpuId, since: TimeNs, until: TimeNs) {
+        Self::unknown(self, cpu, since, until);
+        self.see(cpu, since);
+    }
+
     fn goes_on(&mut self, cpu: CpuId, until: TimeNs) {
-        if self.seen.get(cpu.0).is_some_and(Option::is_some) {
+        if self.seen(cpu).is_some() {
             self.see(cpu, until);
         }
     }
 
+    fn interrupts_lost(&mut self, cpu: CpuId) {
+        self.interrupts.get_mut(&cpu).into_iter().for_each(Interrupts::forget);
+    }
+
+    fn switches(&mut self, cpu: CpuId) {
+        self.looked_at_ns.insert(cpu, 0);
+    }
+
     /// Where the window cuts through the recording, interrupts went on to its end.
     fn finish(&mut self, bounds: &Bounds, tasks: &Tasks) {
+        let track = |cpu: CpuId| tasks.cpu(cpu).map(|cpu| cpu.track);
+        for (cpu, looked_at_ns) in &mut self.looked_at_ns {
+            let times = track(*cpu).and_then(|track| bounds.of(track));
+            *looked_at_ns = times.map_or(0, |(from, until)| elapsed(from, until));
+        }
         for (cpu, interrupts) in &mut self.interrupts {
-            let until = tasks.cpu(*cpu).and_then(|cpu| bounds.until(cpu.track));
-            match (until, self.seen.get(cpu.0).copied().flatten()) {
-                (Some(until), _) => interrupts.end(until, self.buckets),
+            let known = self.seen.get(cpu.0).copied().flatten();
+            match (track(*cpu).and_then(|track| bounds.until(track)), known) {
+                (Some(until), _) => interrupts.end(until, known, self.buckets),
                 (None, Some((_, last))) => interrupts.lose(last),
                 (None, None) => {}
             }
+            if let Some(known) = known {
+                interrupts.reach(known);
+            }
+            interrupts.leave_outside();
         }
     }
 

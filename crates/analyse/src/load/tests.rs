@@ -113,14 +113,14 @@ fn where_switches_are_missing_nobody_is_said_to_have_run() {
     assert_eq!(short.unbalanced.into_values().collect::<Vec<_>>(), [2]);
     let cpus = load.cpus(analysis.tasks());
     assert_eq!((cpus[0].span_ns(), cpus[0].busy_ns, cpus[0].idle_ns), (100, 0, 0));
-    assert_eq!(cpus[0].unknown_ns, 100);
+    assert_eq!(cpus[0].unknown.ns, 100);
     // From 10 on: a runs, as is known from before; the rest as before.
     let window = Window { from: Some(TimeNs(10)), ..Window::default() };
     let mut load = Load::new();
     let (analysis, short) = analysed_with(unbalanced(), window, &mut load);
     assert_eq!(short.unbalanced.into_values().collect::<Vec<_>>(), [2]);
     let of = &load.cpus(analysis.tasks())[0];
-    assert_eq!((of.busy_ns, of.unknown_ns, of.span_ns()), (0, 90, 90));
+    assert_eq!((of.busy_ns, of.unknown.ns, of.span_ns()), (0, 90, 90));
 }
 
 #[test]
@@ -137,7 +137,7 @@ fn a_task_that_begins_ends_whoever_ran() {
     assert_eq!(short.unbalanced.into_values().collect::<Vec<_>>(), [1]);
     let cpus = load.cpus(analysis.tasks());
     let of = &cpus[0];
-    assert_eq!((of.busy_ns, of.idle_ns, of.unknown_ns, of.span_ns()), (30, 30, 40, 100));
+    assert_eq!((of.busy_ns, of.idle_ns, of.unknown.ns, of.span_ns()), (30, 30, 40, 100));
 }
 
 fn loads_within(told: Vec<crate::fixture::Told>, from: i64, until: i64) -> Vec<(u64, u64)> {
@@ -186,7 +186,7 @@ fn a_processors_time_is_from_its_first_switch_to_its_last_in_any_window() {
     }
     assert_eq!(within(Some(100), Some(110)), (Some((0, 10, 10)), vec![]));
     // Who ran before the first switch and after the last is not known.
-    assert_eq!(within(Some(50), Some(60)), (None, vec![0]));
+    assert_eq!(within(Some(50), Some(60)), (Some((0, 0, 0)), vec![0]));
     assert_eq!(within(Some(200), Some(300)).1, [0]);
     assert_eq!(within(Some(200), None).1, [0]);
 }
@@ -314,8 +314,8 @@ fn how_long_interrupts_took_that_do_not_end_is_not_known() {
     let (analysis, short) = analysed_with(told(), Window::default(), &mut load);
     assert_eq!(load.cpus(analysis.tasks())[0].interrupts, None);
     assert_eq!(short.left_out.iter().map(|left| left.count).collect::<Vec<_>>(), [2]);
-    // Where a window ends meanwhile, they went on.
-    assert_eq!(interrupts_within(told(), None, Some(15)), Some((10, 1)));
+    // Nor is it where a window ends meanwhile.
+    assert_eq!(interrupts_within(told(), None, Some(15)), None);
 }
 
 #[test]
@@ -433,8 +433,8 @@ fn processors_together_have_the_time_of_each() {
     let all = CpuLoad::together(&cpus, analysis.tasks()).unwrap();
     assert_eq!((all.span_ns(), all.busy_ns, all.idle_ns), (1400, 700, 300));
     assert_eq!((all.longest_ns(), cpus[1].longest_ns()), (800, 600));
-    // 100 of cpu 0, and 300 of cpu 1.
-    assert_eq!((all.unseen_ns, cpus[0].unseen_ns), (400, 0));
+    // The recording is from 100 to 1000: 100 of cpu 0 are missing, and 300 of cpu 1.
+    assert_eq!((all.unseen_ns, cpus[0].unseen_ns, cpus[1].unseen_ns), (400, 100, 300));
     // 100–400, 400–700 and 700–1000.
     assert_eq!(buckets.shares_of(&all.seen), [300, 600, 500]);
 }
@@ -455,10 +455,74 @@ fn where_times_go_back_no_time_counts_twice() {
         (60, 2, Activity::End),
     ];
     let mut load = Load::new();
-    let analysis = analysed(told, Window::default(), &mut load);
+    let (analysis, short) = analysed_with(told, Window::default(), &mut load);
+    // At 90, 50 and 60 there were later ones.
+    assert_eq!(short.backwards.into_values().collect::<Vec<_>>(), [3]);
     let cpus = load.cpus(analysis.tasks());
     let interrupts = cpus[0].interrupts.as_ref().unwrap();
     assert_eq!((cpus[0].span_ns(), cpus[0].busy_ns, interrupts.run_ns), (200, 200, 200));
+    assert_eq!((cpus[0].unknown.ns, cpus[0].tasks[0].stretches), (0, 2));
+}
+
+#[test]
+fn time_that_only_earlier_switches_tell_of_is_not_known() {
+    // A log whose second part, 100–300, comes first: a runs 100–200, b 200–300, then idle; k
+    // runs 0–50 and b 50–100.
+    let told = vec![
+        (100, 1, begin(1)),
+        (200, 1, Activity::End),
+        (200, 2, begin(1)),
+        (300, 2, Activity::End),
+        (300, 3, begin(1)),
+        (0, 3, Activity::End),
+        (0, 7, begin(1)),
+        (50, 7, Activity::End),
+        (50, 2, begin(1)),
+        (100, 2, Activity::End),
+        (100, 3, begin(1)),
+    ];
+    let mut load = Load::over(Buckets::over(TimeNs(0), TimeNs(300), 3));
+    let (analysis, short) = analysed_with(told, Window::default(), &mut load);
+    assert_eq!(short.backwards.into_values().collect::<Vec<_>>(), [6]);
+    let cpus = load.cpus(analysis.tasks());
+    let of = &cpus[0];
+    assert_eq!((of.span_ns(), of.busy_ns, of.idle_ns, of.unknown.ns), (300, 200, 0, 100));
+    assert_eq!((of.unknown.stretches, of.unknown.buckets.to_vec(3)), (1, vec![100, 0, 0]));
+    let expected = [("a", 100), ("b", 100)].map(|(n, ns)| (n.to_owned(), ns));
+    assert_eq!(shares(of, analysis.tasks()), expected);
+}
+
+#[test]
+fn where_nobody_ran_and_earlier_switches_tell_otherwise_is_not_known() {
+    // b runs 0–30 and 60–80 and a 85–90. What comes then is of the time between 30 and 60: a runs
+    // 35–40 and 50–60. Nobody runs after that until 95.
+    let told = [
+        (0, 2, true),
+        (30, 2, false),
+        (60, 2, true),
+        (80, 2, false),
+        (85, 1, true),
+        (90, 1, false),
+        (35, 1, true),
+        (40, 1, false),
+        (50, 1, true),
+        (60, 1, false),
+        (95, 1, true),
+        (97, 1, false),
+    ];
+    let what = |begins| if begins { begin(1) } else { Activity::End };
+    let told: Vec<_> =
+        told.into_iter().map(|(time, track, begins)| (time, track, what(begins))).collect();
+    let of = |until: usize| {
+        let mut load = Load::new();
+        let (analysis, _) = analysed_with(told[..until].to_vec(), Window::default(), &mut load);
+        let cpus = load.cpus(analysis.tasks());
+        (cpus[0].span_ns(), cpus[0].busy_ns, cpus[0].unknown.ns)
+    };
+    assert_eq!(of(6), (90, 55, 0));
+    // Nobody was said to run in 5 and 10 of it.
+    assert_eq!(of(10), (90, 55, 15));
+    assert_eq!(of(12), (97, 57, 15));
 }
 
 #[test]
@@ -469,7 +533,7 @@ fn what_is_not_known_where_times_go_back_counts_once_too() {
     let mut load = Load::new();
     let (analysis, _) = analysed_with(told, Window::default(), &mut load);
     let cpus = load.cpus(analysis.tasks());
-    assert_eq!((cpus[0].span_ns(), cpus[0].unknown_ns), (100, 100));
+    assert_eq!((cpus[0].span_ns(), cpus[0].unknown.ns), (100, 100));
 }
 
 #[test]
@@ -513,4 +577,93 @@ fn what_is_taken_to_run_up_to_the_ends_of_a_window_is_said() {
     assert_eq!(within(100, 200, 0), (Some(100), vec![CpuId(0)], 0));
     // Both are found.
     assert_eq!(within(399_980, 399_990, 399_000), (Some(10), vec![], 0));
+}
+
+#[test]
+fn interrupts_before_the_first_switch_and_after_the_last_are_beside_the_processors_time() {
+    // cpu 0 switches at 10, 20 and 40, where b stops. Interrupts take 2–5, 12–15, 36–46 and 50–53;
+    // cpu 1 switches until 60.
+    let told = || {
+        vec![
+            (0, 5, begin(1)),
+            (2, 0, named("irq")),
+            (5, 0, Activity::End),
+            (10, 2, begin(1)),
+            (12, 0, named("irq")),
+            (15, 0, Activity::End),
+            (20, 2, Activity::End),
+            (20, 2, begin(1)),
+            (36, 0, named("irq")),
+            (40, 2, Activity::End),
+            (46, 0, Activity::End),
+            (50, 0, named("irq")),
+            (53, 0, Activity::End),
+            (60, 5, Activity::End),
+        ]
+    };
+    let within = |from: Option<i64>, until: Option<i64>| {
+        let (from, until) = (from.map(TimeNs), until.map(TimeNs));
+        let mut load = Load::new();
+        let window = Window { from, until, ..Window::default() };
+        let (analysis, _) = analysed_with(told(), window, &mut load);
+        let cpus = load.cpus(analysis.tasks());
+        let of = cpus[0].interrupts.clone().unwrap();
+        assert_eq!(cpus[0].cpu, CpuId(0));
+        (of.run_ns, of.outside_ns, of.stretches, cpus[0].span_ns(), cpus[0].unseen_ns)
+    };
+    // Within 10–40: 3 and 4; besides: 3, 6 and 3. Of the 60 that are recorded 30 are not known.
+    assert_eq!(within(None, None), (7, 12, 2, 30, 30));
+    assert_eq!(within(None, Some(14)), (2, 3, 1, 4, 10));
+    assert_eq!(within(Some(14), Some(44)), (5, 4, 2, 26, 4));
+    // Nothing of it is known: all of that is beside its time.
+    assert_eq!(within(Some(44), None), (0, 5, 0, 0, 16));
+}
+
+#[test]
+fn an_interrupt_whose_end_is_missing_counts_in_no_window() {
+    // One begins at 5, and b runs at 20, so that it is over; another is under way when all ends.
+    let told = || {
+        vec![
+            (0, 3, begin(1)),
+            (5, 0, named("irq")),
+            (20, 3, Activity::End),
+            (20, 2, begin(1)),
+            (30, 2, Activity::End),
+            (35, 0, named("irq")),
+            (40, 5, begin(1)),
+        ]
+    };
+    let within = |from: Option<i64>, until: Option<i64>| {
+        let (from, until) = (from.map(TimeNs), until.map(TimeNs));
+        let mut load = Load::new();
+        let window = Window { from, until, ..Window::default() };
+        let (analysis, short) = analysed_with(told(), window, &mut load);
+        let interrupts = load.cpus(analysis.tasks())[0].interrupts.clone();
+        (interrupts, short.left_out.iter().map(|left| left.count).sum::<u64>())
+    };
+    assert_eq!(within(None, None), (None, 1));
+    // It is lost in the window where that is seen.
+    assert_eq!(within(None, Some(10)), (None, 0));
+    assert_eq!(within(Some(10), Some(15)), (None, 0));
+    assert_eq!(within(Some(15), Some(38)), (None, 1));
+}
+
+#[test]
+fn a_processor_of_which_nothing_is_known_in_a_window_counts_among_all() {
+    // cpu 0 switches from 0 to 100, and cpu 1 from 40 to 60.
+    let told = || {
+        vec![(0, 2, begin(1)), (40, 5, begin(1)), (60, 5, Activity::End), (100, 2, Activity::End)]
+    };
+    let within = |from: i64, until: i64| {
+        let (from, until) = (Some(TimeNs(from)), Some(TimeNs(until)));
+        let mut load = Load::new();
+        let window = Window { from, until, ..Window::default() };
+        let (analysis, _) = analysed_with(told(), window, &mut load);
+        let cpus = load.cpus(analysis.tasks());
+        let all = CpuLoad::together(&cpus, analysis.tasks()).unwrap();
+        (cpus.len(), all.span_ns(), all.busy_ns, all.unseen_ns)
+    };
+    assert_eq!(within(10, 30), (2, 20, 20, 20));
+    assert_eq!(within(30, 70), (2, 60, 60, 20));
+    assert_eq!(within(70, 90), (2, 20, 20, 20));
 }

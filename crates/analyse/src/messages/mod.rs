@@ -108,6 +108,8 @@ pub struct Messages {
     left_out: u64,
     /// Arrivals that count already, it seems, as their senders told.
     repeated: u64,
+    /// Pairs of which messages left since events were missing.
+    open: Vec<usize>,
 }
 
 impl Messages {
@@ -218,7 +220,7 @@ impl Messages {
             self.left_out += 1;
             return None;
         }
-        self.pairs.push(Pair::new(self.within(&key)));
+        self.pairs.push(Pair::new(self.within(&key), key.to.or(key.from)));
         self.keys.insert(key, self.pairs.len() - 1);
         Some(self.pairs.len() - 1)
     }
@@ -245,6 +247,9 @@ impl Messages {
             }
             self.settle();
         } else {
+            if !std::mem::replace(&mut pair.is_open, true) {
+                self.open.push(at);
+            }
             self.left.push_back((left, id, at));
             self.pending += 1;
             self.queue(at);
@@ -406,8 +411,28 @@ impl Messages {
         sent
     }
 
+    /// Events are missing from here on: what is under way may arrive where nothing tells. What comes
+    /// later is taken for it only if it says when it left.
+    fn gap(&mut self, recording: usize, seen: &Seen<'_>) {
+        let mut open = std::mem::take(&mut self.open);
+        open.retain(|at| {
+            let pair = self.pairs.get_mut(*at);
+            let is_of = |pair: &&mut Pair| {
+                pair.end.is_some_and(|end| seen.tasks.recording(end) == recording)
+            };
+            let Some(pair) = pair.filter(is_of) else { return true };
+            pair.cut(seen.time);
+            self.queue(*at);
+            false
+        });
+        self.open = open;
+    }
+
     /// Takes an event. Tells the message that leaves or arrives with it.
     pub fn take(&mut self, seen: &Seen<'_>) -> Option<Moved> {
+        if let Some(recording) = seen.lacks_events() {
+            self.gap(recording, seen);
+        }
         let Content::Activity(activity) = &seen.event.content else { return None };
         self.moved(activity, seen.event.track, seen.time, seen.tasks)
     }

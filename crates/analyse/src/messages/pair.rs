@@ -29,6 +29,12 @@ pub struct Pair {
     pub(super) inbox: Option<(InboxId, TrackId)>,
     /// When the message left that is first there.
     pub(super) queued: Option<TimeNs>,
+    /// One of the two, where any is known.
+    pub(super) end: Option<TrackId>,
+    /// Whether messages left since events were missing.
+    pub(super) is_open: bool,
+    /// Up to when what left may have arrived where events are missing.
+    cut_at: Option<TimeNs>,
     /// How many of those that left have arrived.
     arrived: u64,
     /// Whether any arrived that did not leave, here or before what is looked at.
@@ -127,8 +133,8 @@ impl Arriving {
 }
 
 impl Pair {
-    pub(super) fn new(within: Within) -> Self {
-        Self { within, ..Self::default() }
+    pub(super) fn new(within: Within, end: Option<TrackId>) -> Self {
+        Self { within, end, ..Self::default() }
     }
 
     /// The first that may arrive next.
@@ -157,9 +163,11 @@ impl Pair {
         self.sent.saturating_sub(self.arrived)
     }
 
-    /// Messages that left and did not arrive yet, as far as they are kept.
+    /// Messages that left and did not arrive yet, as far as they are kept; without those that may have
+    /// arrived where events are missing.
     pub(super) fn waiting(&self) -> impl Iterator<Item = (TimeNs, MessageId)> {
-        self.waiting.iter().copied()
+        let waiting = self.waiting.iter().copied();
+        waiting.filter(|(left, _)| self.cut_at.is_none_or(|cut| cut < *left))
     }
 
     /// Messages that told that they arrive after what is looked at.
@@ -174,6 +182,12 @@ impl Pair {
 
     pub(super) fn give_up(&mut self, left: TimeNs, id: MessageId) -> bool {
         self.waiting.remove(&(left, id))
+    }
+
+    /// What left up to a moment is not taken to arrive after it, unless it says so.
+    pub(super) fn cut(&mut self, at: TimeNs) {
+        (self.is_open, self.cut_at) = (false, Some(at));
+        self.told = self.told.max(Some(TimeNs(at.0.saturating_add(1))));
     }
 
     /// A message leaves.

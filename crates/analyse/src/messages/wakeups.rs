@@ -14,6 +14,8 @@ const WAKEUP: &str = "wakeup";
 pub struct Wakeups {
     messages: Messages,
     tasks: Vec<Woken>,
+    /// How often events are missing, by recording.
+    gaps: Vec<u64>,
 }
 
 /// Who woke a task, and when.
@@ -32,6 +34,8 @@ struct Woken {
     /// It was woken while it ran: for its next stretch if it was about to sleep and nothing else
     /// wakes it, and else for nothing.
     meanwhile: Option<By>,
+    /// How many gaps are behind it.
+    gaps: u64,
 }
 
 impl Wakeups {
@@ -63,16 +67,23 @@ impl Wakeups {
 
     /// Takes an event. Tells the wakeup that it makes, or the one that makes it.
     pub fn take(&mut self, seen: &Seen<'_>) -> Option<Moved> {
+        self.gap(seen);
         let (task, _) = seen.task?;
-        let (to, is_last) = seen.tasks.get(task).map(|task| (task.home, task.tells_completion))?;
+        let of = seen.tasks.get(task)?;
+        let (to, is_last) = (of.home, of.tells_completion);
+        let gaps = self.gaps.get(of.recording).copied().unwrap_or(0);
         let woken = self.of(task)?;
+        if woken.gaps != gaps {
+            // It may have run for what it was woken for where events are missing.
+            *woken = Woken { is_running: woken.is_running, gaps, ..Woken::default() };
+        }
         if let Some(from) = seen.by.filter(|from| *from != to) {
             return self.wake((task, to), (from, seen.time), is_last);
         }
         match (seen.run, &seen.event.content) {
             (Some(Run::Begins), _) => {
                 let Woken { for_this, meanwhile, .. } =
-                    std::mem::replace(woken, Woken { is_running: true, ..Woken::default() });
+                    std::mem::replace(woken, Woken { is_running: true, gaps, ..Woken::default() });
                 return self.arrive((to, seen.time), for_this, meanwhile);
             }
             (Some(Run::Ends { .. }), _) => {
@@ -93,6 +104,17 @@ impl Wakeups {
             _ => {}
         }
         None
+    }
+
+    /// Where events are missing, it is not known who runs nor what tasks were woken for.
+    fn gap(&mut self, seen: &Seen<'_>) {
+        for stretch in seen.cut {
+            self.of(stretch.task).into_iter().for_each(|woken| woken.is_running = false);
+        }
+        if let Some(recording) = seen.lacks_events() {
+            self.gaps.resize(self.gaps.len().max(recording + 1), 0);
+            self.gaps.get_mut(recording).into_iter().for_each(|gaps| *gaps += 1);
+        }
     }
 
     /// A task has run for what it was woken for, and when that began is not recorded.

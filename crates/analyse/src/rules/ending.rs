@@ -10,7 +10,7 @@ use crate::bounds::Bounds;
 use crate::messages::Messages;
 use crate::sched::{Open, Sched};
 use crate::tasks::{TaskId, Tasks};
-use crate::{CpuLoad, Load, elapsed};
+use crate::{CpuLoad, Load, Seen, elapsed};
 
 /// What is known when all is seen.
 pub(super) struct Ending<'a> {
@@ -51,6 +51,36 @@ impl Memory {
             Demand::State { stay_max, .. } => self.stay(*stay_max, ending.bounds, found),
             Demand::Value { .. } => {}
         }
+    }
+
+    /// Events are missing from here on: looks at what lasts up to there, and waits for nothing that may
+    /// come where nothing tells.
+    pub(super) fn cut(
+        &mut self,
+        demand: &Demand,
+        seen: &Seen<'_>,
+        chosen: &Chosen,
+        found: &mut OfRule<'_>,
+    ) {
+        if seen.lacks_events().is_none() {
+            return;
+        }
+        let lacking = self.last.iter().filter(|(track, _)| seen.may_lack(**track));
+        let lacking: Vec<_> = lacking.map(|(track, (since, _))| (*track, *since)).collect();
+        for (track, since) in lacking {
+            match demand {
+                Demand::State { stay_max, .. } => {
+                    self.leave(track, seen.time, *stay_max, found.at(since, track));
+                }
+                Demand::Gap { gap_max, .. } => {
+                    self.last.remove(&track);
+                    let silence = elapsed(since, seen.time);
+                    found.at(since, track).limit("nothing came for", silence, *gap_max);
+                }
+                _ => {}
+            }
+        }
+        self.follow.forget(chosen.era(seen.event.track));
     }
 
     fn silence(&self, gap_max: u64, ending: &Ending<'_>, found: &mut OfRule<'_>) {

@@ -55,6 +55,11 @@ impl Follow {
         }
     }
 
+    /// Nothing is waited for any more.
+    pub(super) fn forget(&mut self, era: Era) {
+        self.waiting.remove(&era);
+    }
+
     /// What did not come in time.
     pub(super) fn overdue(&mut self, era: Era, now: TimeNs) -> Vec<Due> {
         let mut overdue = Vec::new();

@@ -243,6 +243,12 @@ impl Pass for Rules {
         let (progress, moved) = (self.sched.take(seen), self.messages.take(seen));
         let (time, track, offset) = (seen.time, seen.event.track, Some(seen.event.offset));
         let Self { all, chosen, found, .. } = self;
+        if seen.gap().is_some() {
+            for (index, (rule, memory)) in all.iter_mut().enumerate() {
+                memory.cut(&rule.demand, seen, chosen, &mut found.of(index, None));
+            }
+            return;
+        }
         if !chosen.has(track) {
             return;
         }
@@ -261,6 +267,7 @@ impl Pass for Rules {
     /// Looks at what has not come when the recording ends.
     fn finish(&mut self, bounds: &Bounds, tasks: &Tasks) {
         self.messages.finish(bounds, tasks);
+        self.sched.cross_all(tasks);
         let Self { all, chosen, sched, messages, found } = self;
         let ending = Ending { bounds, tasks, chosen, sched, messages };
         for (index, (rule, memory)) in all.iter_mut().enumerate() {

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use kymo_core::model::timeline::TimeNs;
 
 use super::TaskSched;
-use crate::elapsed;
+use crate::{elapsed, took};
 
 /// Jobs that a task has yet to begin and that are told apart; more are counted.
 const WAITING_MAX: usize = 1 << 16;
@@ -74,6 +74,8 @@ pub(super) struct Job {
     /// Whether it ran besides, and it is not known for how long.
     is_run_unknown: bool,
     running_since: Option<TimeNs>,
+    /// How many gaps are behind it.
+    gaps: u64,
 }
 
 impl Job {
@@ -113,11 +115,24 @@ impl Job {
         self.is_run_unknown = true;
     }
 
+    /// So many gaps are behind: what did not run all through the last may have run in it, be complete
+    /// and be released again.
+    #[inline]
+    pub(super) fn cross(&mut self, gaps: u64) {
+        if self.gaps != gaps {
+            let is_running = self.running_since.is_some();
+            self.gaps = gaps;
+            if !is_running {
+                *self = Self { is_run_unknown: true, gaps, ..Self::default() };
+            }
+        }
+    }
+
     pub(super) fn release(&mut self, release: Release, figures: &mut TaskSched) {
         figures.activations += 1;
         let before = self.released_last.replace(release.time);
         if let (Some(last), false) = (before, figures.tells_completion) {
-            figures.period_ns.add(elapsed(last, release.time));
+            figures.add_period(last, release.time);
         }
         if self.counted > 0 && self.release.is_none() {
             // Jobs come first of which it is not known when they were released.
@@ -166,7 +181,7 @@ impl Job {
         let release = self.release?.time;
         let before = self.started_last.replace(release);
         if let (Some(last), true) = (before, figures.tells_completion) {
-            figures.period_ns.add(elapsed(last, release));
+            figures.add_period(last, release);
         }
         Some(release)
     }
@@ -197,7 +212,8 @@ impl Job {
     /// Tells the delay when the job starts.
     pub(super) fn begin(&mut self, time: TimeNs, figures: &mut TaskSched) -> Option<u64> {
         (self.running_since, self.completed_at, self.preempted_at) = (Some(time), None, None);
-        let delay = elapsed(self.start(figures)?, time);
+        // Where times go back, it is not known.
+        let delay = took(self.start(figures)?, time)?;
         figures.delay_ns.add(delay);
         Some(delay)
     }
@@ -237,8 +253,11 @@ impl Job {
         }
         let now = self.running_since.map_or(0, |since| elapsed(since, time));
         let run_ns = self.ran_ns.saturating_add(now);
-        let response_ns = self.release.map(|release| elapsed(release.time, time));
-        let over = self.release.and_then(|of| of.budget_ns.map(|_| of.is_late(time)));
+        let response_ns = self.release.and_then(|release| took(release.time, time));
+        let is_backwards = self.release.is_some() && response_ns.is_none();
+        figures.backwards += u64::from(is_backwards);
+        let release = self.release.filter(|_| !is_backwards);
+        let over = release.and_then(|of| of.budget_ns.map(|_| of.is_late(time)));
         // What the recording says of the time left counts for itself.
         let is_late = remaining_ns.map_or(over, |left| Some(left < 0 || over == Some(true)));
         figures.completions += 1;
@@ -249,7 +268,8 @@ impl Job {
         }
         // Where tasks are known to go to sleep, they run until they do.
         let is_begin_known = self.running_since.is_some() || is_over || !figures.tells_completion;
-        let is_run_known = self.is_started && !self.is_run_unknown && is_begin_known;
+        let is_run_known =
+            self.is_started && !self.is_run_unknown && is_begin_known && !is_backwards;
         self.start(figures);
         if let (Some(response), true) = (response_ns, is_run_known) {
             figures.run_ns.add(run_ns);

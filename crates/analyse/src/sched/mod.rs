@@ -6,7 +6,7 @@ use kymo_core::model::timeline::{Activity, Content, TimeNs, TrackId};
 
 use crate::bounds::Bounds;
 use crate::tasks::{TaskId, Tasks};
-use crate::{Distribution, LeftOut, Pass, Run, Seen, Standing, Stretch, elapsed};
+use crate::{Distribution, LeftOut, Pass, Run, Seen, Standing, Stretch, elapsed, took};
 use job::Job;
 pub use job::{Completed, Open, Release};
 
@@ -27,6 +27,8 @@ pub struct Sched {
     tasks: Vec<(TaskSched, Job)>,
     /// Where the window cuts through the recording.
     bounds: Option<Bounds>,
+    /// How often events are missing, by recording.
+    gaps: Vec<u64>,
 }
 
 /// The figures of a task.
@@ -59,6 +61,8 @@ pub struct TaskSched {
     /// Jobs that were too many to be kept apart: they count, and when they were released is not
     /// known.
     counted: u64,
+    /// Jobs that were complete before they were released, as times that go back have it.
+    backwards: u64,
     /// How often a stretch ended with the job not complete.
     preemptions: u64,
     /// Whether what ends and is not complete is known to be preempted.
@@ -72,6 +76,13 @@ impl TaskSched {
         let mean = self.period_ns.mean()?;
         let (min, max) = (self.period_ns.min()?, self.period_ns.max()?);
         Some((max - mean).max(mean.saturating_sub(min)))
+    }
+
+    /// Where times go back, a distance is none.
+    fn add_period(&mut self, last: TimeNs, next: TimeNs) {
+        if let Some(ns) = took(last, next) {
+            self.period_ns.add(ns);
+        }
     }
 
     fn run_with(&mut self, priority: i64) {
@@ -123,17 +134,53 @@ impl Sched {
         self.bounds.as_ref().is_some_and(|bounds| bounds.from(track).is_some())
     }
 
+    /// How often events are missing of the recording that a task is of.
+    fn gaps_of(&self, task: TaskId, tasks: &Tasks) -> u64 {
+        if self.gaps.is_empty() {
+            return 0;
+        }
+        tasks.get(task).and_then(|task| self.gaps.get(task.recording)).copied().unwrap_or(0)
+    }
+
+    /// What runs counts up to where events are missing. Whatever else waits may have run there, on any
+    /// processor, and be complete: it is told of no more.
+    fn gap(&mut self, seen: &Seen<'_>) {
+        for stretch in seen.cut {
+            if let Some((figures, job)) = self.of(stretch.task) {
+                if stretch.since < stretch.until {
+                    figures.stretch_ns.add(elapsed(stretch.since, stretch.until));
+                }
+                job.lose();
+            }
+        }
+        if let Some(recording) = seen.lacks_events() {
+            self.gaps.resize(self.gaps.len().max(recording + 1), 0);
+            self.gaps.get_mut(recording).into_iter().for_each(|gaps| *gaps += 1);
+        }
+    }
+
+    /// Forgets what is not known any more at the end of all that is looked at.
+    pub(crate) fn cross_all(&mut self, tasks: &Tasks) {
+        for id in 0..self.tasks.len() {
+            let gaps = self.gaps_of(TaskId(id), tasks);
+            self.tasks.get_mut(id).into_iter().for_each(|(_, job)| job.cross(gaps));
+        }
+    }
+
     /// Takes an event. Tells the job that it completes, and its delay when it starts one. A job that
     /// was released before the window is complete, and nothing else is told of it.
     pub fn take(&mut self, seen: &Seen<'_>) -> Option<(TaskId, Progress)> {
+        self.gap(seen);
         if let Some((_, job)) = seen.lost.and_then(|lost| self.of(lost.task)) {
             job.lose();
         }
         let (task, _) = seen.task?;
+        let gaps = self.gaps_of(task, seen.tasks);
         let tells_completion = seen.tasks.get(task).is_some_and(|task| task.tells_completion);
         let Content::Activity(activity) = &seen.event.content else { return None };
         let is_cut = matches!(activity, Activity::Complete { .. }) && self.is_cut(seen.event.track);
         let (figures, job) = self.of(task)?;
+        job.cross(gaps);
         figures.tells_completion = tells_completion;
         if let Activity::Begin { priority: Some(priority), .. } = activity {
             figures.run_with(*priority);
@@ -199,6 +246,7 @@ impl Pass for Sched {
 
     /// Jobs that are not complete are late when their time was over before the end.
     fn finish(&mut self, bounds: &Bounds, tasks: &Tasks) {
+        self.cross_all(tasks);
         for (id, (figures, job)) in self.tasks.iter_mut().enumerate() {
             let home = tasks.get(TaskId(id)).map(|task| task.home);
             let Some((_, end)) = home.and_then(|home| bounds.of(home)) else { continue };
@@ -218,7 +266,14 @@ impl Pass for Sched {
             many: "jobs waited behind too many others of their task: they are counted, and how \
                    long they took is not known",
         };
-        vec![jobs]
+        let backwards = LeftOut {
+            count: self.tasks.iter().map(|(figures, _)| figures.backwards).sum(),
+            one: "job is complete before it is released, as times go back: how long it took is not \
+                  known",
+            many: "jobs are complete before they are released, as times go back: how long they took \
+                   is not known",
+        };
+        vec![jobs, backwards]
     }
 }
 

@@ -488,3 +488,31 @@ fn a_job_that_goes_on_without_a_begin_ran_for_longer_than_is_known() {
     assert_eq!(spread(&k.period_ns), (1, Some(30), Some(30), Some(30)));
     assert_eq!(spread(&k.delay_ns), (1, Some(1), Some(1), Some(1)));
 }
+
+#[test]
+fn a_job_that_is_complete_before_it_is_released_took_a_time_that_is_not_known() {
+    // The second half of the log comes first: b is released at 100, runs from 110 and is preempted
+    // at 120. Then a job of b that runs 10–30 is complete at 30, and another takes 40–60.
+    let told = vec![
+        (100, 2, release(Some(50))),
+        (110, 2, begin(1)),
+        (120, 2, Activity::End),
+        (10, 2, begin(1)),
+        (30, 2, complete(None)),
+        (30, 2, Activity::End),
+        (40, 2, release(Some(50))),
+        (45, 2, begin(1)),
+        (60, 2, complete(None)),
+        (60, 2, Activity::End),
+    ];
+    let mut sched = Sched::new();
+    let (_, short) = crate::fixture::analysed_with(told, Window::default(), &mut sched);
+    let (_, b) = sched.tasks().next().unwrap();
+    assert_eq!((b.activations, b.completions), (2, 2));
+    // Stretches that are told of behind the first are of time that was told of already.
+    assert_eq!((b.stretch_ns.count(), b.stretch_ns.max()), (1, Some(10)));
+    assert_eq!((b.response_ns.count(), b.response_ns.max()), (1, Some(20)));
+    assert_eq!((b.delay_ns.count(), b.period_ns.count()), (2, 0));
+    assert_eq!((b.budgets, b.misses), (1, 0));
+    assert_eq!(short.left_out.iter().map(|left| left.count).collect::<Vec<_>>(), [1]);
+}

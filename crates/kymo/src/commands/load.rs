@@ -23,21 +23,31 @@ use crate::session::{Opened, Outcome, Session};
 /// time from its first switch to its last in the recording, for who ran before and after is not
 /// known, so that what the last switch lets run has no stretch; with --since and --until they are of
 /// what is in that range, and what runs across an end of it counts up to there. So ranges that adjoin
-/// add up. Where no switch is found near a range, that is said and is a finding. Where switches are
-/// missing, nobody is said to have run. Where times go back, no time counts twice. --stream and
+/// add up. Where no switch is found near a range, that is said and is a finding. --stream and
 /// --exclude choose which tasks are shown.
+///
+/// Where switches are missing, nobody is said to have run. Where times go back, no time counts twice:
+/// what is told then is not used until times are where they were, and time that nothing else tells of
+/// is not known. There is a row for how long it is not known who ran (`is_unknown` in JSON and CSV);
+/// that is a finding, and is in the time that shares are of.
 ///
 /// The column `over time` has a mark for each part of the time of the whole recording: the higher,
 /// the more the task ran of what is known of it. In JSON it has the nanoseconds that the task ran in
 /// each, and `bucket_ns` is how long a part is; the last may be shorter by some nanoseconds. Shares
 /// of CSV with --buckets are of what is known of each part, and there are none where nothing is.
 ///
-/// With --total, the time of all processors is the sum of the times of each, and shares are of that.
-/// How long some were not seen while others were is said to be not known, and is in no share.
+/// With --total, the time of all processors is the sum of the times of each, and shares are of that,
+/// whichever tasks are shown. How long each was looked at before its first switch and after its last
+/// is said to be not known, and is in no share; that is all of the range for a processor of which
+/// nothing is known in it.
 ///
 /// Interrupts have a row of their own where they are recorded. Their time is also time of the tasks
-/// that they interrupt, idle ones too, for no switch tells otherwise. Those that did not end before
+/// that they interrupt, idle ones too, for no switch tells otherwise. How long they took before the
+/// first switch and after the last is told besides, and is in no share. Those that did not end before
 /// they came again or another task ran are left out; this is said and is a finding.
+///
+/// In JSON and CSV, `cpu_ns` is the time that shares are of, and `unseen_ns` is for how much more the
+/// processor was looked at.
 #[derive(Debug, clap::Args)]
 #[command(after_help = format!("\
 EXAMPLES
@@ -93,6 +103,9 @@ const COLUMNS: &[Column] = &[
     ("bucket_ns", "", Look::Plain),
     ("is_idle", "", Look::Plain),
     ("is_interrupt", "", Look::Plain),
+    ("is_unknown", "", Look::Plain),
+    ("cpu_ns", "", Look::Plain),
+    ("unseen_ns", "", Look::Plain),
     ("recording", "", Look::Plain),
     ("task_id", "", Look::Plain),
     ("task", "task", Look::Name),
@@ -108,6 +121,7 @@ const OVER_TIME: &[Column] = &[
     ("share", "", Look::Share),
     ("is_idle", "", Look::Plain),
     ("is_interrupt", "", Look::Plain),
+    ("is_unknown", "", Look::Plain),
 ];
 
 pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome> {
@@ -124,8 +138,10 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
         if cpus.is_empty() {
             return Err(Failure::new("no task is known to have run in it").into());
         }
-        let count = cpus.len();
-        let all = if args.total { CpuLoad::together(&cpus, analysis.tasks()) } else { None };
+        // Those count of which nothing is known, too, and those whose tasks are not shown.
+        let every = every_cpu(&load, &analysis);
+        let count = every.len();
+        let all = if args.total { CpuLoad::together(&every, analysis.tasks()) } else { None };
         for cpu in all.as_ref().map_or(&cpus[..], std::slice::from_ref) {
             let shown = Shown { args, analysis: &analysis, load: &load, cpu, count };
             shown.print(session, opened)?;
@@ -137,17 +153,24 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
     })
 }
 
-/// The processors, each with the tasks that are meant.
-pub(super) fn cpus(load: &Load, analysis: &Analysis) -> Vec<CpuLoad> {
+/// Every processor that switches anywhere in the recording, each with the tasks that are meant.
+fn every_cpu(load: &Load, analysis: &Analysis) -> Vec<CpuLoad> {
     let mut cpus = load.cpus(analysis.tasks());
-    let is_used = |cpu: &CpuLoad| !cpu.tasks.is_empty() || cpu.unknown_ns > 0;
-    cpus.retain_mut(|cpu| {
-        // Where nobody runs all the time, that is worth knowing too.
-        let is_nobody = !is_used(cpu) && cpu.span_ns() > 0;
+    for cpu in &mut cpus {
         cpu.tasks.retain(|of| analysis.means_task(of.task));
         let track = analysis.tasks().cpu(cpu.cpu).map(|cpu| cpu.track);
         cpu.interrupts.take_if(|_| !track.is_some_and(|track| analysis.means(track)));
-        is_nobody || is_used(cpu)
+    }
+    cpus
+}
+
+/// The processors of which something is to be told, each with the tasks that are meant. Where nobody
+/// runs all the time, that is worth knowing too.
+pub(super) fn cpus(load: &Load, analysis: &Analysis) -> Vec<CpuLoad> {
+    let mut cpus = every_cpu(load, analysis);
+    cpus.retain(|cpu| {
+        let is_nobody = cpu.busy_ns == 0 && cpu.idle_ns == 0 && cpu.span_ns() > 0;
+        is_nobody || !cpu.tasks.is_empty() || cpu.unknown.ns > 0
     });
     cpus
 }
@@ -223,6 +246,7 @@ impl Shown<'_> {
                     share(ns, *known),
                     of.is_idle.into(),
                     of.is_interrupt.into(),
+                    of.is_unknown.into(),
                 ]);
             }
             grid.print(&mut session.out, self.args.grid, &opened.name)?;
@@ -248,12 +272,15 @@ fn together(all: &CpuLoad, count: usize) -> String {
 /// What is to be known besides: how long nobody is known to have run, and interrupts.
 fn besides(cpu: &CpuLoad) -> Vec<String> {
     let mut words = Vec::new();
-    if let (Value::Float(share), true) = (share(cpu.unknown_ns, cpu.span_ns()), cpu.unknown_ns > 0)
+    if let (Value::Float(share), true) = (share(cpu.unknown.ns, cpu.span_ns()), cpu.unknown.ns > 0)
     {
         words.push(format!("{:.1}% not known", share * 100.0));
     }
     if let Some(interrupts) = &cpu.interrupts {
         words.push(format!("{} in interrupts", measure::duration(interrupts.run_ns)));
+        if interrupts.outside_ns > 0 {
+            words.push(format!("{} beyond that time", measure::duration(interrupts.outside_ns)));
+        }
     }
     words
 }
@@ -284,9 +311,10 @@ struct Row<'a> {
     buckets: &'a Spread,
     is_idle: bool,
     is_interrupt: bool,
+    is_unknown: bool,
 }
 
-/// The tasks of a processor, and its interrupts.
+/// The tasks of a processor, how long it is not known who ran, and its interrupts.
 fn rows<'a>(cpu: &'a CpuLoad, tasks: &'a Tasks) -> impl Iterator<Item = Row<'a>> {
     let of_tasks = cpu.tasks.iter().map(|of| Row {
         recording: tasks.get(of.task).map_or(0, |task| task.recording),
@@ -297,9 +325,23 @@ fn rows<'a>(cpu: &'a CpuLoad, tasks: &'a Tasks) -> impl Iterator<Item = Row<'a>>
         buckets: &of.buckets,
         is_idle: tasks.is_idle(of.task),
         is_interrupt: false,
+        is_unknown: false,
     });
-    of_tasks.chain(cpu.interrupts.iter().map(|of| Row {
-        recording: tasks.cpu(cpu.cpu).map_or(0, |cpu| cpu.recording),
+    let recording = tasks.cpu(cpu.cpu).map_or(0, |cpu| cpu.recording);
+    let unknown = Some(&cpu.unknown).filter(|of| of.ns > 0).map(|of| Row {
+        recording,
+        task_id: None,
+        name: "not known",
+        run_ns: of.ns,
+        stretches: of.stretches,
+        buckets: &of.buckets,
+        is_idle: false,
+        is_interrupt: false,
+        is_unknown: true,
+    });
+    let interrupts = cpu.interrupts.iter().filter(|of| of.stretches > 0);
+    of_tasks.chain(unknown).chain(interrupts.map(move |of| Row {
+        recording,
         task_id: None,
         name: "interrupts",
         run_ns: of.run_ns,
@@ -307,10 +349,11 @@ fn rows<'a>(cpu: &'a CpuLoad, tasks: &'a Tasks) -> impl Iterator<Item = Row<'a>>
         buckets: &of.buckets,
         is_idle: false,
         is_interrupt: true,
+        is_unknown: false,
     }))
 }
 
-/// The tasks of a processor, and its interrupts: so many are kept, or all.
+/// The tasks of a processor, what is not known, and its interrupts: so many are kept, or all.
 pub(super) fn table(
     name: &str,
     cpu: &CpuLoad,
@@ -336,6 +379,9 @@ pub(super) fn table(
                 width_ns.into(),
                 of.is_idle.into(),
                 of.is_interrupt.into(),
+                of.is_unknown.into(),
+                whole.into(),
+                cpu.unseen_ns.into(),
                 of.recording.into(),
                 id(of.task_id),
                 of.name.into(),

@@ -33,6 +33,8 @@ pub(super) struct Lost {
     pub untyped: u64,
     /// Events that are of none of the kinds that have types of their own.
     pub kinds: u64,
+    /// Places where other events are missing than switches.
+    pub gaps: u64,
     events: Losses,
 }
 
@@ -44,7 +46,7 @@ impl Lost {
 
     /// Says it.
     pub(super) fn findings(&self, tracks: &[Track]) -> Vec<Finding> {
-        let Self { characters, peers, priorities, releases, .. } = *self;
+        let Self { characters, peers, priorities, releases, gaps, .. } = *self;
         let Self { order, clocks, nested, ids, apart, lists, rounded, untyped, kinds, .. } = *self;
         let often = if order == 1 { "once".to_owned() } else { format!("{order} times") };
         let said = [
@@ -90,6 +92,15 @@ impl Lost {
                 releases,
                 "release",
                 format!("releases no longer say where they came from ({releases} in all)"),
+            ),
+            (
+                gaps,
+                "gaps",
+                format!(
+                    "events are missing ({} in all): that it is not known who runs then is kept, \
+                     and not that jobs, messages and states are not known either",
+                    if gaps == 1 { "1 place".to_owned() } else { format!("{gaps} places") }
+                ),
             ),
             (
                 priorities,

@@ -24,19 +24,21 @@ mod records;
 mod restored;
 mod survey;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::io::{Seek, Write};
 use std::sync::Arc;
 
 use kymo_core::model::kernel::known_by;
 use kymo_core::model::timeline::{
-    Activity, Content, Event as Happening, Fields, Message as Flow, TimeNs, TimelineView, TrackId,
-    Window,
+    Activity, Content, Event as Happening, Fields, Message as Flow, Missing, TimeNs, TimelineView,
+    TrackId, Window,
 };
 use kymo_core::{Destination, Result, Value, Written};
 
 use crate::model::GENERIC;
-use crate::spec::{NO_BUDGET, UNKNOWN_PRIORITY, UNKNOWN_STATE, UNKNOWN_TASK, UNKNOWN_TIME};
+use crate::spec::{
+    NO_BUDGET, NOBODY_PRIORITY, UNKNOWN_PRIORITY, UNKNOWN_STATE, UNKNOWN_TASK, UNKNOWN_TIME,
+};
 use crate::types::{ArtifactId, Body, Event, Function, LogFileId, Text, TypeId, to_latin1};
 use crate::{Writer, encode};
 use lost::Lost;
@@ -186,7 +188,29 @@ impl<'a, W: Write + Seek> Taking<'a, W> {
             Activity::Send(flow) => self.send(log, track, flow),
             Activity::Receive(flow) => self.receive(log, track, flow),
             Activity::Enter { state, settled } => self.enter(log, track, state, *settled),
+            Activity::Gap(missing) => self.gap(log, *missing),
         }
+    }
+
+    /// Writes that it is not known who runs. That other events may be missing has no place.
+    fn gap(&mut self, log: LogFileId, missing: Missing) -> Result<()> {
+        self.lost.gaps += u64::from(missing != Missing::Switches);
+        let time = self.pending.now(log);
+        let logs: BTreeSet<_> = match missing {
+            Missing::Switches => BTreeSet::from([log]),
+            Missing::Events => self.pending.switching().filter(|of| *of == log).collect(),
+            Missing::AllEvents => self.pending.switching().collect(),
+        };
+        for log in logs {
+            while let Some((of, due)) = self.pending.due(log, time, Keeps::Stopped) {
+                self.put_due(of, due)?;
+            }
+            self.pending.advance(log, time);
+            let out_task = self.pending.interrupt(log).unwrap_or(UNKNOWN);
+            let in_task_priority = UNKNOWN_PRIORITY;
+            self.put(log, Body::TaskSwitch { in_task: UNKNOWN, out_task, in_task_priority })?;
+        }
+        Ok(())
     }
 
     /// Writes the call of a function, with when it ends where that is known.
@@ -222,6 +246,7 @@ impl<'a, W: Write + Seek> Taking<'a, W> {
         self.lost.priorities += u64::from(number.is_none() && priority.is_some());
         let in_task_priority = number.unwrap_or(UNKNOWN_PRIORITY);
         let out_task = self.pending.stopped(log).unwrap_or(UNKNOWN);
+        self.pending.run(log, in_task);
         self.put(log, Body::TaskSwitch { in_task, out_task, in_task_priority })
     }
 
@@ -325,7 +350,7 @@ impl<'a, W: Write + Seek> Taking<'a, W> {
     fn put_due(&mut self, log: LogFileId, due: Due) -> Result<()> {
         match due {
             Due::Stopped(out_task) => {
-                let in_task_priority = UNKNOWN_PRIORITY;
+                let in_task_priority = NOBODY_PRIORITY;
                 self.put(log, Body::TaskSwitch { in_task: UNKNOWN, out_task, in_task_priority })
             }
             Due::Received(message) => {

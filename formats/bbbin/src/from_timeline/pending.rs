@@ -21,6 +21,9 @@ struct LogState {
     /// The time of its last event.
     now: i64,
     stopped: Option<ArtifactId>,
+    running: Option<ArtifactId>,
+    /// Whether any task ran.
+    has_switched: bool,
     received: Option<(TrackId, OwnedMessage)>,
 }
 
@@ -46,6 +49,7 @@ impl Keeps {
     pub(super) fn of(event: &Event<'_>, is_task: bool) -> Self {
         match &event.content {
             Content::Activity(Activity::Begin { .. }) if is_task => Self::Stopped,
+            Content::Activity(Activity::Gap(_)) => Self::Stopped,
             Content::Activity(Activity::Enter { .. }) => Self::Received(event.track),
             _ => Self::Nothing,
         }
@@ -98,8 +102,26 @@ impl Pending {
 
     pub(super) fn stop(&mut self, log: LogFileId, task: ArtifactId) {
         let state = self.logs.entry(log).or_default();
-        state.stopped = Some(task);
+        (state.stopped, state.running, state.has_switched) = (Some(task), None, true);
         self.waiting.insert((state.now, log));
+    }
+
+    /// A task runs.
+    pub(super) fn run(&mut self, log: LogFileId, task: ArtifactId) {
+        let state = self.logs.entry(log).or_default();
+        (state.running, state.has_switched) = (Some(task), true);
+    }
+
+    /// The task that stopped or runs, for the switch to one that is not known.
+    pub(super) fn interrupt(&mut self, log: LogFileId) -> Option<ArtifactId> {
+        let state = self.logs.get_mut(&log)?;
+        let running = state.running.take();
+        state.stopped.take().or(running)
+    }
+
+    /// Log files in which tasks ran.
+    pub(super) fn switching(&self) -> impl Iterator<Item = LogFileId> {
+        self.logs.iter().filter(|(_, state)| state.has_switched).map(|(log, _)| *log)
     }
 
     /// The task that stopped, for the switch to the one that begins.

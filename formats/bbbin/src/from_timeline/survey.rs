@@ -174,7 +174,7 @@ impl Survey {
             }
             Activity::Begin { name: Some(name), .. } => self.named.extend(is_new(name)),
             // What ends is what began, and that may have a name of its own.
-            Activity::End | Activity::EndOf { .. } => {}
+            Activity::End | Activity::EndOf { .. } | Activity::Gap(_) => {}
             Activity::Release { by, .. } => {
                 roles.is_task = true;
                 self.released.extend(by.map(|_| log));

@@ -1,13 +1,17 @@
 //! What an event is on which tracks.
 
 use kymo_core::Value;
-use kymo_core::model::timeline::{Activity, Content, Field, Fields, Message, TimeNs, TrackId};
+use kymo_core::model::timeline::{
+    Activity, Content, Field, Fields, Message, Missing, TimeNs, TrackId,
+};
 
 use super::lanes::{Lanes, TaskLane, undeclared_name};
 use super::{Happening, Timeline, Values, known_priority};
 use crate::Reader;
 use crate::read::{Decoded, object};
-use crate::spec::{ArtifactClass, FieldType, NO_BUDGET, UNKNOWN_STATE, UNKNOWN_TIME};
+use crate::spec::{
+    ArtifactClass, FieldType, NO_BUDGET, NOBODY_PRIORITY, UNKNOWN_STATE, UNKNOWN_TIME,
+};
 use crate::types::{self, ArtifactId, Body, CustomType, Event, Found, LogFileId};
 
 /// What a GENERIC event says that has no values, and no type that is called anything.
@@ -123,6 +127,9 @@ impl One<'_> {
             let name = (!is_own).then(|| undeclared_name(in_task).into());
             let priority = known_priority(in_task_priority);
             activity(to, Some(lane.track()), Activity::Begin { name, priority, ends: None });
+        } else if in_task_priority != NOBODY_PRIORITY {
+            let gap = Activity::Gap(Missing::Switches);
+            activity(to, stops.or(Some(self.own)), gap);
         }
     }
 

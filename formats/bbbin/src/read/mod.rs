@@ -289,10 +289,15 @@ impl Reader {
     }
 
     /// The first and the last time: from the index, where its times go up, and else from the
-    /// events.
+    /// events. The index has the times of the first and the last event of a block as written, so that
+    /// the blocks at the ends are looked at.
     pub(crate) fn time_range(&self) -> Option<RangeInclusive<i64>> {
         let blocks = self.blocks();
-        if let (true, [first, ..], [.., last]) = (self.is_ascending, blocks, blocks) {
+        if let (true, [first, ..], [.., last]) = (self.is_ascending, blocks, blocks)
+            && self.is_sorted(0)
+            && self.is_sorted(self.spans.len().saturating_sub(1))
+            && !self.went_back.load(Relaxed)
+        {
             return Some(first.first_timestamp..=last.last_timestamp);
         }
         self.events().map(|found| found.event.timestamp).fold(None, |range, time| {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use kymo_core::Numbered;
 use kymo_core::model::kernel::{KernelEvent, softirq_name};
-use kymo_core::model::timeline::{Activity, ClockId, Message, Track, TrackId, TrackKind};
+use kymo_core::model::timeline::{Activity, ClockId, Message, Missing, Track, TrackId, TrackKind};
 use serde_json::{Map, json};
 
 use super::facts::Facts;
@@ -72,6 +72,15 @@ impl Lanes {
         let found = named.iter().zip(first..).map(|((key, _), id)| (*key, TrackId(id))).collect();
         let has_clock = !reader.clocks().is_empty();
         Self { roles, named, found, has_clock, has_waking, strings, regions }
+    }
+
+    /// Where it is told that events of a processor's stream are missing. Where there is no such
+    /// processor, any of those there are may lack them.
+    pub(super) fn gap(&self, cpu: Option<u64>) -> Option<Happening> {
+        let own = cpu.and_then(|cpu| self.found.get(&Key::Cpu(cpu)));
+        let first = || self.named.first().and_then(|(key, _)| self.found.get(key));
+        let missing = if own.is_some() { Missing::Events } else { Missing::AllEvents };
+        own.or_else(first).map(|track| (*track, Activity::Gap(missing)))
     }
 
     /// How many there are.

@@ -23,7 +23,7 @@ use kymo_core::model::timeline::{
 use serde_json::{Map, json};
 
 use crate::Reader;
-use crate::read::{Chosen, Merged, sweep};
+use crate::read::{Chosen, Gap, Merged, Next, sweep_with_gaps};
 use crate::render::{Collected, Plain};
 use facts::{Facts, Telling};
 use lanes::{Lanes, Recent};
@@ -148,7 +148,7 @@ impl Timeline {
         let mut facts = Facts::telling(&lanes.roles, Telling::Nothing);
         let mut recent = Recent::default();
         for (stream, packets) in self.chosen(window).packets(reader) {
-            let _ = sweep(reader, &packets, &mut facts, |taken, facts| {
+            let (_, gaps) = sweep_with_gaps(reader, &packets, &mut facts, |taken, facts| {
                 let time = taken.head.time_ns.map(TimeNs);
                 if !window.holds(time) {
                     return ControlFlow::Continue(());
@@ -165,6 +165,14 @@ impl Timeline {
                 }
                 ControlFlow::Continue(())
             });
+            for gap in gaps {
+                let time = Some(TimeNs(gap.time_ns));
+                let track = lanes.gap(gap.cpu).map(|(track, _)| track);
+                let track = track.filter(|track| window.holds(time) && wanted.has(*track));
+                if let Some(tally) = track.and_then(|track| tallies.get_mut(track.0)) {
+                    tally.count(time);
+                }
+            }
         }
         tallies
     }
@@ -249,7 +257,14 @@ impl All {
 
     /// Reads an event, and notes what it is on which tracks.
     fn read(&mut self) -> Option<()> {
-        let (stream_track, taken) = self.merged.next(&mut self.facts)?;
+        let (stream_track, next) = self.merged.next(&mut self.facts)?;
+        let taken = match next {
+            Next::Event(taken) => taken,
+            Next::Gap(gap) => {
+                self.lacks(&gap);
+                return Some(());
+            }
+        };
         self.time = taken.head.time_ns.map(TimeNs);
         if !self.window.holds(self.time) {
             return Some(());
@@ -276,6 +291,15 @@ impl All {
             });
         }
         Some(())
+    }
+
+    /// Notes that events are missing.
+    fn lacks(&mut self, gap: &Gap) {
+        (self.time, self.offset) = (Some(TimeNs(gap.time_ns)), gap.offset);
+        let is_held = self.window.holds(self.time);
+        let told = self.timeline.lanes().gap(gap.cpu).filter(|(track, _)| self.wanted.has(*track));
+        self.pending
+            .extend(told.filter(|_| is_held).map(|(track, activity)| (track, Some(activity))));
     }
 
     /// What happened on a track by itself.

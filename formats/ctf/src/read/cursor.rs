@@ -6,7 +6,7 @@ use kymo_core::bytes::{ReadError, ReadResult};
 use super::Reader;
 use super::decode::{State, Visitor};
 use super::order::Order;
-use super::within::{Head, Taken, Within};
+use super::within::{Gap, Head, Taken, Within};
 
 /// Goes through packets of one track.
 pub(crate) struct TrackCursor {
@@ -18,27 +18,40 @@ pub(crate) struct TrackCursor {
     state: State,
     /// The event whose header was read, and whose fields come next.
     head: Option<Head>,
+    /// Events are missing before that.
+    gap: Option<Gap>,
+    /// When the last event was, or the packet began.
+    last_ns: Option<i64>,
     order: Order,
 }
 
 impl TrackCursor {
     pub(crate) fn new(reader: &Reader, packets: Vec<usize>) -> Self {
         let (bytes, state, order) = (Bytes::new(), State::default(), Order::new());
-        let mut cursor = Self { packets, next: 0, bytes, state, head: None, order };
+        let (head, gap, last_ns) = (None, None, None);
+        let mut cursor = Self { packets, next: 0, bytes, state, head, gap, last_ns, order };
         cursor.advance(reader);
         cursor
     }
 
-    /// The event that comes next.
-    pub(crate) fn head(&self) -> Option<&Head> {
-        self.head.as_ref()
+    /// When that is which comes next, an event or a gap; nothing at the end.
+    pub(crate) fn next_ns(&self) -> Option<Option<i64>> {
+        let gap = self.gap.map(|gap| Some(gap.time_ns));
+        gap.or_else(|| self.head.as_ref().map(|head| head.time_ns))
     }
 
-    /// Goes on to the header of the next event. What cannot be read is a finding, and the next
-    /// packet comes next.
+    /// Takes the gap that comes next, where one does.
+    pub(crate) fn take_gap(&mut self, reader: &Reader) -> Option<Gap> {
+        let gap = self.gap.take()?;
+        self.advance(reader);
+        Some(gap)
+    }
+
+    /// Goes on to the header of the next event, or to where events are missing. What cannot be read
+    /// is a finding, and the next packet comes next.
     fn advance(&mut self, reader: &Reader) {
         self.head = None;
-        loop {
+        while self.gap.is_none() {
             let Some(within) = self.current(reader) else {
                 if !self.open(reader) {
                     return self.order.tell(reader);
@@ -50,7 +63,10 @@ impl TrackCursor {
                     self.head = Some(head);
                     return;
                 }
-                Ok(None) => self.state.position = u64::MAX,
+                Ok(None) => {
+                    self.gap = within.gap(self.last_ns, None);
+                    self.state.position = u64::MAX;
+                }
                 Err(error) => self.fail(&within, &error),
             }
         }
@@ -72,6 +88,11 @@ impl TrackCursor {
         let Some(within) = Within::new(reader, index) else { return true };
         self.bytes = reader.packet_bytes(within.packet);
         within.begin(&self.bytes, &mut self.state);
+        self.last_ns = within.begin_ns().or(self.last_ns);
+        // One without events has no end to come to.
+        if self.state.position >= self.state.end {
+            self.gap = within.gap(self.last_ns, None);
+        }
         true
     }
 
@@ -112,7 +133,10 @@ impl TrackCursor {
         let within = Within::new(reader, head.packet)?;
         let found = within.fields(&self.bytes, &mut self.state, &head, visitor);
         match &found {
-            Ok(_) => self.order.see(&within, &head),
+            Ok(_) => {
+                self.order.see(&within, &head);
+                self.last_ns = head.time_ns.or(self.last_ns);
+            }
             Err(error) => self.fail(&within, error),
         }
         self.advance(reader);
@@ -122,6 +146,7 @@ impl TrackCursor {
     /// Leaves a packet in which something cannot be read.
     fn fail(&mut self, within: &Within<'_>, error: &ReadError) {
         within.report(error);
+        self.gap = within.gap(self.last_ns, Some(error));
         (self.head, self.state.position) = (None, u64::MAX);
     }
 }

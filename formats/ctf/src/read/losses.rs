@@ -5,19 +5,26 @@ use kymo_core::{Finding, Severity};
 
 use super::{Packet, Place, Reader, Track};
 
-/// Finds what was lost between packets of each stream.
-pub(super) fn find(reader: &Reader) {
+/// Finds what was lost between packets of each stream. Tells after which packets events are missing.
+///
+/// A tracer that has no room counts what it loses until it ends the packet that it is at: there may
+/// be a gap before that packet and one after it.
+pub(super) fn find(reader: &Reader) -> Vec<usize> {
+    let mut behind = Vec::new();
     for (number, track) in reader.tracks().iter().enumerate() {
-        let packets: Vec<_> =
-            track.packets.iter().filter_map(|index| reader.packets().get(*index)).collect();
+        let packet = |index: &usize| Some((*index, reader.packets().get(*index)?));
+        let packets: Vec<_> = track.packets.iter().filter_map(packet).collect();
         let events = gaps(&packets, discarded);
+        behind.extend(events.iter().map(|gap| gap.index));
         let until = |packet: &Packet| Some(packet.times?.1);
         tell(reader, (number, track), ("discarded", "had no room for", "event"), &events, until);
         let lost = gaps(&packets, missing);
+        behind.extend(events.iter().chain(&lost).filter_map(|gap| gap.index_before));
         let until = |packet: &Packet| Some(packet.times?.0);
         let said = ("missing-packets", "wrote, and here are not,", "packet");
         tell(reader, (number, track), said, &lost, until);
     }
+    behind
 }
 
 /// How many were lost before a packet, after the one before it.
@@ -25,17 +32,19 @@ struct Gap<'a> {
     count: u64,
     before: Option<&'a Packet>,
     packet: &'a Packet,
+    /// Where the two are among all packets.
+    index_before: Option<usize>,
+    index: usize,
 }
 
 fn gaps<'a>(
-    packets: &[&'a Packet],
+    packets: &[(usize, &'a Packet)],
     lost: impl Fn(Option<&Packet>, &Packet) -> u64,
 ) -> Vec<Gap<'a>> {
     let before = std::iter::once(None).chain(packets.iter().copied().map(Some));
-    let gaps = before.zip(packets).map(|(before, packet)| Gap {
-        count: lost(before, packet),
-        before,
-        packet,
+    let gaps = before.zip(packets).map(|(before, (index, packet))| {
+        let (index_before, before) = before.unzip();
+        Gap { count: lost(before, packet), before, packet, index_before, index: *index }
     });
     gaps.filter(|gap| gap.count > 0).collect()
 }

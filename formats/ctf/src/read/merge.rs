@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::Reader;
 use super::cursor::TrackCursor;
 use super::decode::Visitor;
-use super::within::Taken;
+use super::within::{Gap, Taken};
 
 /// Which events are wanted.
 #[derive(Debug, Clone, Default)]
@@ -30,30 +30,41 @@ pub(crate) struct Merged {
     heap: BinaryHeap<Reverse<(Option<i64>, usize)>>,
 }
 
+/// What comes next.
+pub(crate) enum Next<'a> {
+    /// An event.
+    Event(Taken<'a>),
+    /// Events of a stream are missing.
+    Gap(Gap),
+}
+
 impl Merged {
     pub(crate) fn new(reader: &Arc<Reader>, chosen: &Chosen) -> Self {
         let cursors = chosen.packets(reader);
         let cursors = cursors.map(|(id, packets)| (id, TrackCursor::new(reader, packets)));
         let cursors: Vec<_> = cursors.collect();
         let heap = cursors.iter().enumerate();
-        let heap = heap.filter_map(|(at, (_, cursor))| Some(Reverse((cursor.head()?.time_ns, at))));
+        let heap = heap.filter_map(|(at, (_, cursor))| Some(Reverse((cursor.next_ns()?, at))));
         Self { reader: Arc::clone(reader), heap: heap.collect(), cursors }
     }
 
-    /// Decodes the next event. Tells its track.
-    pub(crate) fn next<V: Visitor>(&mut self, visitor: &mut V) -> Option<(usize, Taken<'_>)> {
+    /// Decodes the next event, or tells where some are missing. Tells its track.
+    pub(crate) fn next<V: Visitor>(&mut self, visitor: &mut V) -> Option<(usize, Next<'_>)> {
         let Self { reader, cursors, heap } = self;
         loop {
             let mut top = heap.peek_mut()?;
             let Reverse((_, at)) = *top;
             let (track, cursor) = cursors.get_mut(at)?;
-            let taken = cursor.try_take(reader, visitor).and_then(Result::ok);
-            match cursor.head() {
-                Some(head) => *top = Reverse((head.time_ns, at)),
+            let next = match cursor.take_gap(reader) {
+                Some(gap) => Some(Next::Gap(gap)),
+                None => cursor.try_take(reader, visitor).and_then(Result::ok).map(Next::Event),
+            };
+            match cursor.next_ns() {
+                Some(time_ns) => *top = Reverse((time_ns, at)),
                 None => drop(PeekMut::pop(top)),
             }
-            if let Some(taken) = taken {
-                return Some((*track, taken));
+            if let Some(next) = next {
+                return Some((*track, next));
             }
         }
     }

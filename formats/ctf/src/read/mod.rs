@@ -10,6 +10,7 @@ mod losses;
 mod merge;
 mod order;
 mod packets;
+mod possible;
 mod repeated;
 mod session;
 mod steps;
@@ -22,7 +23,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
-use kymo_core::bytes::{Limits, ReadError, ReadErrorKind};
+use kymo_core::bytes::{Limits, ReadError, ReadErrorKind, ReadResult};
 use kymo_core::{Context, Error, Finding, Findings, Result, Severity, Source};
 
 use decode::State;
@@ -30,10 +31,10 @@ use decode::State;
 pub(crate) use decode::{Visitor, Want};
 pub(crate) use known::Known;
 pub(crate) use layout::{Layouts, Node};
-pub(crate) use merge::{Chosen, Merged, times_ns};
+pub(crate) use merge::{Chosen, Merged, Next, times_ns};
 pub use packets::Packet;
 pub(crate) use session::{has_streams, head as session_head};
-pub(crate) use within::{Taken, sweep};
+pub(crate) use within::{Gap, Taken, sweep, sweep_with_gaps};
 
 use crate::metadata;
 use crate::spec;
@@ -188,8 +189,15 @@ impl Reader {
             reader.lacks_packets();
         }
         reader.find_tracks();
-        losses::find(&reader);
+        for index in losses::find(&reader) {
+            reader.lacks_after(index);
+        }
         Ok(Arc::new(reader))
+    }
+
+    /// Takes note that events are missing after a packet.
+    fn lacks_after(&mut self, packet: usize) {
+        self.packets.get_mut(packet).into_iter().for_each(|packet| packet.lacks_next = true);
     }
 
     /// Reads a trace.
@@ -308,32 +316,41 @@ impl Reader {
         }
     }
 
-    /// Goes from packet to packet. What is no packet ends its file.
+    /// Finds the packets of a file. What is no packet ends it, and events are missing then.
     fn find_packets(&mut self, file: usize, of: usize, state: &mut State) {
-        let Some(bytes) = self.files.get(file).map(|file| file.bytes.clone()) else { return };
+        let first = self.packets.len();
+        if let Err(error) = self.pass_packets(file, of, state) {
+            self.report(file, &error);
+            if let Some(last) = self.packets.len().checked_sub(1).filter(|last| *last >= first) {
+                self.lacks_after(last);
+            }
+        }
+    }
+
+    /// Goes from packet to packet.
+    fn pass_packets(&mut self, file: usize, of: usize, state: &mut State) -> ReadResult<()> {
+        let Some(bytes) = self.files.get(file).map(|file| file.bytes.clone()) else {
+            return Ok(());
+        };
         let mut offset = 0;
         while offset < bytes.len() as u64 {
             if self.packets.len() as u64 >= self.limits.items_max {
                 let why = format!("more than {} packets", self.limits.items_max);
-                return self.report(file, &ReadError::invalid("packets", offset, why));
+                return Err(ReadError::invalid("packets", offset, why));
             }
-            let Some(part) = self.parts.get(of) else { return };
-            match packets::read(part, state, &bytes, (of, file, offset)) {
-                Ok(packet) if packet.bytes > 0 => {
-                    if let Some(size) = packet.cut_from {
-                        let (needed, left) = (size, packet.bytes);
-                        let kind = ReadErrorKind::Short { needed, left };
-                        self.report(file, &kind.at("packet", offset));
-                    }
-                    offset += packet.bytes;
-                    self.packets.push(packet);
-                }
-                Ok(_) => {
-                    return self.report(file, &ReadError::invalid("packet", offset, "it is empty"));
-                }
-                Err(error) => return self.report(file, &error),
+            let Some(part) = self.parts.get(of) else { return Ok(()) };
+            let packet = packets::read(part, state, &bytes, (of, file, offset))?;
+            if packet.bytes == 0 {
+                return Err(ReadError::invalid("packet", offset, "it is empty"));
             }
+            if let Some(needed) = packet.cut_from {
+                let kind = ReadErrorKind::Short { needed, left: packet.bytes };
+                self.report(file, &kind.at("packet", offset));
+            }
+            offset += packet.bytes;
+            self.packets.push(packet);
         }
+        Ok(())
     }
 
     fn find_tracks(&mut self) {
@@ -371,6 +388,9 @@ impl Reader {
             }
             let times = |index: &usize| self.packets.get(*index).and_then(|packet| packet.times);
             track.packets.sort_by_cached_key(|index| (times_ns(self, *index), times(index)));
+        }
+        for (index, ticks) in possible::find(&self.packets, &tracks) {
+            self.packets.get_mut(index).into_iter().for_each(|packet| packet.possible = ticks);
         }
         self.tracks = tracks;
     }

@@ -33,6 +33,11 @@ pub struct Packet {
     pub times: Option<(u64, u64)>,
     /// The clock of these ticks.
     pub(crate) clock: Option<usize>,
+    /// The first of the ticks that its events can have, and how many there are after it: all, where
+    /// nothing tells.
+    pub(super) possible: (u64, u64),
+    /// Whether events are missing after it, before the next of its stream.
+    pub(super) lacks_next: bool,
     /// What its events tell, where it does not say so and is one of several.
     pub(crate) told: Option<Told>,
     /// How many events were lost so far.
@@ -41,6 +46,13 @@ pub struct Packet {
     pub sequence: Option<u64>,
     /// The processor it was written on.
     pub cpu: Option<u64>,
+}
+
+impl Packet {
+    /// Whether events are missing after those that it has.
+    pub(super) fn is_gap_behind(&self) -> bool {
+        self.lacks_next || self.cut_from.is_some()
+    }
 }
 
 /// Reads the header of the packet at `offset`.
@@ -101,6 +113,8 @@ pub(super) fn read(
         cut_from: (packet_bits > whole).then_some(packet_bits / 8),
         times,
         clock: decoder.state.clock,
+        possible: (0, u64::MAX),
+        lacks_next: false,
         told: None,
         discarded: kept(&decoder, context, "events_discarded"),
         sequence: kept(&decoder, context, "packet_seq_num"),

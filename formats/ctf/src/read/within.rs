@@ -15,6 +15,12 @@ use crate::types::Clock;
 /// The rule that times fit.
 const TIME_RANGE: &str = "time-range";
 
+/// So many zeros are no event: one of them has a time.
+const ZEROS_MAX: usize = 64;
+
+/// So many are none, where its time cannot be.
+const ZEROS_MAX_THEN: usize = 16;
+
 /// A packet whose events are read.
 #[derive(Clone, Copy)]
 pub(super) struct Within<'a> {
@@ -34,6 +40,17 @@ pub(crate) struct Head {
     start: u64,
     /// When it happened, where that is known.
     pub(crate) time_ns: Option<i64>,
+}
+
+/// Where events of a stream are missing, behind one of its packets or in it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Gap {
+    /// When the last event before it was.
+    pub(crate) time_ns: i64,
+    /// The byte where it begins.
+    pub(crate) offset: u64,
+    /// The processor that the stream is of.
+    pub(crate) cpu: Option<u64>,
 }
 
 /// An event that was read.
@@ -82,6 +99,7 @@ impl<'a> Within<'a> {
             return Ok(None);
         }
         let header = stream.header.as_ref();
+        let before = state.ticks;
         let numbers = header.and_then(|header| header.numbers(bytes, start, state.end));
         let id = match numbers {
             Some(numbers) => {
@@ -91,6 +109,11 @@ impl<'a> Within<'a> {
             None => self.id(bytes, state)?,
         };
         let id = id.unwrap_or(stream.first_id);
+        let (first, more) = self.packet.possible;
+        let is_impossible = state.ticks.wrapping_sub(first) > more;
+        if is_impossible || (id == 0 && state.ticks != before) {
+            self.doubt(bytes, state, start)?;
+        }
         let time_ns = state.clock.and_then(|clock| self.time_ns(clock, state.ticks, start));
         Ok(Some(Head { packet: self.index, id, start, time_ns }))
     }
@@ -110,6 +133,46 @@ impl<'a> Within<'a> {
         // Of several ids the one that was read last counts: it is the longer one.
         let id = stream.event_id.iter().rev().find_map(|id| decoder.state.kept(*id));
         Ok(id.map(|id| u64::try_from(id).unwrap_or(u64::MAX)))
+    }
+
+    /// Sees that what begins at a bit is an event: that its time can be, and that it is not zeros.
+    #[cold]
+    fn doubt(&self, bytes: &[u8], state: &State, start: u64) -> ReadResult<()> {
+        let (first, more) = self.packet.possible;
+        let is_of_packet = state.clock.is_some() && state.clock == self.packet.clock;
+        let is_impossible = is_of_packet && state.ticks.wrapping_sub(first) > more;
+        let [start, end] = [start, state.end].map(|bit| usize::try_from(bit / 8).unwrap_or(0));
+        let zeros = bytes.get(start..end).unwrap_or_default().iter();
+        let zeros = zeros.take_while(|byte| **byte == 0).count();
+        let most = if is_impossible { ZEROS_MAX_THEN } else { ZEROS_MAX };
+        let why = if zeros >= most {
+            format!("{zeros} bytes are zero: what stood there is lost")
+        } else if is_impossible {
+            let (begin, end) = self.packet.times.unwrap_or_default();
+            let (ticks, side) = match state.ticks.checked_sub(end) {
+                Some(after) => (after, "after the end"),
+                None => (begin.saturating_sub(state.ticks), "before the begin"),
+            };
+            format!("its time is {ticks} ticks {side} of its packet")
+        } else {
+            return Ok(());
+        };
+        let why = why + ", and the rest of the packet is not read";
+        Err(ReadError::invalid("event", self.packet.offset + start as u64, why))
+    }
+
+    /// When the packet begins, where it says so.
+    pub(super) fn begin_ns(&self) -> Option<i64> {
+        self.reader.clocks().get(self.packet.clock?)?.nanoseconds(self.packet.times?.0)
+    }
+
+    /// The gap in the packet or behind it, whose last event was at a time: where something cannot be
+    /// read, where the file ends, and where the next packet is not there.
+    pub(super) fn gap(&self, last_ns: Option<i64>, error: Option<&ReadError>) -> Option<Gap> {
+        let is_there = error.is_some() || self.packet.is_gap_behind();
+        let Packet { offset, bytes, cpu, .. } = *self.packet;
+        let offset = error.map_or(offset.saturating_add(bytes), |error| error.offset);
+        last_ns.filter(|_| is_there).map(|time_ns| Gap { time_ns, offset, cpu })
     }
 
     /// The time of an event that begins at a bit.
@@ -233,23 +296,38 @@ pub(crate) fn sweep<V: Visitor>(
     reader: &Reader,
     packets: &[usize],
     visitor: &mut V,
-    mut take: impl FnMut(&Taken<'_>, &V) -> ControlFlow<()>,
+    take: impl FnMut(&Taken<'_>, &V) -> ControlFlow<()>,
 ) -> ControlFlow<()> {
+    sweep_with_gaps(reader, packets, visitor, take).0
+}
+
+/// The same; tells where events are missing, too.
+pub(crate) fn sweep_with_gaps<V: Visitor>(
+    reader: &Reader,
+    packets: &[usize],
+    visitor: &mut V,
+    mut take: impl FnMut(&Taken<'_>, &V) -> ControlFlow<()>,
+) -> (ControlFlow<()>, Vec<Gap>) {
     let (mut state, mut order) = (State::default(), Order::new());
+    let (mut last_ns, mut gaps) = (None, Vec::new());
     for index in packets {
         let Some(within) = Within::new(reader, *index) else { continue };
         let bytes = reader.packet_bytes(within.packet);
         within.begin(&bytes, &mut state);
+        last_ns = within.begin_ns().or(last_ns);
         let mut take = |taken: &Taken<'_>, visitor: &V| {
             order.see(&within, &taken.head);
+            last_ns = taken.head.time_ns.or(last_ns);
             take(taken, visitor)
         };
-        match within.each(&bytes, &mut state, visitor, &mut take) {
-            Ok(ControlFlow::Break(())) => return ControlFlow::Break(()),
-            Ok(ControlFlow::Continue(())) => {}
-            Err(error) => within.report(&error),
-        }
+        let error = match within.each(&bytes, &mut state, visitor, &mut take) {
+            Ok(ControlFlow::Break(())) => return (ControlFlow::Break(()), gaps),
+            Ok(ControlFlow::Continue(())) => None,
+            Err(error) => Some(error),
+        };
+        error.iter().for_each(|error| within.report(error));
+        gaps.extend(within.gap(last_ns, error.as_ref()));
     }
     order.tell(reader);
-    ControlFlow::Continue(())
+    (ControlFlow::Continue(()), gaps)
 }

@@ -53,6 +53,40 @@ pub enum Activity<'a> {
         /// When the transition to it was over.
         settled: Option<TimeNs>,
     },
+    /// From here on something is missing: what it would tell is not known until it is told again.
+    Gap(Missing),
+}
+
+/// What is missing where there is a gap.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Missing {
+    /// Who runs on the processor that the track is or is of. Everything else is there.
+    Switches,
+    /// Events of that processor, and of all that is beneath it.
+    Events,
+    /// Events of any track of the recording.
+    AllEvents,
+}
+
+impl Missing {
+    /// All there are.
+    const ALL: [Self; 3] = [Self::Switches, Self::Events, Self::AllEvents];
+
+    /// What a word is for.
+    #[must_use]
+    pub fn named(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|missing| missing.name() == word)
+    }
+
+    /// The word for it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Switches => "switches",
+            Self::Events => "events",
+            Self::AllEvents => "all events",
+        }
+    }
 }
 
 /// One end of a message between two tracks. The same message has the same name, tracks and times
@@ -89,6 +123,7 @@ impl fmt::Display for Activity<'_> {
             Self::Send(message) => write!(f, "send {}", message.name),
             Self::Receive(message) => write!(f, "receive {}", message.name),
             Self::Enter { state, .. } => write!(f, "enter {state}"),
+            Self::Gap(missing) => write!(f, "gap, {} are missing", missing.name()),
         }
     }
 }
@@ -113,5 +148,6 @@ mod tests {
         let message = Message { name: "PING".into(), peer: None, peer_time: None };
         assert_eq!(shown(Activity::Send(message)), "send PING");
         assert_eq!(shown(Activity::Enter { state: "open".into(), settled: None }), "enter open");
+        assert_eq!(shown(Activity::Gap(Missing::Events)), "gap, events are missing");
     }
 }

@@ -22,7 +22,7 @@ use serde_json::Map;
 
 use crate::{Finding, Result, Value};
 
-pub use activity::{Activity, Message};
+pub use activity::{Activity, Message, Missing};
 pub use fields::{Field, Fields};
 pub use losses::{Losses, untold};
 pub use merged::{Merged, Run};

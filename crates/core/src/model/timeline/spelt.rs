@@ -8,7 +8,7 @@ use std::fmt::Write;
 
 use serde_json::{Map, Value as Json};
 
-use super::{Activity, Content, Message, TimeNs, TrackId};
+use super::{Activity, Content, Message, Missing, TimeNs, TrackId};
 use crate::Value;
 
 /// The key that says what an activity is.
@@ -109,6 +109,7 @@ fn spell(activity: &Activity<'_>) -> String {
         Activity::Enter { state, settled } => Spelling::new("enter")
             .text("state", Some(state))
             .number("settled_ns", settled.map(|time| time.0)),
+        Activity::Gap(missing) => Spelling::new("gap").text("missing", Some(missing.name())),
     };
     spelt.0 + "}"
 }
@@ -138,6 +139,7 @@ fn read(
         "send" => Activity::Send(message()?),
         "receive" => Activity::Receive(message()?),
         "enter" => Activity::Enter { state: text("state")?, settled: time("settled_ns") },
+        "gap" => Activity::Gap(Missing::named(&text("missing")?)?),
         _ => return None,
     })
 }
@@ -173,6 +175,9 @@ mod tests {
             Activity::Send(message.clone()),
             Activity::Receive(plain),
             Activity::Enter { state: "open".into(), settled: Some(TimeNs(9)) },
+            Activity::Gap(Missing::Switches),
+            Activity::Gap(Missing::Events),
+            Activity::Gap(Missing::AllEvents),
         ];
         for activity in activities {
             let content = Content::Activity(activity);

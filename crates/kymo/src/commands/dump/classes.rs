@@ -12,6 +12,7 @@ pub(super) enum Class {
     Send,
     Receive,
     Enter,
+    Gap,
     Value,
     Text,
     Payload,
@@ -55,7 +56,7 @@ impl On {
 
 /// The words: first those of timelines, then the classes of BBBin. GENERIC is what values say,
 /// whatever event has them: a timeline does not tell.
-const WORDS: [(&str, &[Class], On); 21] = [
+const WORDS: [(&str, &[Class], On); 22] = [
     ("begin", &[Class::Begin], On::Any),
     ("end", &[Class::End], On::Any),
     ("release", &[Class::Release], On::Any),
@@ -63,6 +64,7 @@ const WORDS: [(&str, &[Class], On); 21] = [
     ("send", &[Class::Send], On::Any),
     ("receive", &[Class::Receive], On::Any),
     ("enter", &[Class::Enter], On::Any),
+    ("gap", &[Class::Gap], On::Any),
     ("value", &[Class::Value], On::Any),
     ("text", &[Class::Text], On::Any),
     ("payload", &[Class::Payload], On::Any),
@@ -141,6 +143,7 @@ fn class_of(content: &Content<'_>) -> Class {
             Activity::Send(_) => Class::Send,
             Activity::Receive(_) => Class::Receive,
             Activity::Enter { .. } => Class::Enter,
+            Activity::Gap(_) => Class::Gap,
         },
     }
 }

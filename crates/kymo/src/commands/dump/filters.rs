@@ -199,6 +199,7 @@ fn of_activity(activity: &Activity<'_>, name: &str) -> Option<String> {
             Some(message.name.to_string())
         }
         (Activity::Enter { state, .. }, "state") => Some(state.to_string()),
+        (Activity::Gap(missing), "missing") => Some(missing.name().to_owned()),
         _ => None,
     }
 }

@@ -109,6 +109,7 @@ impl Names {
                     Activity::Complete { .. } => &["remaining"],
                     Activity::Send(_) | Activity::Receive(_) => &["message"],
                     Activity::Enter { .. } => &["state"],
+                    Activity::Gap(_) => &["missing"],
                     Activity::End => &[],
                 };
                 for name in names {
