@@ -26,6 +26,7 @@ mod session;
 mod signals;
 mod tracks;
 mod variables;
+mod watched;
 
 use std::process::ExitCode;
 

@@ -1,15 +1,20 @@
 //! Standard output: buffered, coloured only on a terminal, and quiet when its reader goes away.
 
+#[cfg(unix)]
+use std::fs::File;
 use std::fs::OpenOptions;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::Path;
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
 use anstyle::Style;
 use clap::ColorChoice;
+use kymo_core::Progress as _;
 
 use crate::inputs;
+use crate::progress::Bars;
 
 const BUFFER_BYTES: usize = 1 << 17;
 
@@ -20,6 +25,46 @@ const COLUMNS: usize = 80;
 fn columns_said() -> Option<usize> {
     let columns = std::env::var("COLUMNS").ok()?;
     columns.parse().ok().filter(|columns| *columns > 0)
+}
+
+/// Results that may be seen where bars are drawn: no bar stands among them.
+struct Seen {
+    stdout: io::StdoutLock<'static>,
+    bars: Arc<Bars>,
+}
+
+impl Seen {
+    /// Results in a file are not seen while they are written, and a bar may go on.
+    fn over(stdout: io::Stdout, bars: &Arc<Bars>) -> Box<dyn Write> {
+        if !bars.is_shown() || is_file(&stdout) {
+            return Box::new(stdout.lock());
+        }
+        Box::new(Self { stdout: stdout.lock(), bars: Arc::clone(bars) })
+    }
+}
+
+/// Whether standard output is a file.
+#[cfg(unix)]
+fn is_file(stdout: &io::Stdout) -> bool {
+    let file = std::os::fd::AsFd::as_fd(stdout).try_clone_to_owned().map(File::from);
+    file.and_then(|file| file.metadata()).is_ok_and(|of| of.is_file())
+}
+
+/// Whether standard output is a file, which cannot be told here.
+#[cfg(not(unix))]
+fn is_file(_stdout: &io::Stdout) -> bool {
+    false
+}
+
+impl Write for Seen {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.bars.end();
+        self.stdout.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.stdout.flush()
+    }
 }
 
 /// Where results go. Everything a command has to say on standard output passes here.
@@ -34,7 +79,7 @@ pub(crate) struct Output {
 
 impl Output {
     /// Standard output.
-    pub(crate) fn stdout(color: ColorChoice) -> Self {
+    pub(crate) fn stdout(color: ColorChoice, bars: &Arc<Bars>) -> Self {
         let stdout = io::stdout();
         let is_terminal = stdout.is_terminal();
         let told = || terminal_size::terminal_size_of(&stdout).map(|(width, _)| width.0.into());
@@ -44,7 +89,7 @@ impl Output {
             is_terminal,
             columns: is_terminal.then(columns),
             paint: Paint::of(color, &stdout),
-            writer: BufWriter::with_capacity(BUFFER_BYTES, Box::new(stdout.lock())),
+            writer: BufWriter::with_capacity(BUFFER_BYTES, Seen::over(stdout, bars)),
             failure: None,
         }
     }

@@ -387,7 +387,7 @@ pub(crate) fn view_of(opened: &Opened) -> kymo_core::Result<Option<Arc<dyn Profi
 
 /// The calls of functions that a file has.
 pub(crate) fn calls_of(opened: &Opened) -> kymo_core::Result<Option<Calls>> {
-    let timeline = opened.dataset.timeline();
+    let timeline = opened.timeline();
     Ok(timeline.map(|timeline| Calls::new(&timeline, &Limits::default())).transpose()?.flatten())
 }
 

@@ -1,7 +1,8 @@
 //! Progress bars on standard error, for work that takes a while.
 
 use std::borrow::Cow;
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
@@ -9,7 +10,7 @@ use kymo_core::Progress;
 
 use crate::render::numbers;
 
-/// Work that is over sooner shows no bar.
+/// Work that is over sooner shows no bar, in however many stages it is done.
 const PATIENCE: Duration = Duration::from_millis(500);
 
 /// The bar takes what the words leave of a line.
@@ -22,6 +23,9 @@ const TELLING: f32 = 0.02;
 /// Draws the progress of one piece of work at a time.
 pub(crate) struct Bars {
     is_shown: bool,
+    /// How many stages there were, and when the first began.
+    stages: AtomicU64,
+    began: OnceLock<Instant>,
     stage: Mutex<Option<Stage>>,
     parts: Mutex<Option<Parts>>,
 }
@@ -31,14 +35,12 @@ pub(crate) struct Bars {
 struct Parts {
     number: usize,
     total: usize,
-    /// When the first of them began: many short ones take a while together.
-    began: Instant,
 }
 
 impl Parts {
     fn message(parts: Option<Self>, what: &'static str) -> Cow<'static, str> {
         match parts {
-            Some(Self { number, total, .. }) if total > 1 => {
+            Some(Self { number, total }) if total > 1 => {
                 format!("{what} {number} of {total}").into()
             }
             _ => what.into(),
@@ -46,7 +48,12 @@ impl Parts {
     }
 }
 
+/// Which stage it is, of all that there were.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct StageId(u64);
+
 struct Stage {
+    id: StageId,
     bar: ProgressBar,
     began: Instant,
     is_drawn: bool,
@@ -55,19 +62,57 @@ struct Stage {
 impl Bars {
     /// Bars, or none where nobody would see them.
     pub(crate) fn new(is_shown: bool) -> Self {
-        Self { is_shown, stage: Mutex::new(None), parts: Mutex::new(None) }
+        let (stage, parts) = (Mutex::new(None), Mutex::new(None));
+        Self { is_shown, stages: AtomicU64::new(0), began: OnceLock::new(), stage, parts }
+    }
+
+    /// Whether anybody sees them.
+    pub(crate) fn is_shown(&self) -> bool {
+        self.is_shown
+    }
+
+    /// Begins a stage of bytes unless one is under way: what is done for another is a part of that.
+    pub(crate) fn watch(&self, what: &'static str, bytes: u64) -> Option<StageId> {
+        let is_free = || self.stage.lock().unwrap_or_else(PoisonError::into_inner).is_none();
+        (self.is_shown && is_free()).then(|| self.start(what, bytes, BYTES))
+    }
+
+    /// So many bytes of a stage are done, if that is still under way.
+    pub(crate) fn watch_at(&self, stage: StageId, done: u64) {
+        if self.is_at(stage) {
+            self.at(done);
+        }
+    }
+
+    /// A stage is over, if it is still under way.
+    pub(crate) fn watch_end(&self, stage: StageId) {
+        if self.is_at(stage) {
+            self.end();
+        }
+    }
+
+    /// How far the stage is that is under way.
+    #[cfg(test)]
+    pub(crate) fn position(&self) -> Option<u64> {
+        let slot = self.stage.lock().unwrap_or_else(PoisonError::into_inner);
+        slot.as_ref().map(|stage| stage.bar.position())
+    }
+
+    fn is_at(&self, stage: StageId) -> bool {
+        let slot = self.stage.lock().unwrap_or_else(PoisonError::into_inner);
+        slot.as_ref().is_some_and(|now| now.id == stage)
     }
 
     /// Says that what begins next is one of several pieces of work.
     pub(crate) fn part(&self, number: usize, total: usize) {
         let mut parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
-        let began = parts.map_or_else(Instant::now, |parts| parts.began);
-        *parts = Some(Parts { number, total, began });
+        *parts = Some(Parts { number, total });
     }
 
-    fn start(&self, what: &'static str, total: u64, template: &str) {
+    fn start(&self, what: &'static str, total: u64, template: &str) -> StageId {
+        let id = StageId(self.stages.fetch_add(1, Ordering::Relaxed));
         if !self.is_shown {
-            return;
+            return id;
         }
         let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::hidden());
         let style = ProgressStyle::with_template(template);
@@ -75,8 +120,9 @@ impl Bars {
         bar.set_style(style.with_key("rate", write_rate).with_key("left", write_left));
         let parts = *self.parts.lock().unwrap_or_else(PoisonError::into_inner);
         bar.set_message(Parts::message(parts, what));
-        let began = parts.map_or_else(Instant::now, |parts| parts.began);
-        self.replace(Some(Stage { bar, began, is_drawn: false }));
+        let began = *self.began.get_or_init(Instant::now);
+        self.replace(Some(Stage { id, bar, began, is_drawn: false }));
+        id
     }
 
     fn replace(&self, stage: Option<Stage>) {
@@ -148,10 +194,24 @@ mod tests {
 
     #[test]
     fn one_of_several_pieces_of_work_says_which() {
-        let parts = |number, total| Some(Parts { number, total, began: Instant::now() });
+        let parts = |number, total| Some(Parts { number, total });
         assert_eq!(Parts::message(None, "reading"), "reading");
         assert_eq!(Parts::message(parts(1, 1), "reading"), "reading");
         assert_eq!(Parts::message(parts(2, 5), "reading"), "reading 2 of 5");
+    }
+
+    #[test]
+    fn a_stage_within_another_is_a_part_of_it() {
+        let bars = Bars::new(true);
+        let outer = bars.watch("reading events", 10).unwrap();
+        assert_eq!(bars.watch("reading events", 20), None);
+        bars.end();
+        let next = bars.watch("reading events", 30).unwrap();
+        bars.watch_end(outer);
+        assert!(bars.is_at(next) && !bars.is_at(outer));
+        bars.watch_end(next);
+        assert!(!bars.is_at(next));
+        assert_eq!(Bars::new(false).watch("reading events", 10), None);
     }
 
     #[test]

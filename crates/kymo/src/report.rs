@@ -8,7 +8,8 @@ use kymo_core::{Finding, Severity};
 
 use crate::failure;
 use crate::output::Paint;
-use crate::render::{alike, style};
+use crate::render::alike::{self, Alike};
+use crate::render::style;
 
 /// Findings of an opened file that are said one by one; `check` says all.
 const FINDINGS_SHOWN: usize = 3;
@@ -88,6 +89,12 @@ impl Report {
         if !self.is_quiet {
             self.loss(name, finding);
         }
+    }
+
+    /// Says findings that differ only in where they are.
+    pub(crate) fn alike(&mut self, name: &str, alike: Alike<'_>) {
+        let text = alike::text(alike, self.paint);
+        self.remark(name, text);
     }
 
     /// Says a finding also to those who want to hear of errors alone: something was left out.

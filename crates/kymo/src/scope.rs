@@ -84,7 +84,7 @@ impl ScopeArgs {
 
     /// What is meant of a file.
     pub(crate) fn of(&self, opened: &Opened) -> anyhow::Result<Scope> {
-        let timeline = opened.dataset.timeline().ok_or_else(|| {
+        let timeline = opened.timeline().ok_or_else(|| {
             let failure = Failure::new("it has no events in time");
             failure.hint(format!("`kymo ls {}` shows what is in it", quoted(&opened.name)))
         })?;

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use kymo_core::bytes::Limits;
+use kymo_core::model::timeline::TimelineView;
 use kymo_core::{Ability, Context, Dataset, Error, Finding, Format, Progress, Severity, Source};
 
 use crate::cli::{Command, FormatArgs, Globals, OpenArgs};
@@ -14,6 +15,7 @@ use crate::inputs::{self, Input};
 use crate::output::Output;
 use crate::progress::Bars;
 use crate::report::Report;
+use crate::watched::Watched;
 
 /// How a command ended. The worst of several files counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -70,6 +72,7 @@ pub(crate) struct Opened {
     pub(crate) dataset: Box<dyn Dataset>,
     /// How it was opened, as it was typed.
     options: String,
+    bars: Arc<Bars>,
 }
 
 impl Opened {
@@ -77,6 +80,12 @@ impl Opened {
     pub(crate) fn size_bytes(&self) -> u64 {
         let all = self.source.is_directory().then(|| inputs::size_bytes(self.source.path()).ok());
         all.flatten().unwrap_or_else(|| self.source.size_bytes())
+    }
+
+    /// What happened when, where that is recorded. Whoever goes through it sees how far it is.
+    pub(crate) fn timeline(&self) -> Option<Arc<dyn TimelineView>> {
+        let timeline = self.dataset.timeline()?;
+        Some(Watched::over(timeline, &self.bars, self.size_bytes()))
     }
 }
 
@@ -86,7 +95,7 @@ impl Session {
         let report = Report::stderr(globals.color, globals.quiet);
         let bars = Arc::new(Bars::new(report.is_watched()));
         Self {
-            out: Output::stdout(globals.color),
+            out: Output::stdout(globals.color, &bars),
             progress: Arc::clone(&bars) as Arc<dyn Progress>,
             bars,
             report,
@@ -283,7 +292,8 @@ impl Session {
         let dataset = dataset.map_err(|error| Unreadable::of(error.into(), can_repair))?;
         self.bars.end();
         let (name, options) = (inputs::display(source.path()), how.format.typed());
-        Ok(Opened { name, source: source.clone(), format, dataset, options })
+        let bars = Arc::clone(&self.bars);
+        Ok(Opened { name, source: source.clone(), format, dataset, options, bars })
     }
 
     /// Reports what is wrong with an opened file, and what that means for the exit code.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use kymo_core::model::timeline::Window;
-use kymo_core::{Context, Finding, Result, Source};
+use kymo_core::{Context, Finding, Progress, Result, Source};
 
 use crate::index::Block;
 use crate::survey::{Survey, survey};
@@ -21,7 +21,11 @@ pub struct Reader<G> {
     /// The byte that lines begin at.
     start: u64,
     value_bytes_max: u64,
+    progress: Arc<dyn Progress>,
 }
+
+/// Bytes between two tellings of progress.
+const PROGRESS_BYTES: u64 = 4 << 20;
 
 impl<G: Grammar> Reader<G> {
     /// Opens a recording whose lines begin at a byte.
@@ -38,8 +42,8 @@ impl<G: Grammar> Reader<G> {
         let survey = survey(&grammar, &bytes, start, context)?;
         let value_bytes_max = context.limits.value_bytes_max;
         let start = start as u64;
-        let noticed = None;
-        let mut reader = Self { bytes, grammar, survey, noticed, start, value_bytes_max };
+        let (noticed, progress) = (None, Arc::clone(context.progress));
+        let mut reader = Self { bytes, grammar, survey, noticed, start, value_bytes_max, progress };
         reader.noticed = G::notice(&reader);
         Ok(Arc::new(reader))
     }
@@ -65,14 +69,21 @@ impl<G: Grammar> Reader<G> {
 
     /// Hands every event on, until that says stop.
     pub fn each_event(&self, to: &mut dyn FnMut(RawLine<'_>, &Line<'_>) -> bool) {
+        self.progress.begin("reading events", self.bytes.len() as u64);
+        let mut told = self.start;
         for line in self.lines(self.start, u64::MAX) {
+            if line.offset.saturating_sub(told) > PROGRESS_BYTES {
+                told = line.offset;
+                self.progress.at(told);
+            }
             let text = line.text();
             if let Some(event) = self.event(line, &text)
                 && !to(line, &event)
             {
-                return;
+                break;
             }
         }
+        self.progress.end();
     }
 
     /// The lines from a byte to another, each of which begins one.

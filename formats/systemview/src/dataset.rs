@@ -8,7 +8,7 @@ use kymo_core::{
     RecordSink, Result, Source, Summary, Table,
 };
 
-use crate::model::{self, Timeline};
+use crate::model::Timeline;
 use crate::{Reader, spec, tables};
 
 /// The format.
@@ -57,11 +57,10 @@ impl Dataset for SystemViewDataset {
         let reader = &self.0;
         let dialect = kymo_core::shortened(reader.version()).into_owned();
         let mut summary = Summary { dialect, ..Summary::default() };
-        summary.fact("events", reader.packets().len());
+        summary.fact("events", reader.count());
         summary.fact("cores", u64::from(reader.cores()));
-        let (tasks, interrupts) = model::told_of(reader);
-        summary.fact("tasks", tasks);
-        summary.fact("interrupts", interrupts);
+        summary.fact("tasks", reader.survey.task_count());
+        summary.fact("interrupts", reader.survey.interrupt_count());
         if let Some(frequency) = reader.frequency(0) {
             summary.fact("ticks in a second", frequency);
         }

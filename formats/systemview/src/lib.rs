@@ -11,17 +11,21 @@
 //! bytes.extend([10, 0, 24, 4, 40, 0, 0, 0, 16, 4, 7, 8]);
 //! let source = Source::from_bytes("run.svdat", bytes);
 //! let reader = kymo_systemview::Reader::open(&source, &Context::default())?;
-//! let ids: Vec<_> = reader.packets().iter().map(|packet| packet.id).collect();
+//! let packets: Vec<_> = reader.packets().collect();
+//! let ids: Vec<_> = packets.iter().map(|packet| packet.id).collect();
 //! assert_eq!(ids, [10, 24, 4]);
-//! assert_eq!(reader.time_ns(&reader.packets()[2]), Some(600_000_000));
+//! assert_eq!(reader.time_ns(&packets[2]), Some(600_000_000));
 //! # Ok::<(), kymo_core::Error>(())
 //! ```
 
 mod dataset;
 mod described;
+mod index;
 mod model;
+mod order;
 mod read;
 mod spec;
+mod survey;
 mod tables;
 
 pub use dataset::SystemView;

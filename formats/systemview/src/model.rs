@@ -6,10 +6,13 @@
 //! to run while it is believed to run had stopped, and nothing told: it stops when it is made ready,
 //! at the latest. A task has the priority that `TASK_INFO` told last; what the first tells holds before
 //! it, too. Interrupts are stretches on their processor. What the model has no place for is in tables.
+//!
+//! A packet may say again who runs. That changes nothing, but for the last one of a core: up to there
+//! it is known who runs, and so a stretch ends there and the next begins.
 
-use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::ops::RangeInclusive;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use kymo_core::model::timeline::{
     Activity, Clock, ClockId, Content, Event, Events, Field, Fields, Missing, TimeNs, TimelineView,
@@ -18,22 +21,23 @@ use kymo_core::model::timeline::{
 use kymo_core::{Result, Value};
 use serde_json::{Map, json};
 
+use crate::order::{Ahead, Ordered, Timed};
 use crate::read::{Given, Packet};
 use crate::{Reader, spec, tables};
+
+/// Packets between two states that are kept to go on from.
+const STATE_PACKETS: u64 = 1 << 18;
+
+/// A state that has more to keep than this is not kept.
+const STATE_AHEAD_MAX: usize = 1 << 6;
 
 /// The timeline of a recording.
 pub(crate) struct Timeline {
     reader: Arc<Reader>,
     tracks: Vec<Track>,
     found: HashMap<Key, TrackId>,
-    /// Places of packets, in the order of their times.
-    order: Vec<u32>,
-    /// Whether tasks are said to stop by themselves; some systems do not tell.
-    tells_completion: bool,
-    /// Where a task is made ready that is believed to run and does not, and on which core.
-    stopped: HashMap<u64, u32>,
-    /// Places of packets after which others of their core are missing.
-    gaps: HashSet<u32>,
+    /// What was known at places in between, as far as somebody went.
+    states: Mutex<Vec<State>>,
 }
 
 /// What a track is of.
@@ -56,28 +60,16 @@ impl Timeline {
             keys.insert(Key::Core(core), format!("core {core}"));
             keys.insert(Key::Cpu(core), format!("cpu {core}"));
         }
-        for packet in reader.packets() {
-            let core = packet.core;
-            if let Some(tid) = task_of(&reader, packet) {
-                let name = reader.tasks.get(&tid).cloned();
-                let name = name.unwrap_or_else(|| format!("task {tid}"));
-                keys.entry(Key::Task(core, tid)).or_insert(name);
-            } else if packet.id == spec::IDLE {
-                keys.entry(Key::Idle(core)).or_insert_with(|| format!("IDLE{core}"));
-            }
+        for (core, tid) in &reader.survey.tasks {
+            let name = reader.tasks.get(tid).cloned();
+            let name = name.unwrap_or_else(|| format!("task {tid}"));
+            keys.insert(Key::Task(*core, *tid), name);
         }
-        let mut order: Vec<u32> = (0..).take(reader.packets().len()).collect();
-        let time = |at: &u32| {
-            let packet = reader.packets().get(*at as usize);
-            packet.and_then(|packet| reader.time_ns(packet))
-        };
-        order.sort_by_cached_key(|at| (time(at), *at));
-        let stops =
-            |packet: &Packet| matches!(packet.id, spec::TASK_STOP_EXEC | spec::TASK_STOP_READY);
-        let tells_completion = reader.packets().iter().any(stops);
+        for core in &reader.survey.idle {
+            keys.insert(Key::Idle(*core), format!("IDLE{core}"));
+        }
         let (tracks, found) = (Vec::new(), HashMap::new());
-        let (stopped, gaps) = (stopped(&reader, &order), gaps(&reader));
-        let mut timeline = Self { reader, tracks, found, order, tells_completion, stopped, gaps };
+        let mut timeline = Self { reader, tracks, found, states: Mutex::default() };
         for (key, name) in keys {
             timeline.add(key, name);
         }
@@ -102,7 +94,7 @@ impl Timeline {
         if matches!(key, Key::Cpu(_)) {
             attributes.insert(Track::HAS_INTERRUPTS.to_owned(), json!(true));
         }
-        if kind == TrackKind::Task && self.tells_completion {
+        if kind == TrackKind::Task && self.reader.survey.tells_completion {
             attributes.insert(Track::TELLS_COMPLETION.to_owned(), json!(true));
         }
         let is_below = kind == TrackKind::Task;
@@ -122,17 +114,18 @@ impl Timeline {
     /// Tells what an event is to tasks and interrupts, given what was before.
     fn tell(
         &self,
-        packet: &Packet,
-        Now { running, told, priorities }: &mut Now,
+        Timed { packet, time, .. }: &Timed,
+        state: &mut State,
         to: &mut impl FnMut(TrackId, Activity<'static>),
     ) {
+        let State { packets, ahead, now: Now { running, told, priorities } } = state;
         let core = packet.core;
         let mut on = |key: Key, activity| {
             if let Some(track) = self.found.get(&key) {
                 to(*track, activity);
             }
         };
-        let number = || first_number(&self.reader, packet);
+        let number = || self.reader.number(packet);
         match packet.id {
             spec::ISR_ENTER => {
                 let number = number().unwrap_or(0);
@@ -145,9 +138,10 @@ impl Timeline {
             spec::TASK_START_EXEC | spec::IDLE => {
                 let task = number().map(|tid| Key::Task(core, tid));
                 let next = if packet.id == spec::IDLE { Some(Key::Idle(core)) } else { task };
-                let Some(next) = next.filter(|next| running.get(&core) != Some(next)) else {
-                    return;
+                let is_new = |next: &Key| {
+                    running.get(&core) != Some(next) || self.reader.survey.is_last_switch(packet)
                 };
+                let Some(next) = next.filter(is_new) else { return };
                 if let Some(before) = running.insert(core, next) {
                     on(before, Activity::End);
                 }
@@ -163,8 +157,9 @@ impl Timeline {
                 if let [(_, Given::Number(tid)), (_, Given::Number(priority)), ..] =
                     &self.reader.given(packet)[..]
                     && let Ok(priority) = i64::try_from(*priority)
+                    && priorities.get(tid) != Some(&priority)
                 {
-                    priorities.insert(*tid, priority);
+                    Arc::make_mut(priorities).insert(*tid, priority);
                 }
             }
             spec::TASK_STOP_EXEC => {
@@ -175,16 +170,16 @@ impl Timeline {
             }
             spec::TASK_START_READY | spec::TASK_STOP_READY => {
                 let Some(tid) = number() else { return };
-                let stopped = self.stopped.get(&packet.offset);
-                if let Some(before) = stopped.and_then(|core| running.remove(core)) {
+                let is_ready = packet.id == spec::TASK_START_READY;
+                let stopped = is_ready.then(|| ahead.stopped(packet, packets.count)).flatten();
+                if let Some(before) = stopped.and_then(|core| running.remove(&core)) {
                     on(before, Activity::End);
                 }
-                let time = self.reader.time_ns(packet);
-                let before = told.insert((packet.id, tid), (time, core));
-                if before.is_some_and(|(then, other)| then == time && other != core) {
+                let before = told.insert((packet.id, tid), (*time, core));
+                if before.is_some_and(|(then, other)| then == *time && other != core) {
                     return;
                 }
-                let activity = if packet.id == spec::TASK_START_READY {
+                let activity = if is_ready {
                     let by = self.found.get(&Key::Cpu(core)).copied();
                     Activity::Release { budget_ns: None, by }
                 } else {
@@ -194,89 +189,6 @@ impl Timeline {
             }
             _ => {}
         }
-    }
-}
-
-/// The packets before an `OVERFLOW`, and before what cannot be read.
-fn gaps(reader: &Reader) -> HashSet<u32> {
-    let mut gaps = HashSet::new();
-    let mut packets = (0..).zip(reader.packets()).peekable();
-    while let Some((at, packet)) = packets.next() {
-        // They come core by core.
-        let next = packets.peek().map(|(_, next)| next).filter(|next| next.core == packet.core);
-        let is_cut = match next {
-            Some(next) => next.id == spec::OVERFLOW,
-            None => reader.cut.contains(&packet.core),
-        };
-        gaps.extend(is_cut.then_some(at));
-    }
-    gaps
-}
-
-/// A task that is believed to run.
-struct Believed {
-    tid: u64,
-    /// When it was made ready last, and the byte that says so.
-    ready: Option<(Option<i64>, u64)>,
-}
-
-/// Finds where a task is made ready, and then begins to run where it is believed to: the offsets of
-/// the first, each with the core that it is believed to run on.
-fn stopped(reader: &Reader, order: &[u32]) -> HashMap<u64, u32> {
-    let mut stopped = HashMap::new();
-    let mut running: HashMap<u32, Believed> = HashMap::new();
-    for packet in order.iter().filter_map(|at| reader.packets().get(*at as usize)) {
-        let tid = first_number(reader, packet);
-        match (packet.id, tid) {
-            (spec::TASK_START_EXEC, Some(tid)) => {
-                let before = running.insert(packet.core, Believed { tid, ready: None });
-                let ready = before.filter(|before| before.tid == tid).and_then(|of| of.ready);
-                stopped.extend(ready.map(|(_, offset)| (offset, packet.core)));
-            }
-            (spec::TASK_START_EXEC | spec::IDLE | spec::TASK_STOP_EXEC, _) => {
-                running.remove(&packet.core);
-            }
-            (spec::TASK_START_READY, Some(tid)) => {
-                let time = reader.time_ns(packet);
-                // Each core may tell of it: the first counts.
-                for of in running.values_mut().filter(|of| of.tid == tid) {
-                    if of.ready.is_none_or(|(told, _)| told != time) {
-                        of.ready = Some((time, packet.offset));
-                    }
-                }
-            }
-            _ => {}
-        }
-    }
-    stopped
-}
-
-/// The task that an event tells of.
-fn task_of(reader: &Reader, packet: &Packet) -> Option<u64> {
-    match packet.id {
-        spec::TASK_START_EXEC | spec::TASK_START_READY | spec::TASK_STOP_READY => {
-            first_number(reader, packet)
-        }
-        _ => None,
-    }
-}
-
-/// How many tasks and interrupts there are that something is told of.
-pub(crate) fn told_of(reader: &Reader) -> (usize, usize) {
-    let (mut tasks, mut interrupts) = (HashSet::new(), HashSet::new());
-    for packet in reader.packets() {
-        tasks.extend(task_of(reader, packet));
-        if packet.id == spec::ISR_ENTER {
-            interrupts.extend(first_number(reader, packet));
-        }
-    }
-    (tasks.len(), interrupts.len())
-}
-
-fn first_number(reader: &Reader, packet: &Packet) -> Option<u64> {
-    match reader.given(packet).first() {
-        Some((_, Given::Number(number))) => Some(*number),
-        _ => None,
     }
 }
 
@@ -304,44 +216,90 @@ impl TimelineView for Timeline {
 
 impl Timeline {
     fn told(self: Arc<Self>, window: &Window, has_fields: bool) -> Box<dyn Events> {
-        let mut all = Telling {
-            timeline: self,
+        let first = window.from.map_or(0, |from| self.states_before(from));
+        let telling = |state| Telling {
+            timeline: Arc::clone(&self),
             has_fields,
             window: window.clone(),
-            next: 0,
-            now: Now::default(),
+            state,
             pending: VecDeque::new(),
         };
-        if let Some(last) = window.last {
-            let last = usize::try_from(last).unwrap_or(usize::MAX);
-            let mut kept = VecDeque::new();
-            while all.advance() {
-                kept.extend(all.pending.pop_front());
-                if kept.len() > last {
-                    kept.pop_front();
-                }
+        let Some(last) = window.last else {
+            return Box::new(telling(self.state(first)));
+        };
+        let last = usize::try_from(last).unwrap_or(usize::MAX);
+        // From the end, ever more of the recording, until there are enough.
+        let until = window.until.unwrap_or(TimeNs(i64::MAX));
+        let (mut at, mut step) = (self.states_before(until).max(first), 1);
+        loop {
+            let mut telling = telling(self.state(at));
+            telling.pending = telling.keep_last(last);
+            if at <= first || telling.pending.len() >= last {
+                telling.state.packets.stop();
+                return Box::new(telling);
             }
-            all.pending = kept;
+            at = at.saturating_sub(step).max(first);
+            step = step.saturating_mul(4);
         }
-        Box::new(all)
+    }
+
+    /// How many of the kept states come before a moment.
+    fn states_before(&self, TimeNs(moment): TimeNs) -> usize {
+        let states = self.states.lock().unwrap_or_else(PoisonError::into_inner);
+        states.partition_point(|state| state.packets.latest.is_none_or(|latest| latest < moment))
+    }
+
+    /// The state to go on from when so many of those that are kept are passed over.
+    fn state(&self, passed: usize) -> State {
+        let states = self.states.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = passed.checked_sub(1).and_then(|at| states.get(at)).cloned();
+        kept.unwrap_or_else(|| State::new(&self.reader))
+    }
+
+    /// Keeps a state where none is kept yet.
+    fn keep(&self, state: &State) {
+        let mut states = self.states.lock().unwrap_or_else(PoisonError::into_inner);
+        let last = states.last().map_or(0, |state| state.packets.count);
+        let is_next = state.packets.count >= last.saturating_add(STATE_PACKETS);
+        if is_next && !state.packets.is_over() && state.ahead.known() <= STATE_AHEAD_MAX {
+            let mut state = state.clone();
+            let latest = state.packets.latest;
+            state.now.told.retain(|_, (time, _)| *time == latest);
+            states.push(state);
+        }
+    }
+}
+
+/// A place in a recording, with what is needed to go on there.
+#[derive(Debug, Clone)]
+struct State {
+    packets: Ordered,
+    ahead: Ahead,
+    now: Now,
+}
+
+impl State {
+    fn new(reader: &Arc<Reader>) -> Self {
+        let packets = Ordered::new(Arc::clone(reader));
+        Self { ahead: Ahead::new(packets.clone()), packets, now: Now::default() }
     }
 }
 
 /// What is known by now.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 struct Now {
     /// What runs on each core.
     running: HashMap<u32, Key>,
     /// When a task was told last to be ready or not, and on which core.
     told: HashMap<(u32, u64), (Option<i64>, u32)>,
-    /// The priorities of tasks that were told last.
-    priorities: HashMap<u64, i64>,
+    /// The priorities of tasks that were told last; they seldom change.
+    priorities: Arc<HashMap<u64, i64>>,
 }
 
 /// What an event is on a track.
 struct Happening {
     track: TrackId,
-    packet: Packet,
+    at: Timed,
     content: Content<'static>,
 }
 
@@ -351,43 +309,61 @@ struct Telling {
     /// Whether events are told by their parameters, and not as texts.
     has_fields: bool,
     window: Window,
-    next: usize,
-    now: Now,
+    state: State,
     pending: VecDeque<Happening>,
 }
 
 impl Telling {
     /// Goes on until there is something to tell.
     fn advance(&mut self) -> bool {
+        let timeline = Arc::clone(&self.timeline);
         while self.pending.is_empty() {
-            let timeline = Arc::clone(&self.timeline);
-            let Some(at) = timeline.order.get(self.next) else { return false };
-            self.next += 1;
-            let Some(packet) = timeline.reader.packets().get(*at as usize) else { continue };
-            let time = timeline.reader.time_ns(packet).map(TimeNs);
+            if self.state.packets.count % STATE_PACKETS == 0 {
+                timeline.keep(&self.state);
+            }
+            let Some(at) = self.state.packets.next() else { return false };
+            let (until, time) = (self.window.until, at.time.map(TimeNs));
+            if until.is_some_and(|until| time.is_some_and(|time| until <= time)) {
+                self.state.packets.stop();
+                return false;
+            }
             let (window, pending) = (&self.window, &mut self.pending);
-            let mut push = |track: TrackId, content: Content<'static>| {
-                if window.holds(time) && window.wants(track) {
-                    pending.push_back(Happening { track, packet: *packet, content });
+            let is_held = window.holds(time);
+            let core = timeline.found.get(&Key::Core(at.packet.core));
+            if let Some(track) = core.filter(|track| is_held && window.wants(**track)) {
+                let content = if self.has_fields {
+                    Content::Fields(fields(&timeline.reader, &at.packet))
+                } else {
+                    Content::Text(text(&timeline.reader, &at.packet).into())
+                };
+                pending.push_back(Happening { track: *track, at, content });
+            }
+            let mut tell = |track, activity| {
+                if is_held && window.wants(track) {
+                    let content = Content::Activity(activity);
+                    pending.push_back(Happening { track, at, content });
                 }
             };
-            if let Some(track) = timeline.found.get(&Key::Core(packet.core)) {
-                let content = if self.has_fields {
-                    Content::Fields(fields(&timeline.reader, packet))
-                } else {
-                    Content::Text(text(&timeline.reader, packet).into())
-                };
-                push(*track, content);
-            }
-            let mut tell = |track, activity| push(track, Content::Activity(activity));
-            timeline.tell(packet, &mut self.now, &mut tell);
-            if timeline.gaps.contains(at) {
-                self.now.running.remove(&packet.core);
-                let cpu = timeline.found.get(&Key::Cpu(packet.core));
+            timeline.tell(&at, &mut self.state, &mut tell);
+            if at.is_cut {
+                self.state.now.running.remove(&at.packet.core);
+                let cpu = timeline.found.get(&Key::Cpu(at.packet.core));
                 cpu.into_iter().for_each(|cpu| tell(*cpu, Activity::Gap(Missing::Events)));
             }
         }
         true
+    }
+
+    /// Goes through all that is left, and keeps the last of it.
+    fn keep_last(&mut self, last: usize) -> VecDeque<Happening> {
+        let mut kept = VecDeque::new();
+        while self.advance() {
+            kept.extend(self.pending.pop_front());
+            if kept.len() > last {
+                kept.pop_front();
+            }
+        }
+        kept
     }
 }
 
@@ -420,16 +396,16 @@ impl Events for Telling {
         if !self.advance() {
             return Ok(None);
         }
-        let Some(Happening { track, packet, content }) = self.pending.pop_front() else {
+        let Some(Happening { track, at, content }) = self.pending.pop_front() else {
             return Ok(None);
         };
         let reader = &self.timeline.reader;
         let payload = match content {
-            Content::Text(_) => reader.payload(&packet),
+            Content::Text(_) => reader.payload(&at.packet),
             _ => &[],
         };
-        let time = reader.time_ns(&packet).map(TimeNs);
-        let (offset, partial) = (packet.offset, None);
+        let time = at.time.map(TimeNs);
+        let (offset, partial) = (at.packet.offset, None);
         Ok(Some(Event { track, time, offset, content, payload, partial }))
     }
 }

@@ -1,8 +1,8 @@
 //! Bytes to packets. All are gone through when a recording is opened, since each says only how long
-//! after the one before it was.
+//! after the one before it was. None is kept: they are read again from places between them.
 
 use std::borrow::Cow;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
@@ -12,20 +12,20 @@ use kymo_core::model::timeline::TimeNs;
 use kymo_core::{Context, Finding, Result, Severity, Source};
 
 use crate::described::{Described, Kind};
+use crate::index::{Core, Place};
 use crate::spec::{self, Parameter};
+use crate::survey::Survey;
 
-/// Places where the target lost events that are listed one by one.
-const OVERFLOWS_LISTED: usize = 100;
+/// Bytes between two tellings of progress.
+const PROGRESS_BYTES: usize = 4 << 20;
 
 /// An open recording.
 #[derive(Debug)]
 pub struct Reader {
     bytes: Bytes,
     version: String,
-    packets: Vec<Packet>,
-    cores: u32,
-    /// Ticks in a second, of each core, and the byte that says so.
-    frequencies: HashMap<u32, (u64, u64)>,
+    cores: Vec<Core>,
+    pub(crate) survey: Survey,
     /// Names of tasks by their numbers.
     pub(crate) tasks: HashMap<u64, String>,
     /// The first priority of each task, by its number.
@@ -33,8 +33,6 @@ pub struct Reader {
     /// Names of interrupts by their numbers.
     pub(crate) interrupts: HashMap<u64, String>,
     described: Described,
-    /// Cores of which not all packets can be read.
-    pub(crate) cut: HashSet<u32>,
     findings: Vec<Finding>,
 }
 
@@ -72,72 +70,87 @@ impl Reader {
         let header = Header::read(&bytes)?;
         let mut reader = Self {
             version: header.version.clone(),
-            packets: Vec::new(),
-            cores: 0,
-            frequencies: HashMap::new(),
+            cores: Vec::new(),
+            survey: Survey::default(),
             tasks: HashMap::new(),
             priorities: HashMap::new(),
             interrupts: HashMap::new(),
             described: Described::default(),
-            cut: HashSet::new(),
             findings: Vec::new(),
             bytes,
         };
-        let limit = context.limits.items_max;
         let size = reader.bytes.len();
+        context.progress.begin("reading", size as u64);
         for (core, stream) in (0..).zip(header.streams(size)) {
-            reader.cores = core + 1;
-            if let Err(error) = stream.has_room(size) {
-                let mut finding = Finding::unreadable("unreadable", &error);
-                finding.message = format!("core {core}: {}", finding.message);
-                reader.findings.push(finding);
-            } else if let Err(error) = reader.stream(core, &stream, limit) {
-                reader.cut.insert(core);
+            let mut index = Core::new(stream.start.min(size));
+            let read = match stream.has_room(size) {
+                Ok(()) => reader.stream(core, &stream, &mut index, context),
+                Err(error) => {
+                    let mut finding = Finding::unreadable("unreadable", &error);
+                    finding.message = format!("core {core}: {}", finding.message);
+                    reader.findings.push(finding);
+                    Ok(())
+                }
+            };
+            if let Err(error) = read {
+                index.is_cut = true;
                 reader.findings.push(Finding::unreadable("unreadable", &error));
             }
+            reader.cores.push(index);
         }
+        context.progress.end();
         reader.notice();
         Ok(Arc::new(reader))
     }
 
     /// Reads the packets of a core, up to one that cannot be read.
-    fn stream(&mut self, core: u32, stream: &Stream, limit: u64) -> ReadResult<()> {
+    fn stream(
+        &mut self,
+        core: u32,
+        stream: &Stream,
+        index: &mut Core,
+        context: &Context<'_>,
+    ) -> ReadResult<()> {
         let bytes = self.bytes.clone();
         let end = stream.end.min(bytes.len());
         let part = bytes.get(..end).unwrap_or_default();
-        let mut at = stream.start;
         // Zeros before the first packet are there for the host to find it.
-        at += zeros(part, at);
-        let (first, mut ticks) = (at, 0_u64);
-        while at < end {
-            no_hole(part, at)?;
-            if self.packets.len() as u64 >= limit {
-                let found = limit.saturating_add(1);
-                return Err(ReadErrorKind::OverLimit { found, limit }.at("packets", at as u64));
-            }
-            let mut cursor = Cursor { bytes: part, at };
-            let id = cursor.small("event id")?;
-            let payload = cursor.payload(id)?;
-            let delta = cursor.number("time")?;
-            // How long before the first packet the clock was at zero does not matter.
-            ticks = if at == first { 0 } else { ticks.saturating_add(delta) };
-            let packet = Packet { offset: at as u64, core, id, ticks, payload };
-            // Where the next core begins is not known, so that it may be here.
-            if id == spec::INIT && stream.end > bytes.len() && self.frequency(core).is_some() {
-                let is_start = |id| matches!(id, spec::NOP | spec::TRACE_START);
-                while self.packets.pop_if(|packet| is_start(packet.id)).is_some() {}
+        *index = Core::new(stream.start + zeros(part, stream.start));
+        let (mut place, mut told) = (index.end(), 0);
+        // Where the next core begins may not be known, so that packets that begin one are not sure.
+        let mut sure = (place, index.clock, self.survey.late);
+        while place.at < end {
+            no_hole(part, place.at)?;
+            let packet = place.packet(part, core)?;
+            let is_unsure = stream.end > bytes.len();
+            if packet.id == spec::INIT && is_unsure && index.clock.frequency().is_some() {
+                index.go_back(sure.0);
+                (index.clock.last, self.survey.late) = (sure.1.last, sure.2);
                 let why = "another recording begins here: it may be of the next core";
-                return Err(ReadError::invalid("packets of a core", at as u64, why));
+                return Err(ReadError::invalid("packets of a core", packet.offset, why));
             }
-            at = cursor.at;
-            self.learn(&packet);
-            self.packets.push(packet);
+            self.learn(&packet, index);
+            let number = self.number(&packet);
+            self.survey.see(&packet, number, &mut index.clock);
+            let limit = context.limits.items_max;
+            if self.survey.tasks.len() as u64 > limit {
+                let found = limit.saturating_add(1);
+                return Err(ReadErrorKind::OverLimit { found, limit }.at("tasks", packet.offset));
+            }
+            index.reach(place);
+            if is_unsure && !matches!(packet.id, spec::NOP | spec::TRACE_START) {
+                sure = (place, index.clock, self.survey.late);
+            }
+            if place.at.saturating_sub(told) > PROGRESS_BYTES {
+                told = place.at;
+                context.progress.at(told as u64);
+            }
         }
         Ok(())
     }
 
     /// Keeps what an event says of names and times.
-    fn learn(&mut self, packet: &Packet) {
+    fn learn(&mut self, packet: &Packet, index: &mut Core) {
         let given = match packet.id {
             spec::TASK_INFO | spec::SYSDESC | spec::INIT | spec::MODULEDESC => {
                 owned(self.given(packet))
@@ -152,7 +165,7 @@ impl Reader {
                 }
             }
             (spec::INIT, [Given::Number(frequency), ..]) => {
-                self.frequencies.entry(packet.core).or_insert((*frequency, packet.offset));
+                index.clock.learn(*frequency, packet.offset);
             }
             (spec::MODULEDESC, [_, Given::Number(offset), Given::Text(text)]) => {
                 self.described.module(*offset, text);
@@ -176,65 +189,20 @@ impl Reader {
 
     /// Notes what is odd about the whole.
     fn notice(&mut self) {
-        if self.packets.is_empty() && self.findings.is_empty() {
+        let is_empty = self.count() == 0;
+        if is_empty && self.findings.is_empty() {
             let message = "there are no packets: nothing was recorded, or the end is missing";
             self.findings.push(Finding::whole(Severity::Warning, "empty", message.to_owned()));
         }
-        let unknown = (0..self.cores).find(|core| self.frequency(*core).is_none());
-        if let (Some(core), false) = (unknown, self.packets.is_empty()) {
-            let init = self.frequencies.get(&core).map(|(_, offset)| *offset);
+        let unknown = (0_u32..).zip(&self.cores).find(|(_, core)| core.clock.frequency().is_none());
+        if let (Some((core, index)), false) = (unknown, is_empty) {
+            let init = index.clock.init.map(|(_, offset)| offset);
             let why = init.map_or("has no INIT", |_| "has an INIT with 0 ticks in a second");
             let message = format!("core {core} {why}, so that times are not known");
             let finding = Finding::whole(Severity::Warning, "no-frequency", message);
             self.findings.push(Finding { offset: init, ..finding });
         }
-        self.notice_late();
-        self.notice_overflows();
-    }
-
-    /// Notes that times are too late to be told.
-    fn notice_late(&mut self) {
-        let is_late = |packet: &&Packet| {
-            let init = self.frequencies.get(&packet.core);
-            let is_known = init.is_some_and(|(hz, offset)| *hz > 0 && *offset <= packet.offset);
-            is_known && self.time_ns(packet).is_none()
-        };
-        let mut late = self.packets.iter().filter(is_late);
-        let Some(Packet { offset, ticks, .. }) = late.next().copied() else { return };
-        let often = match late.count() {
-            0 => String::new(),
-            others => format!(" ({} times)", others + 1),
-        };
-        let message = format!(
-            "{ticks} ticks are beyond what 64 bits of nanoseconds hold: it has no time{often}"
-        );
-        self.findings.push(Finding::at(Severity::Warning, "time-range", offset, message));
-    }
-
-    /// Notes where the target lost events: the first places one by one, and the others together.
-    fn notice_overflows(&mut self) {
-        let lost = self.packets.iter().filter(|packet| packet.id == spec::OVERFLOW);
-        let lost: Vec<_> = lost.map(|packet| (packet.offset, self.lost_at(packet))).collect();
-        let (listed, others) = lost.split_at(lost.len().min(OVERFLOWS_LISTED));
-        for (offset, count) in listed {
-            let message = format!("the target had no room here: {count} events are lost");
-            self.findings.push(Finding::at(Severity::Warning, "overflow", *offset, message));
-        }
-        if let Some((offset, _)) = others.first() {
-            let count = others.iter().fold(0_u64, |sum, (_, count)| sum.saturating_add(*count));
-            let message = format!(
-                "the target had no room here and at {} places after it: {count} events are lost",
-                others.len() - 1
-            );
-            self.findings.push(Finding::at(Severity::Warning, "overflow", *offset, message));
-        }
-    }
-
-    fn lost_at(&self, overflow: &Packet) -> u64 {
-        match self.given(overflow).first() {
-            Some((_, Given::Number(count))) => *count,
-            _ => 0,
-        }
+        self.findings.extend(self.survey.findings());
     }
 
     /// The version that the text at the start names.
@@ -244,41 +212,89 @@ impl Reader {
     }
 
     /// All packets, core by core.
+    pub fn packets(&self) -> impl Iterator<Item = Packet> + '_ {
+        (0..self.cores()).flat_map(|core| self.packets_of(core, 0))
+    }
+
+    /// All packets from one on, by its number.
+    pub(crate) fn packets_from(&self, first: u64) -> impl Iterator<Item = Packet> + '_ {
+        let mut before = 0;
+        let firsts: Vec<_> = (0..self.cores())
+            .zip(&self.cores)
+            .map(|(core, index)| {
+                let of_core = first.saturating_sub(before);
+                before += index.end().packets;
+                (core, of_core)
+            })
+            .collect();
+        firsts.into_iter().flat_map(|(core, first)| self.packets_of(core, first))
+    }
+
+    fn packets_of(&self, core: u32, first: u64) -> impl Iterator<Item = Packet> + '_ {
+        let mut place = self.place_before(core, first);
+        let packets = std::iter::from_fn(move || {
+            loop {
+                let number = place.packets;
+                let packet = self.packet(core, &mut place)?;
+                if number >= first {
+                    return Some(packet);
+                }
+            }
+        });
+        packets.fuse()
+    }
+
+    /// The last place that is kept before a packet of a core, by its number.
+    pub(crate) fn place_before(&self, core: u32, packet: u64) -> Place {
+        self.core(core).map(|core| core.before(packet)).unwrap_or_default()
+    }
+
+    /// Reads the packet of a core at a place, and goes on to the next.
+    pub(crate) fn packet(&self, core: u32, place: &mut Place) -> Option<Packet> {
+        let end = self.core(core)?.end();
+        let is_there = place.packets < end.packets;
+        is_there.then(|| place.packet(self.bytes.get(..end.at)?, core).ok()).flatten()
+    }
+
+    fn core(&self, core: u32) -> Option<&Core> {
+        self.cores.get(usize::try_from(core).ok()?)
+    }
+
+    /// Whether not all packets of a core can be read.
+    pub(crate) fn is_cut(&self, core: u32) -> bool {
+        self.core(core).is_some_and(|core| core.is_cut)
+    }
+
+    /// How many packets there are.
     #[must_use]
-    pub fn packets(&self) -> &[Packet] {
-        &self.packets
+    pub fn count(&self) -> u64 {
+        self.cores.iter().map(|core| core.end().packets).sum()
     }
 
     /// How many cores there are.
     #[must_use]
     pub fn cores(&self) -> u32 {
-        self.cores
+        u32::try_from(self.cores.len()).unwrap_or(u32::MAX)
     }
 
     /// Ticks in a second.
     #[must_use]
     pub fn frequency(&self, core: u32) -> Option<u64> {
-        Some(self.frequencies.get(&core)?.0).filter(|frequency| *frequency > 0)
+        self.core(core)?.clock.frequency()
     }
 
     /// When an event was, in nanoseconds since the first packet. Before the core says how fast it
     /// ticks, only the first is known.
     #[must_use]
     pub fn time_ns(&self, packet: &Packet) -> Option<i64> {
-        match packet.ticks {
-            0 => return Some(0),
-            u64::MAX => return None,
-            _ => {}
-        }
-        self.frequencies.get(&packet.core).filter(|(_, offset)| *offset <= packet.offset)?;
-        let frequency = u128::from(self.frequency(packet.core)?);
-        i64::try_from(u128::from(packet.ticks) * 1_000_000_000 / frequency).ok()
+        self.core(packet.core)?.clock.time_ns(packet.ticks, packet.offset)
     }
 
-    /// The first and the last moment.
+    /// The first and the last moment. The first packet of each core is at zero.
     pub(crate) fn time_range(&self) -> Option<RangeInclusive<TimeNs>> {
-        let times = || self.packets.iter().filter_map(|packet| self.time_ns(packet));
-        Some(TimeNs(times().min()?)..=TimeNs(times().max()?))
+        let last = |core: &Core| core.clock.time_ns(core.clock.last?, u64::MAX);
+        let last = self.cores.iter().filter_map(last).max()?;
+        Some(TimeNs(0)..=TimeNs(last))
     }
 
     /// What is wrong.
@@ -292,6 +308,12 @@ impl Reader {
         let (start, end) = packet.payload;
         let range = usize::try_from(start).ok().zip(usize::try_from(end).ok());
         range.and_then(|(start, end)| self.bytes.get(start..end)).unwrap_or_default()
+    }
+
+    /// The first parameter of an event whose first one is a number.
+    pub(crate) fn number(&self, packet: &Packet) -> Option<u64> {
+        let mut cursor = Cursor { bytes: self.payload(packet), at: 0 };
+        cursor.number("parameter").ok()
     }
 
     /// The name of an event: `TASK_START_EXEC`, or `event 512` where nobody names it.
@@ -326,6 +348,21 @@ impl Reader {
             given.extend(numbers.into_iter().map(|number| ("", Given::Number(number))));
         }
         given
+    }
+}
+
+impl Place {
+    /// Reads the packet here, and goes on behind it.
+    fn packet(&mut self, part: &[u8], core: u32) -> ReadResult<Packet> {
+        let mut cursor = Cursor { bytes: part, at: self.at };
+        let id = cursor.small("event id")?;
+        let payload = cursor.payload(id)?;
+        let delta = cursor.number("time")?;
+        // How long before the first packet the clock was at zero does not matter.
+        let ticks = if self.packets == 0 { 0 } else { self.ticks.saturating_add(delta) };
+        let offset = self.at as u64;
+        *self = Self { at: cursor.at, ticks, packets: self.packets + 1 };
+        Ok(Packet { offset, core, id, ticks, payload })
     }
 }
 
@@ -483,8 +520,12 @@ impl Cursor<'_> {
         }
     }
 
-    /// A text; its length is a byte, or 255 and two bytes.
     fn text(&mut self) -> ReadResult<String> {
+        self.text_bytes().map(|text| String::from_utf8_lossy(text).into_owned())
+    }
+
+    /// A text; its length is a byte, or 255 and two bytes.
+    fn text_bytes(&mut self) -> ReadResult<&[u8]> {
         let length = match self.byte("text length")? {
             255 => {
                 let low = self.byte("text length")?;
@@ -492,8 +533,7 @@ impl Cursor<'_> {
             }
             length => usize::from(length),
         };
-        let text = self.take(length, "text")?;
-        Ok(String::from_utf8_lossy(text).into_owned())
+        self.take(length, "text")
     }
 
     fn take(&mut self, length: usize, what: &'static str) -> ReadResult<&[u8]> {
@@ -519,7 +559,7 @@ impl Cursor<'_> {
         for parameter in spec::event(id).map_or(&[][..], |(_, parameters)| parameters) {
             match parameter {
                 Parameter::Number(_) => drop(self.number("parameter")?),
-                Parameter::Text(_) => drop(self.text()?),
+                Parameter::Text(_) => drop(self.text_bytes()?),
             }
         }
         Ok((start, self.at as u64))

@@ -1,6 +1,5 @@
 //! `kymo check`: what is wrong with a file, and where.
 
-use std::collections::HashMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -9,7 +8,8 @@ use kymo_core::{Finding, Progress, Severity};
 use crate::cli::FormatArgs;
 use crate::failure::Unreadable;
 use crate::inputs;
-use crate::render::{alike, numbers, style};
+use crate::render::alike::{self, Few};
+use crate::render::{numbers, style};
 use crate::session::{Outcome, Session, named_format};
 
 /// Check files against every rule of their format.
@@ -95,9 +95,6 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
     Ok(outcome)
 }
 
-/// How many lines are shown of one rule.
-const LINES_MAX: u64 = 20;
-
 fn print(
     session: &mut Session,
     args: &Args,
@@ -119,23 +116,13 @@ fn print(
         }
         return Ok(out.flush()?);
     }
-    let mut rules: HashMap<(Option<&str>, &str), (u64, u64)> = HashMap::new();
-    for (finding, count) in alike::grouped(shown) {
-        let of_rule = rules.entry((finding.file.as_deref(), finding.rule)).or_default();
-        of_rule.0 += 1;
-        if of_rule.0 > LINES_MAX {
-            of_rule.1 += count;
-            continue;
-        }
-        let text = alike::text((finding, count), out.paint());
+    let Few { shown, rest } = alike::few(shown);
+    for finding in shown {
+        let text = alike::text(finding, out.paint());
         writeln!(out, "{name}: {text}")?;
     }
-    let mut rest: Vec<_> = rules.into_iter().filter(|(_, (_, rest))| *rest > 0).collect();
-    rest.sort_unstable();
-    for ((file, rule), (_, rest)) in rest {
-        let file = file.map(|file| format!("{file}: ")).unwrap_or_default();
-        let rest = numbers::grouped(rest);
-        writeln!(out, "{name}: {file}{rest} more of rule {rule} (--all shows each)")?;
+    for rest in rest {
+        writeln!(out, "{name}: {}", alike::rest_text(rest))?;
     }
     Ok(out.flush()?)
 }

@@ -8,6 +8,7 @@ use crate::cli::FormatArgs;
 use crate::failure::{Failure, Unreadable};
 use crate::inputs;
 use crate::outlet;
+use crate::render::alike::{self, Few};
 use crate::render::numbers;
 use crate::session::{Named, Outcome, Session, format_of};
 use crate::signals;
@@ -15,8 +16,9 @@ use crate::signals;
 /// Write a sound file of what can be read of a damaged one.
 ///
 /// Every sound record is kept, those after a damaged place included. What was lost is said on
-/// standard error, with the byte it stood at. The input is never changed; the output appears
-/// whole or not at all.
+/// standard error, with the byte it stood at; losses that differ only in where they are are one
+/// line with their number, and of one rule no more than 20 lines are shown: --all shows each. The
+/// input is never changed; the output appears whole or not at all.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 EXAMPLES
@@ -40,6 +42,10 @@ pub(crate) struct Args {
     #[arg(short, long)]
     force: bool,
 
+    /// Say each loss on a line of its own, however many are alike.
+    #[arg(short, long)]
+    all: bool,
+
     #[command(flatten)]
     format: FormatArgs,
 }
@@ -52,9 +58,7 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
         Ok(named) => anyhow::Error::new(named),
         Err(error) => Named::error(name.as_str(), error),
     })?;
-    for finding in repaired.losses.iter().chain(&repaired.corrected) {
-        session.report.finding(&name, finding);
-    }
+    say(session, args, &name, &repaired);
     let one = repaired.unit.strip_suffix('s').unwrap_or(repaired.unit);
     let kept = numbers::count(repaired.kept, one, repaired.unit);
     let to = match inputs::display(&args.output) {
@@ -83,6 +87,18 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
         }
     }
     Ok(Outcome::of(&repaired.losses).max(Outcome::of(&repaired.corrected)))
+}
+
+/// Says what was lost and what is odd, alike things together.
+fn say(session: &mut Session, args: &Args, name: &str, repaired: &Repaired) {
+    let findings = repaired.losses.iter().chain(&repaired.corrected);
+    if args.all {
+        findings.for_each(|finding| session.report.finding(name, finding));
+        return;
+    }
+    let Few { shown, rest } = alike::few(findings);
+    shown.into_iter().for_each(|alike| session.report.alike(name, alike));
+    rest.into_iter().for_each(|rest| session.report.remark(name, alike::rest_text(rest)));
 }
 
 fn repair(session: &mut Session, args: &Args) -> anyhow::Result<Repaired> {

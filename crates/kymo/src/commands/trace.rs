@@ -180,7 +180,7 @@ fn width(session: &Session) -> usize {
 type Read = (Vec<Track>, Traced, Vec<String>);
 
 fn read(args: &Args, opened: &Opened, width: usize) -> anyhow::Result<Read> {
-    let (mut profile, mut timeline) = (opened.dataset.profile(), opened.dataset.timeline());
+    let (mut profile, mut timeline) = (opened.dataset.profile(), opened.timeline());
     if profile.is_none()
         && let Some(calls) = profiles::calls_of(opened)?
     {

@@ -1,7 +1,7 @@
 //! Findings that say the same of several places are one, with their number.
 
 use std::cmp::Reverse;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use kymo_core::Finding;
 
@@ -33,6 +33,37 @@ pub(crate) fn worst_first<'a>(findings: impl Iterator<Item = &'a Finding>) -> Ve
     groups
 }
 
+/// How many lines are shown of one rule.
+const LINES_MAX: u64 = 20;
+
+/// Findings of which no rule has more than a few lines, and what is left out then.
+pub(crate) struct Few<'a> {
+    pub(crate) shown: Vec<Alike<'a>>,
+    /// The file within a directory, the rule, and how many more there are of it.
+    pub(crate) rest: Vec<(Option<&'a str>, &'static str, u64)>,
+}
+
+/// Puts those together that are alike, and leaves out what is too much of one rule.
+pub(crate) fn few<'a>(findings: impl Iterator<Item = &'a Finding>) -> Few<'a> {
+    let mut rules: BTreeMap<(Option<&str>, &'static str), (u64, u64)> = BTreeMap::new();
+    let mut shown = grouped(findings);
+    shown.retain(|(finding, count)| {
+        let (lines, rest) = rules.entry((finding.file.as_deref(), finding.rule)).or_default();
+        *lines += 1;
+        *rest += if *lines > LINES_MAX { *count } else { 0 };
+        *lines <= LINES_MAX
+    });
+    let rest = rules.into_iter().filter(|(_, (_, rest))| *rest > 0);
+    let rest = rest.map(|((file, rule), (_, rest))| (file, rule, rest)).collect();
+    Few { shown, rest }
+}
+
+/// What a line says of what is left out: `3 more of rule line (--all shows each)`.
+pub(crate) fn rest_text((file, rule, rest): (Option<&str>, &str, u64)) -> String {
+    let file = file.map(|file| format!("{file}: ")).unwrap_or_default();
+    format!("{file}{} more of rule {rule} (--all shows each)", numbers::grouped(rest))
+}
+
 /// A line: `error line at 0x26: message, and 3 like it`.
 pub(crate) fn text((finding, count): Alike<'_>, paint: Paint) -> String {
     let text = style::finding(finding, paint);
@@ -56,5 +87,15 @@ mod tests {
         let found = worst_first(findings.iter());
         let found: Vec<_> = found.iter().map(|(of, count)| (of.offset, *count)).collect();
         assert_eq!(found, [(Some(3), 1), (Some(1), 3)]);
+    }
+
+    #[test]
+    fn of_one_rule_a_few_lines_are_shown() {
+        let of = |rule, message: String| Finding::whole(Severity::Warning, rule, message);
+        let mut findings: Vec<_> = (0..25).map(|at| of("line", at.to_string())).collect();
+        findings.extend([of("line", "24".to_owned()), of("end", "once".to_owned())]);
+        let Few { shown, rest } = few(findings.iter());
+        assert_eq!((shown.len(), rest.as_slice()), (21, &[(None, "line", 6)][..]));
+        assert_eq!(rest_text(rest[0]), "6 more of rule line (--all shows each)");
     }
 }

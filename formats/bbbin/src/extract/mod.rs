@@ -19,6 +19,9 @@ use crate::types::{ArtifactId, Body, Event, Found};
 use crate::{Merge, Reader, Writer, utf8};
 use numbering::Numbering;
 
+/// Events between two tellings of progress.
+const PROGRESS_EVENTS: u64 = 1 << 14;
+
 /// Writes a part of some files as one file.
 pub(crate) fn extract(
     sources: &[Source],
@@ -36,8 +39,13 @@ pub(crate) fn extract(
     let mut file = to.file()?;
     let mut writer = Writer::new(&mut file, &definitions.log_files, &definitions.types)?;
     let mut events = merged(&readers, part)?;
-    let mut without_log = 0;
+    let (mut without_log, mut done) = (0, 0_u64);
+    context.progress.begin_items("writing events", readers.iter().map(|of| of.num_events()).sum());
     while let Some((number, found)) = events.next_event()? {
+        done += 1;
+        if done.is_multiple_of(PROGRESS_EVENTS) {
+            context.progress.at(done);
+        }
         let choice = choices.get(number);
         let Some(mut event) = choice.and_then(|choice| choice.take(&found)) else { continue };
         let reader = readers.get(number);
@@ -50,6 +58,7 @@ pub(crate) fn extract(
     }
     let mut written = Written { events: writer.num_events(), losses: numbering.apart };
     writer.finish(&definitions.artifacts)?;
+    context.progress.end();
     file.commit()?;
     for reader in &readers {
         let is_said = |finding: &Finding| {

@@ -28,6 +28,9 @@ use crate::types::Stream;
 use crate::write::{Layout, SessionWriter, meta_of};
 use crate::{Reader, check, decode};
 
+/// Messages between two tellings of progress.
+const PROGRESS_MESSAGES: u64 = 1 << 12;
+
 /// Writes a part of some files as one file.
 pub(crate) fn extract(
     sources: &[Source],
@@ -79,15 +82,17 @@ fn copy(
     for input in &mut inputs {
         input.advance();
     }
+    context.progress.begin("writing", sources.iter().map(Source::size_bytes).sum());
     if let [only] = inputs.as_mut_slice() {
         // One file keeps its sessions apart.
         for session in 0..only.reader.scan().sessions.len() {
             let only = std::slice::from_mut(only);
-            merge(only, Some(session), part, falling, file, &mut copied)?;
+            merge(only, Some(session), (part, context), falling, file, &mut copied)?;
         }
     } else {
-        merge(&mut inputs, None, part, falling, file, &mut copied)?;
+        merge(&mut inputs, None, (part, context), falling, file, &mut copied)?;
     }
+    context.progress.end();
     for input in &inputs {
         input.say_untimed(&mut copied.written);
     }
@@ -98,6 +103,7 @@ fn copy(
 struct Input {
     /// Its path, to say where something was lost.
     name: String,
+    size_bytes: u64,
     reader: Arc<Reader>,
     messages: Messages,
     wanted: HashSet<usize>,
@@ -127,6 +133,7 @@ impl Input {
         let wanted = streams.filter(|(_, stream)| is_wanted(stream)).map(|(index, _)| index);
         Self {
             name: source.path().display().to_string(),
+            size_bytes: source.size_bytes(),
             wanted: wanted.collect(),
             abouts: abouts(reader.streams()),
             reader: Arc::clone(reader),
@@ -246,7 +253,7 @@ fn abouts(streams: &[Stream]) -> HashMap<usize, usize> {
 fn merge(
     inputs: &mut [Input],
     session: Option<usize>,
-    part: &Part,
+    (part, context): (&Part, &Context<'_>),
     falling: &Falling,
     out: &mut dyn Write,
     copied: &mut Copied,
@@ -280,13 +287,17 @@ fn merge(
         }
     }
     let window = Window { tracks: None, from: part.from, until: part.until, last: None };
-    let mut said = Said::default();
+    let (mut said, mut count) = (Said::default(), 0_u64);
     // The input that is farthest behind comes first; of those at the same time, the first named.
     while let Some(input) =
         inputs.iter_mut().filter(|input| input.is_in(session)).min_by_key(|input| input.now)
     {
         input.write(&window, &mut writer, &mut said, &mut copied.written)?;
         input.advance();
+        count += 1;
+        if count.is_multiple_of(PROGRESS_MESSAGES) {
+            context.progress.at(inputs.iter().map(Input::position).sum());
+        }
     }
     writer.finish()?;
     copied.falling.extend(said.falling.into_iter().map(|clock| (number, clock)));
@@ -294,6 +305,12 @@ fn merge(
 }
 
 impl Input {
+    /// The byte that its next message is at.
+    fn position(&self) -> u64 {
+        let next = self.found.as_ref().map(|found| self.messages.message(found).offset);
+        next.unwrap_or(self.size_bytes)
+    }
+
     /// Goes to the next message.
     fn advance(&mut self) {
         self.found = self.messages.advance();

@@ -53,7 +53,7 @@ pub(super) fn convert(
             format.extract(sources, &Part::default(), to, context)
         })
     } else {
-        let timeline = opened.dataset.timeline().ok_or_else(|| {
+        let timeline = opened.timeline().ok_or_else(|| {
             let failure = Failure::new(format!("it has no events in time, which {title} holds"));
             failure.hint("tables go to csv or jsonl")
         })?;

@@ -22,7 +22,7 @@ pub(super) fn dump(
     opened: &Opened,
     file: Option<&str>,
 ) -> anyhow::Result<Outcome> {
-    let timeline = opened.dataset.timeline().ok_or_else(|| {
+    let timeline = opened.timeline().ok_or_else(|| {
         let failure = Failure::new("it has no events in time");
         failure.hint(format!("`kymo dump {}` shows its records", quoted(&opened.name)))
     })?;

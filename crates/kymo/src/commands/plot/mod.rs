@@ -118,7 +118,7 @@ fn field(args: &Args, opened: &Opened) -> anyhow::Result<Field> {
     let name = args.variable.as_str();
     let Some(view) = opened.dataset.arrays() else {
         let nothing = || Failure::new("it has neither arrays nor streams of numbers to draw");
-        let timeline = opened.dataset.timeline().ok_or_else(nothing)?;
+        let timeline = opened.timeline().ok_or_else(nothing)?;
         refuse(args, !args.start.is_empty() || !args.count.is_empty() || args.step.is_some())?;
         let (id, _) = over_time::find(timeline.as_ref(), name)?;
         return over_time::read(&timeline, id, args);

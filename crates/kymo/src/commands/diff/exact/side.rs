@@ -44,7 +44,7 @@ impl Side {
         let mut side = Self {
             is_idle_once,
             said: if is_idle_once { BTreeMap::new() } else { said(opened, view.as_ref()) },
-            timeline: opened.dataset.timeline(),
+            timeline: opened.timeline(),
             paths: HashMap::from([(0, WHOLE)]),
             contexts: BTreeMap::new(),
             view,

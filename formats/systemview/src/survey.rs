@@ -1,0 +1,135 @@
+//! What going through all packets tells: of tasks, interrupts and cores, never of each packet.
+
+use std::collections::{HashMap, HashSet};
+
+use foldhash::fast::RandomState;
+use kymo_core::{Finding, Severity};
+
+use crate::index::CoreClock;
+use crate::read::Packet;
+use crate::spec;
+
+/// Places where the target lost events that are listed one by one.
+const OVERFLOWS_LISTED: usize = 100;
+
+/// What there is in a recording.
+#[derive(Debug, Default)]
+pub(crate) struct Survey {
+    /// Tasks that something is told of, each with the core that tells it.
+    pub(crate) tasks: HashSet<(u32, u64), RandomState>,
+    /// Cores that have nothing to do at times.
+    pub(crate) idle: HashSet<u32, RandomState>,
+    /// Interrupts that come.
+    interrupts: HashSet<u64, RandomState>,
+    /// Whether tasks are said to stop by themselves; some systems do not tell.
+    pub(crate) tells_completion: bool,
+    /// The last packet of each core that says who runs: its first byte.
+    last_switches: HashMap<u32, u64, RandomState>,
+    /// The first packet that is too late to have a time.
+    pub(crate) late: Option<Late>,
+    overflows: Vec<Overflow>,
+    other_overflows: Option<Overflow>,
+}
+
+/// Packets that are too late to have a time.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Late {
+    offset: u64,
+    ticks: u64,
+    count: u64,
+}
+
+/// Places where the target had no room for events.
+#[derive(Debug, Clone, Copy)]
+struct Overflow {
+    offset: u64,
+    places: u64,
+    lost: u64,
+}
+
+impl Survey {
+    /// Takes a packet, whose first parameter may be a number.
+    pub(crate) fn see(&mut self, packet: &Packet, number: Option<u64>, clock: &mut CoreClock) {
+        self.see_time(packet, clock);
+        let core = packet.core;
+        match packet.id {
+            spec::TASK_START_EXEC | spec::TASK_START_READY | spec::TASK_STOP_READY => {
+                self.tasks.extend(number.map(|tid| (core, tid)));
+            }
+            spec::IDLE => drop(self.idle.insert(core)),
+            spec::ISR_ENTER => self.interrupts.extend(number),
+            spec::OVERFLOW => self.overflow(packet.offset, number.unwrap_or(0)),
+            _ => {}
+        }
+        if matches!(packet.id, spec::TASK_STOP_EXEC | spec::TASK_STOP_READY) {
+            self.tells_completion = true;
+        }
+        if matches!(packet.id, spec::TASK_START_EXEC | spec::IDLE | spec::TASK_STOP_EXEC) {
+            self.last_switches.insert(core, packet.offset);
+        }
+    }
+
+    fn see_time(&mut self, packet: &Packet, clock: &mut CoreClock) {
+        let Packet { offset, ticks, .. } = *packet;
+        if clock.is_late(ticks) {
+            let late = self.late.get_or_insert(Late { offset, ticks, count: 0 });
+            late.count += 1;
+        } else if ticks == 0 || clock.frequency().is_some() {
+            clock.last = Some(ticks);
+        }
+    }
+
+    fn overflow(&mut self, offset: u64, lost: u64) {
+        if self.overflows.len() < OVERFLOWS_LISTED {
+            self.overflows.push(Overflow { offset, places: 1, lost });
+            return;
+        }
+        let none = Overflow { offset, places: 0, lost: 0 };
+        let others = self.other_overflows.get_or_insert(none);
+        others.places += 1;
+        others.lost = others.lost.saturating_add(lost);
+    }
+
+    /// Whether no packet after it says who runs on its core.
+    pub(crate) fn is_last_switch(&self, packet: &Packet) -> bool {
+        self.last_switches.get(&packet.core) == Some(&packet.offset)
+    }
+
+    /// How many tasks there are that something is told of.
+    pub(crate) fn task_count(&self) -> usize {
+        self.tasks.iter().map(|(_, tid)| tid).collect::<HashSet<_>>().len()
+    }
+
+    /// How many interrupts come.
+    pub(crate) fn interrupt_count(&self) -> usize {
+        self.interrupts.len()
+    }
+
+    /// What is odd: times that cannot be told, and where the target lost events: the first places one
+    /// by one, and the others together.
+    pub(crate) fn findings(&self) -> Vec<Finding> {
+        let listed = self.overflows.iter().map(|Overflow { offset, lost, .. }| {
+            let message = format!("the target had no room here: {lost} events are lost");
+            Finding::at(Severity::Warning, "overflow", *offset, message)
+        });
+        let others = self.other_overflows.map(|Overflow { offset, places, lost }| {
+            let message = format!(
+                "the target had no room here and at {} places after it: {lost} events are lost",
+                places - 1
+            );
+            Finding::at(Severity::Warning, "overflow", offset, message)
+        });
+        self.late.map(Late::finding).into_iter().chain(listed).chain(others).collect()
+    }
+}
+
+impl Late {
+    fn finding(self) -> Finding {
+        let Self { offset, ticks, count } = self;
+        let often = if count > 1 { format!(" ({count} times)") } else { String::new() };
+        let message = format!(
+            "{ticks} ticks are beyond what 64 bits of nanoseconds hold: it has no time{often}"
+        );
+        Finding::at(Severity::Warning, "time-range", offset, message)
+    }
+}
