@@ -31,6 +31,7 @@ pub(crate) struct Wanted<'a> {
 
 /// Writes the part, and says what it has and what was lost.
 pub(crate) fn run(session: &mut Session, wanted: &Wanted<'_>) -> anyhow::Result<Outcome> {
+    session.is_utf8 = wanted.format.utf8;
     let sources = sources(session, wanted)?;
     let format = format(&sources, wanted)?;
     outlet::refuse_other_name(wanted.output, format.info())?;
@@ -61,6 +62,20 @@ fn unsorted(wanted: &Wanted<'_>, error: anyhow::Error) -> anyhow::Error {
 
 /// Says what was written and what was not.
 pub(crate) fn say(session: &mut Session, output: &Path, written: &Written) -> Outcome {
+    say_losses(session, output, written);
+    let name = inputs::display(output);
+    if written.events == 0 && written.losses.is_empty() {
+        session.report.remark(&name, format_args!("there are no events in it"));
+    }
+    if session.report.is_watched() || !written.losses.is_empty() {
+        let events = numbers::count(written.events, "event", "events");
+        session.report.remark(&name, format_args!("{events} written"));
+    }
+    Outcome::of(&written.losses)
+}
+
+/// Says what was not written as it was.
+pub(crate) fn say_losses(session: &mut Session, output: &Path, written: &Written) {
     let name = inputs::display(output);
     for loss in &written.losses {
         // What an input lacks is said of the input.
@@ -72,14 +87,6 @@ pub(crate) fn say(session: &mut Session, output: &Path, written: &Written) -> Ou
             None => session.report.finding(&name, loss),
         }
     }
-    if written.events == 0 && written.losses.is_empty() {
-        session.report.remark(&name, format_args!("there are no events in it"));
-    }
-    if session.report.is_watched() || !written.losses.is_empty() {
-        let events = numbers::count(written.events, "event", "events");
-        session.report.remark(&name, format_args!("{events} written"));
-    }
-    Outcome::of(&written.losses)
 }
 
 fn sources(session: &Session, wanted: &Wanted<'_>) -> anyhow::Result<Vec<Source>> {

@@ -121,3 +121,113 @@ fn the_hint_names_the_options_that_a_file_was_opened_with() {
     assert!(code == Some(3) && found.contains("warning utf-8"), "{found}");
     assert_eq!(run(kymo().arg("check").arg(&file)).0, Some(0));
 }
+
+/// Names and fields of events are the same whether a trace becomes BBBin at once or by way of others.
+#[test]
+fn kinds_of_events_come_through_other_formats() {
+    // Their ids go by the order in which they are found.
+    let bare = |row: &String| row.split_once(',').unwrap().1.to_owned();
+    let types = |file: &Path| {
+        let mut types: Vec<_> = table(file, "types").iter().map(bare).collect();
+        types.sort();
+        types
+    };
+    for sample in ["ctf/control", "systemview/blinky.svdat", "perf/control.perf"] {
+        let out = folder();
+        let path = |name: &str| out.path().join(name);
+        let direct = path("direct.bbbin");
+        convert(&testdata(sample), &direct);
+        for extension in ["rtc", "mcap"] {
+            let there = path("there").with_extension(extension);
+            convert(&testdata(sample), &there);
+            let back = path(&format!("{extension}.bbbin"));
+            convert(&there, &back);
+            assert_eq!(types(&back), types(&direct), "{sample} by way of {extension}");
+        }
+        let ways = [("direct.bbbin", "a.rtc"), ("a.rtc", "b.mcap"), ("b.mcap", "c.bbbin")];
+        for (from, to) in ways {
+            convert(&path(from), &path(to));
+        }
+        assert_eq!(types(&path("c.bbbin")), types(&direct), "{sample} by way of all");
+    }
+}
+
+/// A text that a log has is the same in RTC, also where its fields are known.
+#[test]
+fn texts_of_events_with_fields_stay_as_they_were() {
+    let out = folder();
+    for sample in ["ctf/control", "perf/control.perf"] {
+        let shown = |file: &Path| {
+            let (code, text, err) = run(kymo().args(["dump", "--match", "sched_waking"]).arg(file));
+            assert_eq!(code, Some(0), "{err}");
+            text
+        };
+        let original = shown(&testdata(sample));
+        assert!(original.contains("sched_waking"));
+        for extension in ["rtc", "mcap"] {
+            let there = out.path().join("there").with_extension(extension);
+            convert(&testdata(sample), &there);
+            assert_eq!(shown(&there), original, "{sample} {extension}");
+            std::fs::remove_file(there).unwrap();
+        }
+    }
+}
+
+/// The task is called `k\u{e4}se`, in UTF-8.
+#[test]
+fn parts_are_chosen_by_names_in_utf_8() {
+    let out = folder();
+    let path = |name: &str| out.path().join(name);
+    let line = |time: &str, prev: &str, next: &str| {
+        format!(
+            "   x  1 [000]  {time}:  sched:sched_switch: prev_comm={prev} prev_prio=120 \
+             prev_state=S ==> next_comm={next} next_prio=120\n"
+        )
+    };
+    let (a, b) = ("k\u{e4}se prev_pid=7", "brot next_pid=8");
+    let (c, d) = ("brot prev_pid=8", "k\u{e4}se next_pid=7");
+    let text = line("1.000000", a, b) + &line("2.000000", c, d) + &line("3.000000", a, b);
+    std::fs::write(path("a.perf"), text).unwrap();
+    let (code, _, err) =
+        run(kymo().args(["convert", "--utf8"]).arg(path("a.perf")).arg(path("a.bbbin")));
+    assert_eq!(code, Some(0), "{err}");
+    let stream = "k\u{e4}se-7";
+    let (from, to) = (path("a.bbbin"), path("b.bbbin"));
+    // It completes and stops at 1 s and at 3 s, and begins at 2 s.
+    for (arguments, lines) in [(["filter", "--stream", stream], 5), (["cut", "--since", "1.5"], 3)]
+    {
+        let (code, _, err) =
+            run(kymo().args(arguments).args(["--utf8", "--force"]).arg(&from).arg(&to));
+        assert_eq!(code, Some(0), "{err}");
+        let (_, shown, _) = run(kymo().args(["dump", "--utf8", "--stream", stream]).arg(&to));
+        assert_eq!(shown.lines().count(), lines, "{shown}");
+    }
+}
+
+/// Receiver instances are lost on the way to RTC: with `--strict` nothing is written then.
+#[test]
+fn strictly_a_recording_is_converted_whole_or_not_at_all() {
+    let out = folder();
+    let to = out.path().join("a.rtc");
+    let (code, _, err) =
+        run(kymo().args(["convert", "--strict"]).arg(testdata("bbbin/classes.bin")).arg(&to));
+    assert_eq!(code, Some(1), "{err}");
+    assert!(err.contains("receiver instances") && err.contains("--strict"), "{err}");
+    assert!(!to.exists());
+    let (code, _, err) = run(kymo()
+        .args(["convert", "--strict"])
+        .arg(testdata("bbbin/foreign_no_type.bin"))
+        .arg(&to));
+    assert_eq!((code, err.as_str()), (Some(0), ""));
+    assert!(to.exists());
+}
+
+/// FLOAT 0.1 has its own shortest digits, also in the table of its type and after RTC.
+#[test]
+fn numbers_of_single_precision_stay_so() {
+    let out = folder();
+    let rtc = out.path().join("a.rtc");
+    convert(&testdata("bbbin/types.bin"), &rtc);
+    let (_, shown, _) = run(kymo().args(["info"]).arg(&rtc));
+    assert!(shown.contains("float32le"), "{shown}");
+}

@@ -167,6 +167,10 @@ impl<G: Grammar> TimelineView for Timeline<G> {
         Ok(Box::new(self.walking(window, true)))
     }
 
+    fn has_fields(&self) -> bool {
+        true
+    }
+
     fn range(self: Arc<Self>, _clock: ClockId) -> Result<Option<RangeInclusive<TimeNs>>> {
         Ok(self.reader.survey().times.map(|(first, last)| first..=last))
     }

@@ -6,13 +6,13 @@ use std::sync::atomic::AtomicBool;
 use kymo_core::model::timeline::{Shown, TimeNs, TimelineView};
 use kymo_core::{
     Ability, Confidence, Context, Dataset, Demo, Destination, DumpRequest, Finding, Format,
-    FormatInfo, Part, Probe, RecordSink, Recording, Repaired, Result, Section, Source, Summary,
-    Table, Value, Written,
+    FormatInfo, Part, Probe, RecordSink, Recording, Repaired, Result, Section, Severity, Source,
+    Summary, Table, Written,
 };
 
 use crate::model::{Timeline, undeclared_name};
-use crate::spec::{MAGIC, VERSION};
-use crate::types::{LogFile, TaskExecution};
+use crate::spec::{ArtifactClass, MAGIC, VERSION};
+use crate::types::{Artifact, LogFile, TaskExecution};
 use crate::utf8::{self, Recoded, RecodedSink, RecodedTable, Recoding};
 use crate::{Reader, check, demo, dump, extract, from_timeline, repair, tables};
 
@@ -140,6 +140,7 @@ impl Dataset for LogSet {
     fn findings(&self) -> Vec<Finding> {
         let mut findings = self.reader.findings();
         findings.extend(self.utf8.as_ref().and_then(|(_, lost)| utf8::finding(lost)));
+        findings.extend(nameless(&self.reader));
         findings
     }
 
@@ -175,6 +176,17 @@ impl Dataset for LogSet {
     }
 }
 
+/// Says that tasks are called by their numbers alone, as `repair` calls those whose artifacts are lost.
+fn nameless(reader: &Reader) -> Option<Finding> {
+    let is_task = |of: &&Artifact| of.kind.class() == ArtifactClass::Task;
+    let mut tasks = reader.definitions().artifacts.iter().filter(is_task).peekable();
+    tasks.peek()?;
+    let message = "tasks have numbers in place of names: what they are called, and which of them run \
+                   when there is nothing to do, is not known";
+    let is_nameless = tasks.all(|of| of.name == undeclared_name(of.id));
+    is_nameless.then(|| Finding::whole(Severity::Note, "artifacts", message))
+}
+
 /// Rows that are listed one by one.
 const ROWS_MAX: usize = 64;
 
@@ -183,12 +195,10 @@ fn summary(reader: &Reader) -> Summary {
     let definitions = reader.definitions();
     summary.fact("events", reader.num_events());
     if let Some((first, last, how)) = span(reader) {
-        let since = if reader.is_since_epoch() { " since the Epoch" } else { "" };
-        let words = format!("nanoseconds, from {first} to {last}{since}{how}");
-        // From one limit to the other it has more bits than either.
-        let length =
-            last.checked_sub(first).map_or_else(|| last.abs_diff(first).into(), Value::from);
-        summary.detailed("duration", length, words);
+        summary.span(&(TimeNs(first)..=TimeNs(last)), reader.is_since_epoch());
+        if let Some(fact) = summary.facts.last_mut() {
+            how.clone_into(&mut fact.detail);
+        }
     }
     summary.fact("log files", definitions.log_files.len());
     summary.fact("types", definitions.types.len());
@@ -222,9 +232,9 @@ fn span(reader: &Reader) -> Option<(i64, i64, &'static str)> {
     let are_within =
         switches.is_none_or(|of| first <= of.first_task_duration && of.last_task_duration <= last);
     let how = match (reader.is_index_sound(), reader.is_ascending() && are_within) {
-        (true, true) => ", as the index has it",
-        (true, false) => ", as written: times go back",
-        (false, _) => ", as the index has it, which is not as the events are",
+        (true, true) => "as the index has it",
+        (true, false) => "as written: times go back",
+        (false, _) => "as the index has it, which is not as the events are",
     };
     Some((first, last, how))
 }

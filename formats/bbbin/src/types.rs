@@ -442,7 +442,7 @@ struct LogTypes {
     largest: i32,
     /// Below this no id is free.
     next_free: i32,
-    /// The first type without fields, but for "no type".
+    /// The first type without fields and without a name, but for "no type".
     empty: Option<TypeId>,
 }
 
@@ -453,7 +453,9 @@ impl TypeIds {
             self.taken.insert((of.log_file, of.id.0));
             let known = self.of_logs.entry(of.log_file).or_default();
             known.largest = known.largest.max(of.id.0);
-            let is_empty = of.fields.is_empty() && of.id.0 != NO_TYPE;
+            // What has no type must not be called as one that has a name.
+            let is_bare = of.fields.is_empty() && of.name.is_empty();
+            let is_empty = is_bare && of.id.0 != NO_TYPE;
             known.empty = known.empty.or(is_empty.then_some(of.id));
         }
         self.seen = types.len();

@@ -169,6 +169,10 @@ impl TimelineView for Recoded {
         Ok(Box::new(RecodedEvents { events, recoding, payload }))
     }
 
+    fn has_fields(&self) -> bool {
+        self.timeline.has_fields()
+    }
+
     fn range(self: Arc<Self>, clock: ClockId) -> Result<Option<RangeInclusive<TimeNs>>> {
         Arc::clone(&self.timeline).range(clock)
     }

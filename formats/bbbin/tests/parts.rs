@@ -305,3 +305,112 @@ fn repair_says_what_it_leaves() {
     let message = &told.corrected[0].message;
     assert!(message.ends_with("left as it is (`kymo merge --sort` sorts)"), "{message}");
 }
+
+/// A type that has the id 0 is another one then, and its values stay its values.
+#[test]
+fn no_type_that_is_written_has_the_id_0() {
+    let hand = Hand {
+        log_files: vec![log_file(0, b"a.log")],
+        types: vec![type_of(0, 0, 2, 0), type_of(1, 0, 2, 0)],
+        events: vec![generic(1, 0, &[7]), generic(2, 1, &[8]), generic(3, 0, &[])],
+        ..Hand::default()
+    };
+    let found = Bbbin.check(&Source::from_bytes("", hand.file()), &Context::default()).unwrap();
+    let found: Vec<_> = found.iter().map(|of| (of.severity, of.rule)).collect();
+    assert_eq!(found, [(Severity::Note, "type-id")]);
+    let (_, mended) = repaired(hand.file());
+    let (_, cut) = extracted(&[Source::from_bytes("", hand.file())], &Part::default());
+    for file in [mended, cut] {
+        assert_eq!(worst(&file), None);
+        let reader = Reader::open(&file, &Context::default()).unwrap();
+        let events: Vec<_> = reader.events().collect();
+        // 2 is the next that is free, and 3 is that of what has no values.
+        let types: Vec<_> = events.iter().map(|of| of.event.custom_type.0).collect();
+        assert_eq!(types, [2, 1, 3]);
+        assert_eq!(events[0].event.custom, [7]);
+        let types: Vec<_> = reader.definitions().types.iter().map(|of| of.id.0).collect();
+        assert_eq!(types, [2, 1, 3]);
+    }
+}
+
+/// Of a file that was cut before its artifacts, tasks have numbers: whoever reads it is told.
+#[test]
+fn a_repaired_file_says_that_names_are_lost() {
+    let events = vec![task_switch(0, 0, 3, 4), task_switch(0, 5, 4, 3)];
+    let hand = Hand { log_files: vec![log_file(0, b"a.log")], events, ..Hand::default() };
+    let (_, file) = repaired(hand.file());
+    let found = dataset(&file).findings();
+    let found: Vec<_> = found.iter().map(|of| (of.severity, of.rule)).collect();
+    assert_eq!(found, [(Severity::Note, "artifacts")]);
+    assert_eq!(dataset(&sample("two_logs.bin")).findings(), []);
+}
+
+/// Log files 5 and 3, with a type, a task and a switch of each.
+#[test]
+fn log_files_that_are_written_are_numbered_from_0() {
+    let task = |log: i32| Bytes::new().i32(2).i32(1).string(b"x").i32(log).i32(1).i32(1);
+    let task = |log: i32| task(log).i32(1).i32(0);
+    let empty = |log: i32| Bytes::new().i32(1).string(b"").i32(log).i32(0);
+    let switch = |log: i32, time: i64| {
+        let event = Bytes::new().i32(2).i64(time).i32(log);
+        (time, event.i32(1).i32(777).i32(3).i32(1).i32(0))
+    };
+    let hand = Hand {
+        log_files: vec![log_file(5, b"a.log"), log_file(3, b"b.log")],
+        types: vec![empty(5), empty(3)],
+        events: vec![switch(3, 1), switch(5, 2)],
+        artifacts: vec![task(5), task(3)],
+        statistics: [1, 2, 2],
+        ..Hand::default()
+    };
+    let (told, mended) = repaired(hand.file());
+    let said: Vec<_> = told.corrected.iter().map(|of| of.message.as_str()).collect();
+    assert_eq!(said, ["log file 0 has the id 5: ids count from 0 (2 times)"]);
+    let (_, cut) = extracted(&[Source::from_bytes("", hand.file())], &Part::default());
+    for file in [mended, cut] {
+        assert_eq!(worst(&file), None);
+        let reader = Reader::open(&file, &Context::default()).unwrap();
+        let definitions = reader.definitions();
+        let logs: Vec<_> = definitions.log_files.iter().map(|of| (of.id.0, &*of.name)).collect();
+        assert_eq!(logs, [(0, "a.log"), (1, "b.log")]);
+        let events: Vec<_> = reader.events().map(|of| of.event.log_file.0).collect();
+        assert_eq!(events, [1, 0]);
+        let artifacts: Vec<_> = definitions.artifacts.iter().map(|of| of.log_file.0).collect();
+        assert_eq!(artifacts, [0, 1]);
+    }
+}
+
+/// Of the values of an event, 5 is a task, 99 is nothing, and 777 and -1 need not be anything.
+#[test]
+fn artifacts_among_values_are_looked_up() {
+    let task = Bytes::new().i32(2).i32(5).string(b"x").i32(0).i32(1).i32(1).i32(1).string(&[]);
+    let values = Bytes::new().i32(5).i32(99).i32(777).i32(-1);
+    let hand = Hand {
+        log_files: vec![log_file(0, b"a.log")],
+        types: vec![Bytes::new().i32(1).string(b"").i32(0).i32(0), type_of(2, 0, 13, 4)],
+        events: vec![generic(1, 2, &values.0)],
+        artifacts: vec![task],
+        ..Hand::default()
+    };
+    let found = Bbbin.check(&Source::from_bytes("", hand.file()), &Context::default()).unwrap();
+    let found: Vec<_> = found.iter().map(|of| (of.rule, of.message.as_str())).collect();
+    assert_eq!(found, [("unknown-artifact", "there is no artifact 99 in log file 0")]);
+}
+
+/// Interrupts are tasks of negative ids; of state machines and states only -1 has a meaning.
+#[test]
+fn negative_ids_of_states_are_looked_up() {
+    let receive = |machine: i32, state: i32| {
+        let message = event(8, 1).i32(777).i32(machine).i64(-1).string(b"");
+        message.i32(state).i64(-1).i32(0).i32(0)
+    };
+    for (machine, state, count) in [(-1, -1, 0), (-2, -1, 1), (-1, -2, 1)] {
+        let hand = Hand::with_event(1, receive(machine, state));
+        let found = Bbbin.check(&Source::from_bytes("", hand.file()), &Context::default()).unwrap();
+        let found = found.iter().filter(|of| of.rule == "unknown-artifact").count();
+        assert_eq!(found, count, "{machine} {state}");
+    }
+    let hand = Hand::with_event(1, task_switch(0, 1, -3, -4).1);
+    let found = Bbbin.check(&Source::from_bytes("", hand.file()), &Context::default()).unwrap();
+    assert!(found.iter().all(|of| of.rule != "unknown-artifact"), "{found:?}");
+}

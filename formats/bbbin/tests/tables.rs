@@ -10,13 +10,13 @@ mod support;
 
 use std::sync::Arc;
 
-use arrow_array::{Array, ArrayRef, Int64Array, StringArray, UInt64Array};
+use arrow_array::{Array, ArrayRef, Float32Array, Int64Array, StringArray, UInt64Array};
 use kymo_bbbin::Bbbin;
 use kymo_core::model::timeline::Window;
 use kymo_core::table::Scan;
 use kymo_core::{Context, Dataset, Format, Source};
 use support::shown::{dataset, lines, sample};
-use support::{Bytes, Hand, event, log_file};
+use support::{Bytes, Hand, event, log_file, type_of};
 
 /// The names of columns, and the cells of each row as one reads them.
 fn shown(dataset: &dyn Dataset, name: &str) -> (Vec<String>, Vec<Vec<String>>) {
@@ -159,4 +159,17 @@ fn whoever_reads_values_of_another_size_is_told() {
     ];
     assert_eq!(told, expected_lines);
     assert_eq!(found(&*opened), expected);
+}
+
+/// The FLOAT that is nearest to 0.1 is that, and not the DOUBLE that it is when it is widened.
+#[test]
+fn numbers_of_single_precision_stay_so() {
+    let value = event(1, 5).i32(1).string(&[0x3D, 0xCC, 0xCC, 0xCD]);
+    let types = vec![type_of(1, 0, 9, 0)];
+    let dataset =
+        dataset(&Source::from_bytes("", Hand { types, ..Hand::with_event(5, value) }.file()));
+    let table = dataset.table("T").unwrap();
+    let batch = table.scan(&Scan::default()).unwrap().next().unwrap().unwrap();
+    let column = batch.column(5).as_any().downcast_ref::<Float32Array>().unwrap();
+    assert_eq!(column.value(0).to_string(), "0.1");
 }

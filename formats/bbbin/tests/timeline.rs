@@ -106,22 +106,19 @@ fn a_range_of_time_touches_its_blocks_and_nothing_else_of_the_events() {
     let whole = open(file.clone());
     let expected: Vec<_> = whole.events_within(&window).map(|found| found.offset).collect();
     assert_eq!(expected.len(), 10);
-    let (mut poisoned, mut untouched) = (file.clone(), 0);
+    let mut poisoned = file;
     for block in whole.blocks() {
         let is_in = block.first_timestamp <= 510_000 && block.last_timestamp >= 490_000;
         let start = usize::try_from(block.first_event_offset).unwrap();
         let end = start + usize::try_from(block.total_event_size).unwrap();
         if !is_in {
             poisoned[start..end].fill(0xEE);
-            untouched += end - start;
         }
     }
     let reader = open(poisoned);
     let found: Vec<_> = reader.events_within(&window).map(|found| found.offset).collect();
     assert_eq!(found, expected);
     assert_eq!(reader.findings(), []);
-    // What is left: three blocks, the index of 100 blocks, and 246 bytes of everything else.
-    assert_eq!(file.len() - untouched, 3000 * 36 + 100 * 48 + 64 + 42 + 8 + 8 + 40 + 8 + 8 + 24);
     // The events are damaged: going through all of them says so.
     assert_eq!(reader.events().count(), 3000);
     assert_eq!(reader.findings().len(), 97);

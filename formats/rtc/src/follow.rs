@@ -7,7 +7,7 @@ use kymo_rtc_wire::spec::id;
 
 use crate::check;
 use crate::decode::{self, Decoders};
-use crate::model::{Lanes, event};
+use crate::model::{Lanes, Tell, event};
 use crate::read::{After, Open, Outline, Problem, Seeker, Tally, Tracker, begin_unit};
 
 /// Bytes without a Marker that are held, in the hope of one that explains them.
@@ -126,7 +126,8 @@ impl Follower {
                 let (endian, decoders) = (self.tracker.endian(), &self.decoders);
                 let decode = || decode::decode(message.payload, stream, endian, decoders);
                 let (lanes, turned) = (&self.lanes, &mut self.turned);
-                to.event(&event(lanes, &message, decode, Some(stream), endian, turned))
+                let stream = Some(stream);
+                to.event(&event(lanes, &message, decode, stream, endian, turned, Tell::Text))
             }
             Item::Checksum(checksum) => {
                 if checksum.polynomial.is_none() && !checksum.is_unchecked {

@@ -2,7 +2,7 @@
 //!
 //! Every clock becomes a stream of times, every track a stream. What was recorded as bytes is
 //! written as those bytes, under the format that the track names; other values get a default
-//! format, and activities are JSON. What RTC has no place for is in the description of a stream
+//! format, and activities and events with fields are JSON. What RTC has no place for is in the description of a stream
 //! ([`Kept`]). What it cannot say: that tracks are of several recordings, and which track one
 //! belongs under that is described before that.
 
@@ -11,8 +11,8 @@ use std::io::Write;
 use std::sync::Arc;
 
 use kymo_core::model::timeline::{
-    Clock, ClockId, Content, Event, Losses, NumberKind, Numbers, TimeNs, TimelineView, Track,
-    TrackId, TrackKind, Window,
+    Clock, ClockId, Content, Event, Fielded, Fields, Losses, NumberKind, Numbers, TimeNs,
+    TimelineView, Track, TrackId, TrackKind, fielded_tracks,
 };
 use kymo_core::{Destination, Finding, Result, Severity, Value, Written, shortened};
 use kymo_rtc_wire::meta::StreamMeta;
@@ -25,10 +25,10 @@ use crate::write::{Layout, SessionWriter, with, with_all};
 /// Writes a timeline. That a clock goes back is said before it does, and so is what kind of numbers a
 /// track has: where that turns out only later, the timeline is written once more.
 pub(crate) fn write(timeline: &Arc<dyn TimelineView>, to: &Destination) -> Result<Written> {
-    let mut known = Known::default();
+    let mut known = Known { fielded: fielded_tracks(timeline)?, ..Known::default() };
     loop {
         let mut file = to.file()?;
-        let taken = take(Arc::clone(timeline), &known, &mut file)?;
+        let taken = take(timeline, &known, &mut file)?;
         if !taken.is_news(&known) {
             file.commit()?;
             return Ok(taken.written);
@@ -43,6 +43,8 @@ struct Known {
     falling: Falling,
     /// The numbers of each track.
     numbers: HashMap<TrackId, Numbers>,
+    /// Tracks of messages that have events with fields.
+    fielded: HashSet<TrackId>,
 }
 
 /// Clocks that go back, and the event where each first does.
@@ -64,7 +66,7 @@ impl Taken {
     }
 }
 
-fn take(timeline: Arc<dyn TimelineView>, known: &Known, out: impl Write) -> Result<Taken> {
+fn take(timeline: &Arc<dyn TimelineView>, known: &Known, out: impl Write) -> Result<Taken> {
     let (clocks, mut tracks) = (timeline.clocks(), timeline.tracks());
     Track::keep_recordings(&mut tracks);
     // Each may get the longest description that it can have.
@@ -72,22 +74,25 @@ fn take(timeline: Arc<dyn TimelineView>, known: &Known, out: impl Write) -> Resu
     let layout = Layout::default().fit(&metas.collect::<Vec<_>>());
     let writer = SessionWriter::new(out, &layout);
     let mut taking = Taking::new(clocks, tracks, known, writer)?;
-    let mut events = timeline.events(&Window::default())?;
-    while let Some(event) = events.next()? {
-        taking.event(&event)?;
+    let mut events = Fielded::new(timeline)?;
+    while let Some((event, fields)) = events.next()? {
+        taking.event(&event, fields.as_ref())?;
     }
     taking.tracks_without_events()?;
     taking.tell_of_tracks();
     taking.writer.finish()?;
     taking.written.losses.extend(taking.losses.findings(&taking.tracks));
-    let known = Known { falling: taking.falling, numbers: taking.numbers };
-    Ok(Taken { written: taking.written, known, is_unfit: taking.is_unfit })
+    let Taking { written, is_unfit, falling, numbers, fielded, .. } = taking;
+    let known = Known { falling, numbers, fielded };
+    Ok(Taken { written, known, is_unfit })
 }
 
 /// A timeline that is being written. Streams have the numbers of clocks, then those of tracks.
 struct Taking<W: Write> {
     clocks: Vec<Clock>,
     tracks: Vec<Track>,
+    /// Tracks of messages that have events with fields.
+    fielded: HashSet<TrackId>,
     /// Tracks that others are under.
     parents: HashSet<TrackId>,
     /// The names of the clocks' streams.
@@ -116,7 +121,7 @@ enum Way {
     Payload,
     Number(NumberKind),
     Text,
-    /// Activities, and whatever else, as JSON.
+    /// Activities, events with fields, and whatever else, as JSON.
     Spelt,
 }
 
@@ -134,6 +139,7 @@ impl<W: Write> Taking<W> {
         }
         let clock_names = clocks.iter().map(|clock| names.free(&clock.name)).collect();
         let mut taking = Self {
+            fielded: known.fielded.clone(),
             parents: tracks.iter().filter_map(|track| track.parent).collect(),
             clocks,
             tracks,
@@ -154,18 +160,23 @@ impl<W: Write> Taking<W> {
         Ok(taking)
     }
 
-    /// Defines tracks of which it is known beforehand how they are written: those of activities,
+    /// Defines tracks of which it is known beforehand how they are written: those that are spelt,
     /// and texts that other tracks are under. So most are described after the one they are under.
     fn add_known(&mut self) -> Result<()> {
         for id in (0..self.tracks.len()).map(TrackId) {
             let Some(track) = self.tracks.get(id.0) else { continue };
-            if track.kind.has_activities() {
+            if self.is_spelt(id, track) {
                 self.add_track(id, Way::Spelt)?;
             } else if self.parents.contains(&id) && is_text(track) {
                 self.add_track(id, Way::Text)?;
             }
         }
         Ok(())
+    }
+
+    /// Whether the events of a track are JSON.
+    fn is_spelt(&self, id: TrackId, track: &Track) -> bool {
+        track.kind.has_activities() || self.fielded.contains(&id)
     }
 
     /// Says what is lost of what tracks are to each other.
@@ -190,7 +201,7 @@ impl<W: Write> Taking<W> {
         let track = self.tracks.get(id.0)?;
         let parent = track.parent.filter(|parent| self.ways.contains_key(parent));
         self.orphans += u64::from(track.parent.is_some() && parent.is_none());
-        let of = track.kind.has_activities().then(|| (track.kind, track.content.clone()));
+        let of = self.is_spelt(id, track).then(|| (track.kind, track.content.clone()));
         let number = |track: TrackId| track.0 as u64;
         let is_worth_it = parent.is_some() || of.is_some() || self.parents.contains(&id);
         let kept = Kept { set: 0, track: number(id), parent: parent.map(number), of };
@@ -221,7 +232,7 @@ impl<W: Write> Taking<W> {
         Ok(())
     }
 
-    fn event(&mut self, event: &Event<'_>) -> Result<()> {
+    fn event(&mut self, event: &Event<'_>, fields: Option<&Fields<'_>>) -> Result<()> {
         let Some(track) = self.tracks.get(event.track.0) else { return Ok(()) };
         if track.is_clock() {
             // Its messages are the times that its clock shows.
@@ -248,7 +259,7 @@ impl<W: Write> Taking<W> {
             self.losses.add(event, "time", "an event without a time gets that of the one before");
         }
         let stream = self.clocks.len() + event.track.0;
-        let bytes = bytes(way, event);
+        let bytes = bytes(way, event, fields);
         let is_written = match &bytes {
             Some(bytes) => self.writer.write(stream, bytes)?,
             None => false,
@@ -323,6 +334,7 @@ impl<W: Write> Taking<W> {
         let meta = StreamMeta::new(&track.name);
         let meta = match way {
             Way::Payload => meta.format(&track.content),
+            Way::Number(NumberKind::Single) => meta.length(4).format("float32le"),
             Way::Number(kind) => meta.length(8).format(number_format(kind)),
             Way::Text if track.content == "json" => meta.format("json"),
             Way::Text => meta.format("utf-8"),
@@ -393,12 +405,13 @@ fn is_annotation(track: &Track) -> bool {
     track.content.starts_with("annotate/")
 }
 
-/// What a stream of numbers is called. Those of single precision are written in double.
+/// What a stream of numbers is called.
 fn number_format(kind: NumberKind) -> &'static str {
     match kind {
         NumberKind::Signed => "int64le",
         NumberKind::Unsigned => "uint64le",
-        NumberKind::Single | NumberKind::Double => "float64le",
+        NumberKind::Single => "float32le",
+        NumberKind::Double => "float64le",
     }
 }
 
@@ -416,13 +429,17 @@ fn number_bytes(number: &Value) -> Option<Vec<u8>> {
     Some(match number {
         Value::Int(number) => number.to_le_bytes().to_vec(),
         Value::UInt(number) => number.to_le_bytes().to_vec(),
+        Value::Float32(number) => number.to_le_bytes().to_vec(),
         number => number.as_f64()?.to_le_bytes().to_vec(),
     })
 }
 
 /// The bytes of an event.
-fn bytes(way: Way, event: &Event<'_>) -> Option<Vec<u8>> {
+fn bytes(way: Way, event: &Event<'_>, fields: Option<&Fields<'_>>) -> Option<Vec<u8>> {
     match (way, &event.content) {
+        (Way::Spelt, Content::Text(text)) if let Some(fields) = fields => {
+            fields.to_json(text).map(String::into_bytes)
+        }
         (Way::Payload, _) | (Way::Text, Content::Payload) => Some(event.payload.to_vec()),
         (Way::Number(kind), Content::Value(value)) => number_bytes(&kind.fit(value)?),
         (Way::Number(kind), Content::Sample(value)) => {

@@ -16,7 +16,8 @@ pub(crate) struct Kept {
     pub(crate) track: u64,
     /// The number of the track that it belongs under.
     pub(crate) parent: Option<u64>,
-    /// What its events are where those are activities, and the word for what they hold.
+    /// What its events are where those are spelt as JSON, activities and events with fields, and the
+    /// word for what they hold.
     pub(crate) of: Option<(TrackKind, String)>,
 }
 
@@ -26,7 +27,8 @@ impl Kept {
         let kept = attributes.get(KEY)?.as_object()?;
         let number = |key: &str| kept.get(key).and_then(Json::as_u64);
         let text = |key: &str| kept.get(key).and_then(Json::as_str);
-        let kind = text("kind").and_then(TrackKind::named).filter(|kind| kind.has_activities());
+        let is_spelt = |kind: &TrackKind| kind.has_activities() || *kind == TrackKind::Messages;
+        let kind = text("kind").and_then(TrackKind::named).filter(is_spelt);
         let content = text("content").unwrap_or_default().to_owned();
         Some(Self {
             set: number("set").unwrap_or(0),

@@ -209,6 +209,10 @@ impl TimelineView for Timeline {
         Ok(self.told(window, true))
     }
 
+    fn has_fields(&self) -> bool {
+        true
+    }
+
     fn range(self: Arc<Self>, _clock: ClockId) -> Result<Option<RangeInclusive<TimeNs>>> {
         Ok(self.reader.time_range())
     }

@@ -116,7 +116,9 @@ fn execution_ids(reader: &Reader, found: &TaskExecution, told: &mut Told) {
         told.tell(("unknown-log-file", log.0.into(), 3), Warning, found.offset, || {
             format!("task {} ran in log file {}, which is not there", task.0, log.0)
         });
-    } else if !is_no_artifact(task) && reader.artifact(log, ArtifactClass::Task, task).is_none() {
+    } else if !is_no_artifact(ArtifactClass::Task, task)
+        && reader.artifact(log, ArtifactClass::Task, task).is_none()
+    {
         told.unknown_artifact((log, ArtifactClass::Task, task), found.offset);
     }
 }

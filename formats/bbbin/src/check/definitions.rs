@@ -7,7 +7,7 @@ use kymo_core::shortened;
 
 use super::Told;
 use crate::Reader;
-use crate::read::{CUSTOM_SIZE, UNKNOWN_TYPE, values};
+use crate::read::{CUSTOM_SIZE, values};
 use crate::spec::NO_TYPE;
 use crate::types::{Artifact, ArtifactKind, CustomType, LogFileId};
 use crate::write::Parents;
@@ -50,7 +50,7 @@ fn log_files(reader: &Reader, told: &mut Told) {
                 format!("log file {} is there twice", of.id.0)
             });
         } else if of.id != LogFileId(number) {
-            told.tell(("log-file-id", 0, 0), Note, of.offset, || {
+            told.tell(("log-file-id", 0, 0), Warning, of.offset, || {
                 format!("log file {number} has the id {}: ids count from 0", of.id.0)
             });
         }
@@ -72,6 +72,14 @@ fn custom_type(reader: &Reader, of: &CustomType, told: &mut Told) {
     if first != Some(offset) {
         told.tell(("duplicate-id", 2, place(offset)), Warning, offset, || {
             format!("type {} is there twice in log file {}: the first counts", of.id.0, log.0)
+        });
+    }
+    if of.id.0 == NO_TYPE {
+        told.tell(("type-id", log.0.into(), 0), Note, offset, || {
+            format!(
+                "type 0 of log file {} is \"no type\" to existing readers, which fail on it",
+                log.0
+            )
         });
     }
     for field in &of.fields {
@@ -98,18 +106,13 @@ fn artifact(reader: &Reader, of: &Artifact, told: &mut Told) {
     }
     let type_id = of.custom_type;
     match reader.custom_type(log, type_id) {
-        Some(custom) => {
-            if let Err(error) = values(custom, &of.custom, offset) {
-                told.tell((CUSTOM_SIZE, place(offset), 0), Warning, offset, || {
-                    format!("values of artifact {} are not of their type: {}", of.id.0, error.kind)
-                });
-            }
-        }
+        Some(custom) => match values(custom, &of.custom, offset) {
+            Ok(values) => told.unknown_among((reader, log), custom, &values, offset),
+            Err(error) => told.tell((CUSTOM_SIZE, place(offset), 0), Warning, offset, || {
+                format!("values of artifact {} are not of their type: {}", of.id.0, error.kind)
+            }),
+        },
         None if type_id.0 == NO_TYPE && of.custom.is_empty() => {}
-        None => {
-            told.tell((UNKNOWN_TYPE, log.0.into(), type_id.0.into()), Warning, offset, || {
-                format!("there is no type {} in log file {}", type_id.0, log.0)
-            });
-        }
+        None => told.unknown_type((log, type_id), offset),
     }
 }

@@ -8,8 +8,8 @@ use kymo_core::{Context, Recent};
 
 use super::Told;
 use super::definitions::has_log_file;
-use crate::read::{CUSTOM_SIZE, UNKNOWN_TYPE, Walk, misfit, values};
-use crate::spec::{ArtifactClass, NO_TYPE, UNKNOWN_TASK, UNKNOWN_TIME};
+use crate::read::{CUSTOM_SIZE, Walk, misfit, values};
+use crate::spec::{ArtifactClass, NO_TYPE, UNKNOWN_STATE, UNKNOWN_TASK, UNKNOWN_TIME};
 use crate::tally::TaskOf;
 use crate::types::{ArtifactId, Block, Body, Event, Found, LogFileId, TypeId};
 use crate::{Reader, Tally};
@@ -170,20 +170,23 @@ impl Pass<'_> {
         }
         let Some(of) = self.reader.custom_type(log, id) else {
             if self.are_types_known {
-                let key = (UNKNOWN_TYPE, log.0.into(), id.0.into());
-                self.told.tell(key, Warning, offset, || {
-                    format!("there is no type {} in log file {}", id.0, log.0)
-                });
+                self.told.unknown_type((log, id), offset);
             }
             return false;
         };
         if of.fields.is_empty() && event.custom.is_empty() {
             return true;
         }
-        if let Err(error) = values(of, event.custom, offset) {
-            let key = (CUSTOM_SIZE, log.0.into(), id.0.into());
-            self.told.tell(key, Warning, offset, || misfit(id, &error));
-            return false;
+        match values(of, event.custom, offset) {
+            Ok(values) if self.are_artifacts_known => {
+                self.told.unknown_among((self.reader, log), of, &values, offset);
+            }
+            Ok(_) => {}
+            Err(error) => {
+                let key = (CUSTOM_SIZE, log.0.into(), id.0.into());
+                self.told.tell(key, Warning, offset, || misfit(id, &error));
+                return false;
+            }
         }
         true
     }
@@ -197,7 +200,7 @@ impl Pass<'_> {
         let known = &mut self.known;
         each_id(&event.body, |class, id| {
             let is_task = class == ArtifactClass::Task;
-            if is_no_artifact(id) || (is_task && known.get(TaskOf(log, id)).is_some()) {
+            if is_no_artifact(class, id) || (is_task && known.get(TaskOf(log, id)).is_some()) {
                 return;
             }
             if reader.artifact(log, class, id).is_some() {
@@ -250,6 +253,10 @@ pub(crate) fn each_id(body: &Body<'_>, mut id: impl FnMut(ArtifactClass, Artifac
 }
 
 /// Whether an id is of no artifact: interrupts have none, nor has "unknown".
-pub(crate) fn is_no_artifact(id: ArtifactId) -> bool {
-    id.0 < 0 || id.0 == UNKNOWN_TASK
+pub(crate) fn is_no_artifact(class: ArtifactClass, id: ArtifactId) -> bool {
+    match class {
+        ArtifactClass::Task | ArtifactClass::Generic => id.0 < 0 || id.0 == UNKNOWN_TASK,
+        ArtifactClass::StateMachine => id.0 == UNKNOWN_STATE || id.0 == UNKNOWN_TASK,
+        ArtifactClass::State => id.0 == UNKNOWN_STATE,
+    }
 }

@@ -9,12 +9,12 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::fmt::Write;
 
-use kymo_core::{Context, Finding, Findings, Severity};
+use kymo_core::{Context, Finding, Findings, Severity, Value};
 
 use crate::Reader;
-use crate::read::{NUM_EVENTS, ORDER};
-use crate::spec::ArtifactClass;
-use crate::types::{ArtifactId, LogFileId};
+use crate::read::{NUM_EVENTS, ORDER, UNKNOWN_TYPE, no_type};
+use crate::spec::{ArtifactClass, FieldType};
+use crate::types::{ArtifactId, CustomType, LogFileId, TypeId};
 
 pub(crate) use events::{each_id, is_no_artifact};
 
@@ -35,6 +35,14 @@ pub(crate) fn check(reader: &Reader, context: &Context<'_>) -> Vec<Finding> {
     findings.extend(noticed.into_iter().filter(|finding| finding.rule != ORDER));
     told.tell_all(&mut findings);
     findings.into_vec()
+}
+
+/// The values of a field.
+fn elements(value: &Value) -> &[Value] {
+    match value {
+        Value::List(values) => values,
+        value => std::slice::from_ref(value),
+    }
 }
 
 /// What is told once, however often it is found: a file may have as many as events. Of each rule
@@ -80,6 +88,37 @@ impl Told {
             place.insert(Telling { severity, offset, message, count: 1 });
         } else {
             *self.beyond.entry(severity).or_default() += 1;
+        }
+    }
+
+    /// Tells of a type that nothing defines.
+    fn unknown_type(&mut self, (log, id): (LogFileId, TypeId), offset: u64) {
+        let key = (UNKNOWN_TYPE, log.0.into(), id.0.into());
+        self.tell(key, Severity::Warning, offset, || no_type(log, id));
+    }
+
+    /// Tells of artifacts among values that nothing defines, whatever they may be.
+    fn unknown_among(
+        &mut self,
+        (reader, log): (&Reader, LogFileId),
+        of: &CustomType,
+        values: &[Value],
+        offset: u64,
+    ) {
+        let ids = of.fields.iter().zip(values);
+        let ids = ids.filter(|(field, _)| field.field_type == Ok(FieldType::ArtifactId));
+        for value in ids.flat_map(|(_, value)| elements(value)) {
+            let Value::UInt(number) = value else { continue };
+            let id =
+                u32::try_from(*number).map_or(ArtifactId(0), |id| ArtifactId(id.cast_signed()));
+            let is_class = |class: &ArtifactClass| reader.artifact(log, *class, id).is_some();
+            let is_none = is_no_artifact(ArtifactClass::Generic, id);
+            if !is_none && !ArtifactClass::ALL.iter().any(is_class) {
+                let key = ("unknown-artifact", i64::from(log.0) << 8, id.0.into());
+                self.tell(key, Severity::Warning, offset, || {
+                    format!("there is no artifact {} in log file {}", id.0, log.0)
+                });
+            }
         }
     }
 

@@ -1,7 +1,7 @@
 //! Cutting, filtering and merging: parts of files as one file.
 //!
-//! What is defined stays, so that ids keep their meaning; of several files the log files are
-//! numbered anew, one after the other.
+//! What is defined stays, so that ids keep their meaning; log files are numbered from 0 on, those of
+//! several files one after the other.
 
 mod joining;
 mod numbering;
@@ -33,7 +33,7 @@ pub(crate) fn extract(
     let readers = readers.collect::<Result<Vec<_>>>()?;
     let mut numbering = Numbering::default();
     let mut definitions = numbering.definitions(&readers, part.join);
-    let empty_types = definitions.satisfy_readers(|_| true);
+    let real_types = definitions.satisfy_readers(|_| true);
     let part = &asked(part, context);
     let choices: Vec<_> = readers.iter().map(|reader| Choice::new(reader, part)).collect();
     let mut file = to.file()?;
@@ -51,10 +51,11 @@ pub(crate) fn extract(
         let reader = readers.get(number);
         let has_log = reader.is_some_and(|of| of.log_file_place(event.log_file).is_some());
         without_log += u64::from(!has_log);
-        if readers.len() > 1 {
+        // Types go by the log files of the output.
+        if !numbering.is_same {
             event.log_file = numbering.number(number, event.log_file);
         }
-        writer.write(&empty_types.given(event))?;
+        writer.write(&real_types.given(event))?;
     }
     let mut written = Written { events: writer.num_events(), losses: numbering.apart };
     writer.finish(&definitions.artifacts)?;

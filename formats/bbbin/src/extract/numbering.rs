@@ -15,6 +15,8 @@ pub(super) struct Numbering {
     numbers: HashMap<(usize, LogFileId), LogFileId>,
     /// The next number that no log file of the output has.
     next: i32,
+    /// Whether there is one file, whose log files keep the numbers that they have.
+    pub is_same: bool,
     /// Log files that were to be joined and could not be.
     pub apart: Vec<Finding>,
 }
@@ -22,7 +24,10 @@ pub(super) struct Numbering {
 impl Numbering {
     /// Everything that some files define. Of several, those that are joined are one log file.
     pub(super) fn definitions(&mut self, readers: &[Arc<Reader>], join: bool) -> Definitions {
-        if let [reader] = readers {
+        if let [reader] = readers
+            && are_numbered(reader.definitions())
+        {
+            self.is_same = true;
             return reader.definitions().clone();
         }
         let mut all = Definitions::default();
@@ -92,6 +97,11 @@ impl Numbering {
             number
         })
     }
+}
+
+/// Whether log files are numbered from 0 on, in their order.
+fn are_numbered(definitions: &Definitions) -> bool {
+    (0..).zip(&definitions.log_files).all(|(number, of)| of.id == LogFileId(number))
 }
 
 /// What the recordings of a file are called in the output: the later ones get a number.

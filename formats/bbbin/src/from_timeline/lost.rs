@@ -46,110 +46,139 @@ impl Lost {
 
     /// Says it.
     pub(super) fn findings(&self, tracks: &[Track]) -> Vec<Finding> {
-        let Self { characters, peers, priorities, releases, gaps, .. } = *self;
-        let Self { order, clocks, nested, ids, apart, lists, rounded, untyped, kinds, .. } = *self;
-        let often = if order == 1 { "once".to_owned() } else { format!("{order} times") };
-        let said = [
-            (clocks, "clocks", format!("{} clocks become one time axis", clocks + 1)),
-            (
-                nested,
-                "parent",
-                format!("tracks are no longer under the track they were ({nested} in all)"),
-            ),
-            (
-                ids,
-                "ids",
-                format!(
-                    "tasks, threads or states have other ids than before ({ids} in all): theirs are \
-                     taken in their log files, or have more than 32 bits"
-                ),
-            ),
-            (
-                apart,
-                "processors",
-                format!(
-                    "{apart} tasks run side by side, and on which processors is not known: each has \
-                     a log file of its own, as if that were one"
-                ),
-            ),
-            (
-                order,
-                "order",
-                format!(
-                    "times go back, {often} in all, and events are written as they come: \
-                     `kymo merge --sort` sorts them"
-                ),
-            ),
-            (
-                peers,
-                "peer",
-                format!(
-                    "the other ends of messages are in another log file, which BBBin cannot name \
-                     ({peers} in all)"
-                ),
-            ),
-            (
-                releases,
-                "release",
-                format!("releases no longer say where they came from ({releases} in all)"),
-            ),
-            (
-                gaps,
-                "gaps",
-                format!(
-                    "events are missing ({} in all): that it is not known who runs then is kept, \
-                     and not that jobs, messages and states are not known either",
-                    if gaps == 1 { "1 place".to_owned() } else { format!("{gaps} places") }
-                ),
-            ),
-            (
-                priorities,
-                "priority",
-                format!("priorities have more than 32 bits ({priorities} in all)"),
-            ),
-            (
-                lists,
-                "lists",
-                format!(
-                    "lists whose values are none, or not of one type, became texts ({lists} in all)"
-                ),
-            ),
-            (
-                rounded,
-                "rounded",
-                format!(
-                    "whole numbers beyond 2^53 are among such with a point, and are rounded \
-                     ({rounded} in all)"
-                ),
-            ),
-            (
-                untyped,
-                "values",
-                format!(
-                    "values of events are not of the type that they were of ({untyped} in all)"
-                ),
-            ),
-            (
-                kinds,
-                "kinds",
-                format!(
-                    "fields of events became one text ({kinds} in all): there are more kinds of \
-                     events than {SHAPES_MAX}"
-                ),
-            ),
-            (
-                characters,
-                "latin-1",
-                format!(
-                    "characters are not in Latin-1, and became question marks ({characters} in all)"
-                ),
-            ),
-        ];
-        let lost = said.into_iter().filter(|(count, ..)| *count > 0);
-        let lost = lost.map(|(_, rule, why)| Finding::whole(Severity::Warning, rule, why));
+        let lost = SAID.iter().filter_map(|said| {
+            let count = (said.count)(self);
+            let finding = || Finding::whole(Severity::Warning, said.rule, (said.words)(count));
+            (count > 0).then(finding)
+        });
         self.events.findings(tracks).into_iter().chain(lost).chain(attributes(tracks)).collect()
     }
 }
+
+/// How something is said that was counted.
+struct Said {
+    rule: &'static str,
+    count: fn(&Lost) -> u64,
+    words: fn(u64) -> String,
+}
+
+const SAID: [Said; 14] = [
+    Said {
+        rule: "clocks",
+        count: |lost| lost.clocks,
+        words: |count| format!("{} clocks become one time axis", count + 1),
+    },
+    Said {
+        rule: "parent",
+        count: |lost| lost.nested,
+        words: |count| format!("tracks are no longer under the track they were ({count} in all)"),
+    },
+    Said {
+        rule: "ids",
+        count: |lost| lost.ids,
+        words: |count| {
+            format!(
+                "tasks, threads or states have other ids than before ({count} in all): theirs are \
+                 taken in their log files, or have more than 32 bits"
+            )
+        },
+    },
+    Said {
+        rule: "processors",
+        count: |lost| lost.apart,
+        words: |count| {
+            format!(
+                "{count} tasks run side by side, and on which processors is not known: each has a \
+                 log file of its own, as if that were one"
+            )
+        },
+    },
+    Said {
+        rule: "order",
+        count: |lost| lost.order,
+        words: |count| {
+            let often = if count == 1 { "once".to_owned() } else { format!("{count} times") };
+            format!(
+                "times go back, {often} in all, and events are written as they come: \
+                 `kymo merge --sort` sorts them"
+            )
+        },
+    },
+    Said {
+        rule: "peer",
+        count: |lost| lost.peers,
+        words: |count| {
+            format!(
+                "the other ends of messages are in another log file, which BBBin cannot name \
+                 ({count} in all)"
+            )
+        },
+    },
+    Said {
+        rule: "release",
+        count: |lost| lost.releases,
+        words: |count| format!("releases no longer say where they came from ({count} in all)"),
+    },
+    Said {
+        rule: "gaps",
+        count: |lost| lost.gaps,
+        words: |count| {
+            let places = if count == 1 { "1 place".to_owned() } else { format!("{count} places") };
+            format!(
+                "events are missing ({places} in all): that it is not known who runs then is kept, \
+                 and not that jobs, messages and states are not known either"
+            )
+        },
+    },
+    Said {
+        rule: "priority",
+        count: |lost| lost.priorities,
+        words: |count| format!("priorities have more than 32 bits ({count} in all)"),
+    },
+    Said {
+        rule: "lists",
+        count: |lost| lost.lists,
+        words: |count| {
+            format!(
+                "lists whose values are none, or not of one type, became texts ({count} in all)"
+            )
+        },
+    },
+    Said {
+        rule: "rounded",
+        count: |lost| lost.rounded,
+        words: |count| {
+            format!(
+                "whole numbers beyond 2^53 are among such with a point, and are rounded \
+                 ({count} in all)"
+            )
+        },
+    },
+    Said {
+        rule: "values",
+        count: |lost| lost.untyped,
+        words: |count| {
+            format!("values of events are not of the type that they were of ({count} in all)")
+        },
+    },
+    Said {
+        rule: "kinds",
+        count: |lost| lost.kinds,
+        words: |count| {
+            format!(
+                "fields of events became one text ({count} in all): there are more kinds of events \
+                 than {SHAPES_MAX}"
+            )
+        },
+    },
+    Said {
+        rule: "latin-1",
+        count: |lost| lost.characters,
+        words: |count| {
+            format!("characters are not in Latin-1, and became question marks ({count} in all)")
+        },
+    },
+];
 
 /// Names that are told.
 const NAMES_MAX: usize = 8;

@@ -7,7 +7,7 @@ use kymo_core::model::timeline::{Clock, ClockId, TimelineView, Track, TrackId, T
 use kymo_core::{Origin, Result};
 
 use super::apart::apart;
-use super::ids::Ids;
+use super::ids::{Ids, Scope};
 use super::logs::{self, Logs};
 use super::records::Shape;
 use super::restored::Restored;
@@ -111,7 +111,7 @@ impl Plan {
         }
         for (track, name) in survey.named {
             let Some(log) = self.log(track) else { continue };
-            let id = ids.take(&[log], None)?;
+            let id = ids.take(Scope::Tasks, &[log], None)?;
             self.define_task(log, id, &name, None);
             self.named.insert((track, name), id);
         }
@@ -133,7 +133,7 @@ impl Plan {
             if self.states.contains_key(&(track, name.clone())) {
                 continue;
             }
-            let (id, parent) = (ids.take(&[log], None)?, self.artifact(track));
+            let (id, parent) = (ids.take(Scope::States, &[log], None)?, self.artifact(track));
             self.definitions.add_artifact(log, id, &name, ArtifactKind::State { parent });
             self.states.insert((track, name), id);
         }
@@ -185,7 +185,13 @@ impl Plan {
         for (Whole { first, .. }, logs) in in_logs {
             let Some(of) = self.tracks.get(first.0).cloned() else { continue };
             let logs: Vec<_> = logs.into_iter().collect();
-            let id = ids.take(&logs, of.task_id())?;
+            let scope = if self.role(first).is_machine { Scope::States } else { Scope::Tasks };
+            // To Linux, what runs when there is nothing to do is process 0 of each processor.
+            let id = if of.task_id().is_none() && of.says(Track::IS_IDLE) {
+                ids.choose(scope, &logs, Some(0))?
+            } else {
+                ids.take(scope, &logs, of.task_id())?
+            };
             of_firsts.insert(first, id);
             for log in logs {
                 if self.role(first).is_machine {
@@ -230,7 +236,7 @@ impl Plan {
             if !self.role(track).has_calls || self.logs.own.contains(&track) {
                 continue;
             }
-            let (name, id) = (of.name.clone(), ids.take(&[log], of.task_id())?);
+            let (name, id) = (of.name.clone(), ids.take(Scope::Others, &[log], of.task_id())?);
             self.own_type(log, CALL_TYPE);
             let calls = self.own_type(log, CALLS_TYPE);
             self.definitions.add_artifact(log, id, &name, ArtifactKind::Generic);
@@ -242,7 +248,7 @@ impl Plan {
 
     /// Has an artifact of ours say that something is so of a log file.
     fn say(&mut self, log: LogFileId, name: &str, what: OwnType, ids: &mut Ids) -> Result<()> {
-        let id = ids.take(&[log], None)?;
+        let id = ids.take(Scope::Others, &[log], None)?;
         self.definitions.add_artifact(log, id, name, ArtifactKind::Generic);
         let of = self.own_type(log, what);
         self.definitions.give_values(of, vec![1]);

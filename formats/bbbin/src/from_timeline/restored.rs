@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use kymo_core::Result;
 use kymo_core::model::timeline::{Content, Event, Fields, Track, TrackId, TrackKind};
 
-use super::ids::Ids;
+use super::ids::{Ids, Scope};
 use super::plan::Plan;
 use crate::carried::{self, CarriedArtifact};
 use crate::encode;
@@ -111,8 +111,9 @@ impl Plan {
         };
         let mut new_ids = HashMap::new();
         for of in carried {
-            let id = ids.take(&[log], Some(of.id.0.into()))?;
             let is_state = parent(of).is_some();
+            let scope = if is_state { Scope::States } else { Scope::Others };
+            let id = ids.take(scope, &[log], Some(of.id.0.into()))?;
             new_ids.entry((of.id, is_state)).or_insert(id);
         }
         let machine_track = |id: &ArtifactId| machine_tracks.get(&(log, *id)).copied();

@@ -145,6 +145,10 @@ impl TimelineView for Timeline {
         Ok(Box::new(Telling::new(self, window, Values::Fields)))
     }
 
+    fn has_fields(&self) -> bool {
+        self.reader.definitions().types.iter().any(|of| !of.name.is_empty())
+    }
+
     fn range(self: Arc<Self>, _clock: ClockId) -> Result<Option<RangeInclusive<TimeNs>>> {
         Ok(self.reader.time_range().map(|range| TimeNs(*range.start())..=TimeNs(*range.end())))
     }

@@ -37,7 +37,7 @@ use recordings::Recordings;
 
 pub(crate) use header::Header;
 pub use values::values;
-pub(crate) use values::{CUSTOM_SIZE, Decoded, UNKNOWN_TYPE, misfit, odd_values};
+pub(crate) use values::{CUSTOM_SIZE, Decoded, UNKNOWN_TYPE, misfit, no_type, odd_values};
 pub(crate) use walk::Walk;
 
 /// The rule that times go up.
@@ -74,6 +74,9 @@ pub struct Reader {
     task_executions: Vec<TaskExecution>,
     statistics: Option<Statistics>,
     noticed: Noticed,
+    /// Where events are that were read.
+    #[cfg(test)]
+    touched: std::sync::Mutex<std::collections::BTreeSet<u64>>,
 }
 
 impl Reader {
@@ -160,6 +163,8 @@ impl Reader {
 
     /// The event at an offset.
     pub(crate) fn event_at(&self, offset: u64) -> Option<Found<'_>> {
+        #[cfg(test)]
+        self.touch(offset);
         let (event, _) = event(self.slice(offset, self.size_bytes()), offset).ok()?;
         Some(Found { offset, event })
     }
@@ -313,6 +318,12 @@ impl Reader {
         self.bytes.get(place(start)..place(end)).unwrap_or_default()
     }
 
+    #[cfg(test)]
+    fn touch(&self, offset: u64) {
+        let touched = self.touched.lock();
+        touched.unwrap_or_else(std::sync::PoisonError::into_inner).insert(offset);
+    }
+
     /// Notices that times go back; where they do so first is enough.
     #[cold]
     pub(crate) fn notice_disorder(&self, offset: u64) {
@@ -392,6 +403,8 @@ impl Opening {
             task_executions: Vec::new(),
             statistics: None,
             noticed: Noticed::default(),
+            #[cfg(test)]
+            touched: std::sync::Mutex::default(),
         };
         Self { bytes, reader, budget: Budget::new(limits.items_max), faults: Vec::new() }
     }

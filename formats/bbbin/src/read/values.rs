@@ -64,9 +64,7 @@ impl Reader {
     ) -> Option<Decoded<'_>> {
         let Some(of) = self.custom_type(log_file, id) else {
             if !bytes.is_empty() {
-                self.notice_values(UNKNOWN_TYPE, (log_file, id), offset, || {
-                    format!("there is no type {} in log file {}", id.0, log_file.0)
-                });
+                self.notice_values(UNKNOWN_TYPE, (log_file, id), offset, || no_type(log_file, id));
             }
             return None;
         };
@@ -90,6 +88,11 @@ impl Reader {
         let finding = || Finding::at(Severity::Warning, rule, offset, message());
         self.noticed.count(&self.limits, (rule, log_file << 32 | id), offset, finding);
     }
+}
+
+/// How one says that there is no such type.
+pub(crate) fn no_type(log_file: LogFileId, id: TypeId) -> String {
+    format!("there is no type {} in log file {}", id.0, log_file.0)
 }
 
 /// How one says that values are not of their type.

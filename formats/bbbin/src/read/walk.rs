@@ -51,6 +51,8 @@ impl Walk {
                 return None;
             }
             let offset = self.offset;
+            #[cfg(test)]
+            reader.touch(offset);
             match event(reader.slice(offset, self.end), offset) {
                 Ok((event, length)) => {
                     self.offset += length;
@@ -123,5 +125,70 @@ impl Walk {
             self.offset, self.end
         );
         reader.notice(Finding::at(Severity::Error, "events", self.offset, message));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Cursor;
+    use std::sync::Arc;
+
+    use kymo_core::model::timeline::{TimeNs, TimelineView, Window};
+    use kymo_core::{Context, Source};
+
+    use super::*;
+    use crate::Writer;
+    use crate::model::Timeline;
+    use crate::types::{ArtifactId, Body, Definitions, Event};
+
+    /// 100 blocks of 1000 switches, one every 10 ns.
+    fn long() -> Arc<Reader> {
+        let mut definitions = Definitions::default();
+        let log_file = definitions.add_log_file("a.log", "");
+        let custom_type = definitions.empty_type(log_file);
+        let out = Cursor::new(Vec::new());
+        let mut writer = Writer::new(out, &definitions.log_files, &definitions.types).unwrap();
+        let (in_task, out_task) = (ArtifactId(1), ArtifactId(2));
+        for number in 0..100_000 {
+            let body = Body::TaskSwitch { in_task, out_task, in_task_priority: 3 };
+            let timestamp = number * 10;
+            writer.write(&Event { timestamp, log_file, body, custom_type, custom: &[] }).unwrap();
+        }
+        let bytes = writer.finish(&definitions.artifacts).unwrap().out.into_inner();
+        Reader::open(&Source::from_bytes("", bytes), &Context::default()).unwrap()
+    }
+
+    fn window() -> Window {
+        let (from, until) = (Some(TimeNs(500_000)), Some(TimeNs(500_100)));
+        Window { from, until, ..Window::default() }
+    }
+
+    fn touched(reader: &Reader) -> usize {
+        reader.touched.lock().unwrap().len()
+    }
+
+    /// The range is in the block of 500,000 to 509,990 ns; those beside it may be looked at.
+    #[test]
+    fn a_range_of_time_touches_its_block_and_those_beside_it() {
+        let reader = long();
+        assert_eq!(touched(&reader), 0, "opening reads no event");
+        assert_eq!(reader.events_within(&window()).count(), 10);
+        assert!(touched(&reader) <= 3000, "{} events", touched(&reader));
+        assert_eq!(reader.events().count(), 100_000);
+        assert_eq!(touched(&reader), 100_000);
+    }
+
+    /// Beside the range, no more than 16,000 events are looked at for tasks that nothing declares.
+    #[test]
+    fn a_range_of_a_timeline_touches_some_events_beside_it() {
+        let reader = long();
+        let timeline = Arc::new(Timeline::new(Arc::clone(&reader)));
+        let (mut events, mut count) = (timeline.events(&window()).unwrap(), 0);
+        while events.next().unwrap().is_some() {
+            count += 1;
+        }
+        // Each switch stops one task and begins another.
+        assert_eq!(count, 20);
+        assert!(touched(&reader) <= 3000 + 16_000, "{} events", touched(&reader));
     }
 }

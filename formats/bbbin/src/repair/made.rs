@@ -146,7 +146,8 @@ impl Made {
             return;
         }
         check::each_id(&event.body, |class, id| {
-            let is_known = check::is_no_artifact(id) || reader.artifact(log, class, id).is_some();
+            let is_known =
+                check::is_no_artifact(class, id) || reader.artifact(log, class, id).is_some();
             match (is_known, class, event.body) {
                 (false, ArtifactClass::Task, _) => drop(self.tasks.insert((log, id))),
                 (false, ArtifactClass::StateMachine, _) => drop(self.machines.insert((log, id))),

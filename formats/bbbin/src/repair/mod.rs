@@ -29,16 +29,19 @@ pub(crate) fn repair(source: &Source, to: &Destination, context: &Context<'_>) -
     file.commit()?;
     let result = Reader::salvage(&Source::open(to.path(), &context.limits)?, context)?;
     let left = check::check(&result, context);
-    let known: HashSet<_> = found.iter().map(|of| (of.rule, of.message.clone())).collect();
-    let is_new = |of: &&Finding| {
-        of.severity > Severity::Note && !known.contains(&(of.rule, of.message.clone()))
+    // What is said of log files that have other numbers now is told apart by its rule alone.
+    let key = |of: &Finding| {
+        let message = Some(&of.message).filter(|_| !mended.is_renumbered);
+        (of.rule, message.cloned())
     };
+    let known: HashSet<_> = found.iter().map(key).collect();
+    let is_new = |of: &&Finding| of.severity > Severity::Note && !known.contains(&key(of));
     let new: Vec<_> = left.iter().filter(is_new).map(in_result).collect();
-    let left: HashSet<_> = left.into_iter().map(|of| (of.rule, of.message)).collect();
+    let left: HashSet<_> = left.iter().map(key).collect();
     let is_loss = |finding: &Finding| finding.severity == Severity::Error;
     let (losses, mut corrected): (Vec<_>, Vec<_>) = found.into_iter().partition(is_loss);
     for finding in &mut corrected {
-        if left.contains(&(finding.rule, finding.message.clone())) {
+        if left.contains(&key(finding)) {
             let how = if finding.rule == ORDER { " (`kymo merge --sort` sorts)" } else { "" };
             finding.message = format!("{}; left as it is{how}", finding.message);
         }
@@ -56,6 +59,8 @@ fn in_result(of: &Finding) -> Finding {
 /// What was written.
 struct Mended {
     events: u64,
+    /// Whether log files have other numbers than before.
+    is_renumbered: bool,
     /// What is not as it was.
     odd: Vec<Finding>,
 }
@@ -76,15 +81,19 @@ fn mend(reader: &Reader, out: impl Write + Seek) -> Result<Mended> {
     for of in &mut definitions.artifacts {
         of.custom_type = retyped.type_of(of.log_file, of.custom_type, &of.custom);
     }
-    let empty_types = definitions.satisfy_readers(|log| untyped.contains(&log));
+    let real_types = definitions.satisfy_readers(|log| untyped.contains(&log));
+    let mut numbers = definitions.number_log_files();
+    let is_renumbered = numbers.are_other();
     let mut writer = Writer::new(out, &definitions.log_files, &definitions.types)?;
     for Found { mut event, .. } in reader.events() {
         event.custom_type = retyped.type_of(event.log_file, event.custom_type, event.custom);
-        writer.write(&empty_types.given(event))?;
+        let mut event = real_types.given(event);
+        event.log_file = numbers.of(event.log_file);
+        writer.write(&event)?;
     }
     let events = writer.num_events();
     writer.finish(&definitions.artifacts)?;
-    Ok(Mended { events, odd: retyped.findings() })
+    Ok(Mended { events, is_renumbered, odd: retyped.findings() })
 }
 
 /// Writes a sound file again, as it is.

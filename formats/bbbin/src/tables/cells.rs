@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, BooleanArray, Float64Array, Int64Array, StringArray, UInt64Array};
+use arrow_array::{
+    ArrayRef, BooleanArray, Float32Array, Float64Array, Int64Array, StringArray, UInt64Array,
+};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use kymo_core::{Error, Result};
 
@@ -14,6 +16,7 @@ type Try<R> = Box<dyn Fn(&R) -> Result<Option<String>> + Send + Sync>;
 pub(super) enum Cells<R> {
     Signed(Pick<R, i64>),
     Unsigned(Pick<R, u64>),
+    Single(Pick<R, f32>),
     Float(Pick<R, f64>),
     Bool(Pick<R, bool>),
     Text(Pick<R, String>),
@@ -45,6 +48,13 @@ impl<R: 'static> Column<R> {
         pick: impl Fn(&R) -> Option<u64> + Send + Sync + 'static,
     ) -> Self {
         Self::new(name, true, Cells::Unsigned(Box::new(pick)))
+    }
+
+    pub(super) fn single(
+        name: &str,
+        pick: impl Fn(&R) -> Option<f32> + Send + Sync + 'static,
+    ) -> Self {
+        Self::new(name, true, Cells::Single(Box::new(pick)))
     }
 
     pub(super) fn float(
@@ -85,6 +95,7 @@ impl<R: 'static> Column<R> {
         Ok(match &self.cells {
             Cells::Signed(pick) => Arc::new(rows.iter().map(pick).collect::<Int64Array>()),
             Cells::Unsigned(pick) => Arc::new(rows.iter().map(pick).collect::<UInt64Array>()),
+            Cells::Single(pick) => Arc::new(rows.iter().map(pick).collect::<Float32Array>()),
             Cells::Float(pick) => Arc::new(rows.iter().map(pick).collect::<Float64Array>()),
             Cells::Bool(pick) => Arc::new(rows.iter().map(pick).collect::<BooleanArray>()),
             Cells::Text(pick) => Arc::new(rows.iter().map(pick).collect::<StringArray>()),
@@ -100,6 +111,7 @@ impl<R: 'static> Column<R> {
         match self.cells {
             Cells::Signed(_) => Arc::new(Int64Array::from(vec![0; rows])),
             Cells::Unsigned(_) => Arc::new(UInt64Array::from(vec![0; rows])),
+            Cells::Single(_) => Arc::new(Float32Array::from(vec![0.0; rows])),
             Cells::Float(_) => Arc::new(Float64Array::from(vec![0.0; rows])),
             Cells::Bool(_) => Arc::new(BooleanArray::from(vec![false; rows])),
             Cells::Text(_) | Cells::Fallible(_) => Arc::new(StringArray::from(vec![""; rows])),
@@ -110,6 +122,7 @@ impl<R: 'static> Column<R> {
         match self.cells {
             Cells::Signed(_) => DataType::Int64,
             Cells::Unsigned(_) => DataType::UInt64,
+            Cells::Single(_) => DataType::Float32,
             Cells::Float(_) => DataType::Float64,
             Cells::Bool(_) => DataType::Boolean,
             Cells::Text(_) | Cells::Fallible(_) => DataType::Utf8,

@@ -157,6 +157,7 @@ impl Typed {
 enum Kind {
     Signed,
     Unsigned,
+    Single,
     Float,
     Bool,
 }
@@ -175,7 +176,8 @@ fn kind(field: &CustomField) -> Option<Kind> {
         | FieldType::Uint32
         | FieldType::Uint64
         | FieldType::ArtifactId => Some(Kind::Unsigned),
-        FieldType::Float | FieldType::Double => Some(Kind::Float),
+        FieldType::Float => Some(Kind::Single),
+        FieldType::Double => Some(Kind::Float),
         FieldType::Boolean => Some(Kind::Bool),
         FieldType::String => None,
     }
@@ -194,9 +196,12 @@ fn field_column(name: &str, column: usize, kind: Option<Kind>) -> Column<Row> {
             Value::UInt(number) => Some(*number),
             _ => None,
         }),
+        Some(Kind::Single) => Column::single(name, move |row| match value(row, column)? {
+            Value::Float32(number) => Some(*number),
+            _ => None,
+        }),
         Some(Kind::Float) => Column::float(name, move |row| match value(row, column)? {
             Value::Float(number) => Some(*number),
-            Value::Float32(number) => Some((*number).into()),
             _ => None,
         }),
         Some(Kind::Bool) => Column::bool(name, move |row| match value(row, column)? {

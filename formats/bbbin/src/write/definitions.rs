@@ -9,7 +9,7 @@ use kymo_core::{Error, Result};
 use crate::spec::{ArtifactClass, FieldType, NO_TYPE, OwnType, TaskClass};
 use crate::types::{
     Artifact, ArtifactId, ArtifactKind, CustomField, CustomType, Definitions, Event, LogFile,
-    LogFileId, Text, TypeId, to_latin1,
+    LogFileId, Text, TypeId, TypeIds, to_latin1,
 };
 
 /// A length as the file holds it.
@@ -141,27 +141,56 @@ impl Definitions {
         }
     }
 
-    /// Makes them what existing readers need: what has no values has a type without fields, and
-    /// states come after what they are part of. `has_untyped` tells whether events of a log file
-    /// may be of no type.
-    pub(crate) fn satisfy_readers(
-        &mut self,
-        has_untyped: impl Fn(LogFileId) -> bool,
-    ) -> EmptyTypes {
-        let is_none = |of: &&CustomType| of.id.0 == NO_TYPE;
-        let defined: HashSet<_> = self.types.iter().filter(is_none).map(|of| of.log_file).collect();
+    /// Makes them what existing readers need: what has no values has a type without fields, no type
+    /// has the id 0, and states come after what they are part of. `has_untyped` tells whether events
+    /// of a log file may be of no type.
+    pub(crate) fn satisfy_readers(&mut self, has_untyped: impl Fn(LogFileId) -> bool) -> RealTypes {
+        let renumbered = self.renumber_no_type();
         let is_untyped = |of: &&Artifact| of.custom_type.0 == NO_TYPE && of.custom.is_empty();
         let untyped = self.artifacts.iter().filter(is_untyped).map(|of| of.log_file);
         let untyped: HashSet<_> = untyped.collect();
         let logs: Vec<_> = self.log_files.iter().map(|of| of.id).collect();
         let is_needed = |log: &LogFileId| untyped.contains(log) || has_untyped(*log);
-        let logs = logs.into_iter().filter(|log| !defined.contains(log) && is_needed(log));
-        let empty = EmptyTypes(logs.map(|log| (log, self.empty_type(log))).collect());
+        let logs = logs.into_iter().filter(is_needed);
+        let mut empty: HashMap<_, _, _> = logs.map(|log| (log, self.empty_type(log))).collect();
+        // What a type without fields that has the id 0 is called, events without values are.
+        let bare = self.types.iter().filter(|of| of.fields.is_empty());
+        let is_it = |of: &&CustomType| renumbered.get(&of.log_file) == Some(&of.id);
+        empty.extend(bare.filter(is_it).map(|of| (of.log_file, of.id)));
+        let real = RealTypes { empty, renumbered };
         for of in &mut self.artifacts {
-            of.custom_type = empty.of(of.log_file, of.custom_type, &of.custom);
+            of.custom_type = real.of(of.log_file, of.custom_type, &of.custom);
         }
         self.put_parents_first();
-        empty
+        real
+    }
+
+    /// Gives types that have the id of "no type" another.
+    fn renumber_no_type(&mut self) -> HashMap<LogFileId, TypeId, RandomState> {
+        let is_none = |of: &&CustomType| of.id.0 == NO_TYPE;
+        let logs: HashSet<_> = self.types.iter().filter(is_none).map(|of| of.log_file).collect();
+        let next = logs.into_iter().map(|log| (log, self.type_ids.next(log, &self.types)));
+        let renumbered: HashMap<_, _, _> = next.collect();
+        for of in self.types.iter_mut().filter(|of| of.id.0 == NO_TYPE) {
+            of.id = renumbered.get(&of.log_file).copied().unwrap_or(of.id);
+        }
+        self.type_ids = TypeIds::default();
+        renumbered
+    }
+
+    /// Numbers log files from 0 on, in their order, as existing readers count them.
+    pub(crate) fn number_log_files(&mut self) -> LogNumbers {
+        let mut numbers = LogNumbers::default();
+        for of in &mut self.log_files {
+            of.id = numbers.of(of.id);
+        }
+        for of in &mut self.types {
+            of.log_file = numbers.of(of.log_file);
+        }
+        for of in &mut self.artifacts {
+            of.log_file = numbers.of(of.log_file);
+        }
+        numbers
     }
 
     /// Puts states after what they are part of, unless they are; nothing else moves.
@@ -196,16 +225,46 @@ impl Definitions {
     }
 }
 
-/// The types that events of "no type" get.
-#[derive(Debug, Clone)]
-pub(crate) struct EmptyTypes(HashMap<LogFileId, TypeId, RandomState>);
+/// The numbers that log files have now.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct LogNumbers {
+    numbers: HashMap<LogFileId, LogFileId, RandomState>,
+    next: i32,
+}
 
-impl EmptyTypes {
+impl LogNumbers {
+    /// Whether a log file has another number than before.
+    pub(crate) fn are_other(&self) -> bool {
+        self.numbers.iter().any(|(before, now)| before != now)
+    }
+
+    /// The number of a log file; one that is not there gets one that is not there either.
+    pub(crate) fn of(&mut self, log: LogFileId) -> LogFileId {
+        let next = &mut self.next;
+        *self.numbers.entry(log).or_insert_with(|| {
+            let number = LogFileId(*next);
+            *next = next.saturating_add(1);
+            number
+        })
+    }
+}
+
+/// The types that events of type 0 get, which existing readers fail on.
+#[derive(Debug, Clone)]
+pub(crate) struct RealTypes {
+    /// Those of what has no values.
+    empty: HashMap<LogFileId, TypeId, RandomState>,
+    /// Those that a file had under the id 0.
+    renumbered: HashMap<LogFileId, TypeId, RandomState>,
+}
+
+impl RealTypes {
     fn of(&self, log: LogFileId, custom_type: TypeId, custom: &[u8]) -> TypeId {
-        if custom_type.0 != NO_TYPE || !custom.is_empty() {
+        if custom_type.0 != NO_TYPE {
             return custom_type;
         }
-        self.0.get(&log).copied().unwrap_or(custom_type)
+        let types = if custom.is_empty() { &self.empty } else { &self.renumbered };
+        types.get(&log).copied().unwrap_or(custom_type)
     }
 
     /// An event with a type that existing readers know.
@@ -260,6 +319,42 @@ mod tests {
         assert_eq!(definitions.empty_type(a), TypeId(2));
         assert_eq!(definitions.empty_type(a), TypeId(2));
         assert_eq!(definitions.empty_type(b), TypeId(1));
+    }
+
+    #[test]
+    fn a_type_of_the_id_0_gets_another_and_its_values_with_it() {
+        let mut definitions = Definitions::default();
+        let (a, b) = (definitions.add_log_file("", ""), definitions.add_log_file("", ""));
+        let field = || vec![CustomField::scalar("x", FieldType::Int8)];
+        for (log_file, id, name, fields) in
+            [(a, 0, "T", field()), (a, 1, "U", field()), (b, 0, "tick", Vec::new())]
+        {
+            let (id, name) = (TypeId(id), name.to_owned());
+            definitions.types.push(CustomType { offset: 0, id, name, log_file, fields });
+        }
+        let real = definitions.satisfy_readers(|_| true);
+        // Of a.log, 2 is the next that is free, and 3 that of what has no values.
+        assert_eq!(
+            (real.of(a, TypeId(0), &[7]), real.of(a, TypeId(0), &[])),
+            (TypeId(2), TypeId(3))
+        );
+        assert_eq!(real.of(a, TypeId(1), &[7]), TypeId(1));
+        // An event of b.log is still called tick.
+        assert_eq!(real.of(b, TypeId(0), &[]), TypeId(1));
+        assert!(definitions.types.iter().all(|of| of.id.0 != NO_TYPE));
+    }
+
+    #[test]
+    fn log_files_are_numbered_from_0_and_what_is_of_none_stays_so() {
+        let mut definitions = Definitions::default();
+        definitions.add_log_file("", "");
+        definitions.add_log_file("", "");
+        definitions.log_files[0].id = LogFileId(5);
+        definitions.log_files[1].id = LogFileId(0);
+        let mut numbers = definitions.number_log_files();
+        assert_eq!([5, 0, 1].map(|id| numbers.of(LogFileId(id)).0), [0, 1, 2]);
+        let ids: Vec<_> = definitions.log_files.iter().map(|of| of.id.0).collect();
+        assert_eq!(ids, [0, 1]);
     }
 
     #[test]

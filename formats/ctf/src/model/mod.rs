@@ -118,6 +118,10 @@ impl TimelineView for Timeline {
         Ok(self.told(window, None, || Telling::Fields(Collected::default())))
     }
 
+    fn has_fields(&self) -> bool {
+        true
+    }
+
     fn file_of(&self, track: TrackId, time: Option<TimeNs>, offset: u64) -> Option<String> {
         let place = Place { time_ns: time.map(|time| time.0), offset };
         let packet = match self.reader.tracks().get(track.0) {

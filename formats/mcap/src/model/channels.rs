@@ -69,7 +69,8 @@ fn kind(channel: &Channel) -> Option<TrackKind> {
 /// Whether messages of a channel are what happened on a track, spelt as JSON.
 pub(super) fn is_spelt(channel: &Channel) -> bool {
     let content = channel.metadata.get(CONTENT);
-    let is_json = channel.message_encoding == "json" && content.is_none_or(|of| !is_text(of));
+    // Texts that are JSON themselves are not spelt; others have another encoding where they are not.
+    let is_json = channel.message_encoding == "json" && content.is_none_or(|of| of != "json");
     is_json && kind(channel).is_some()
 }
 

@@ -91,6 +91,19 @@ impl Timeline {
         Walk::through(Arc::clone(&self.reader), pieces).within(from, until)
     }
 
+    /// The messages of a window, by their fields where these are asked for.
+    fn messages(self: Arc<Self>, window: &Window, has_fields: bool) -> Messages {
+        let pieces = self.reader.pieces().len();
+        let (first, skipped) = match window.last {
+            None => (0, 0),
+            Some(0) => (pieces, 0),
+            Some(last) => self.start_of_last(window, last),
+        };
+        let walk = self.walk(first..pieces, window);
+        let (window, undefined) = (window.clone(), BTreeSet::new());
+        Messages { timeline: self, walk, window, skipped, undefined, has_fields }
+    }
+
     /// The piece from which on there are the last events of a window, and how many of it are
     /// before them.
     fn start_of_last(&self, window: &Window, last: u64) -> (usize, u64) {
@@ -119,15 +132,15 @@ impl TimelineView for Timeline {
     }
 
     fn events(self: Arc<Self>, window: &Window) -> Result<Box<dyn Events>> {
-        let pieces = self.reader.pieces().len();
-        let (first, skipped) = match window.last {
-            None => (0, 0),
-            Some(0) => (pieces, 0),
-            Some(last) => self.start_of_last(window, last),
-        };
-        let walk = self.walk(first..pieces, window);
-        let (window, undefined) = (window.clone(), BTreeSet::new());
-        Ok(Box::new(Messages { timeline: self, walk, window, skipped, undefined }))
+        Ok(Box::new(self.messages(window, false)))
+    }
+
+    fn events_with_fields(self: Arc<Self>, window: &Window) -> Result<Box<dyn Events>> {
+        Ok(Box::new(self.messages(window, true)))
+    }
+
+    fn has_fields(&self) -> bool {
+        self.decoders.contains(&Decoder::Spelt)
     }
 
     fn range(self: Arc<Self>, clock: ClockId) -> Result<Option<RangeInclusive<TimeNs>>> {
@@ -155,6 +168,8 @@ struct Messages {
     skipped: u64,
     /// Channels that are not defined, and were said to be so.
     undefined: BTreeSet<u16>,
+    /// Whether events are told by their fields.
+    has_fields: bool,
 }
 
 impl Messages {
@@ -199,7 +214,8 @@ impl Events for Messages {
         let payload = self.walk.data(&message.data);
         let decoder = self.timeline.decoders.get(track.0);
         let numbered = |number| self.timeline.numbered(number);
-        let content = decoder.map_or(Content::Payload, |of| of.content(payload, numbered));
+        let content =
+            decoder.map_or(Content::Payload, |of| of.content(payload, self.has_fields, numbered));
         Ok(Some(Event { track, time, offset, content, payload, partial: None }))
     }
 }

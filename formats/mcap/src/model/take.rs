@@ -1,13 +1,16 @@
 //! Any timeline as an MCAP file.
 //!
 //! A track becomes a channel, an event a message with the payload as it was recorded. Activities,
-//! and what has no payload and is no text, are spelt as JSON. What MCAP cannot hold is said: events
+//! events with fields, and what has no payload and is no text, are spelt as JSON. What MCAP cannot hold is said: events
 //! without a time, times before zero, clocks that do not count from the Epoch, and several
 //! recordings, which become one.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
-use kymo_core::model::timeline::{Clock, Content, Event, TimelineView, Track, Window};
+use kymo_core::model::timeline::{
+    Clock, Content, Event, Fielded, Fields, TimelineView, Track, TrackId, fielded_tracks,
+};
 use kymo_core::{AtomicFile, Context, Destination, Error, Finding, Result, Severity, Written};
 
 use super::channels;
@@ -20,10 +23,10 @@ pub(crate) fn write_timeline(
     to: &Destination,
     _context: &Context<'_>,
 ) -> Result<Written> {
-    let mut taking = Taking::new(&*timeline, to)?;
-    let mut events = timeline.events(&Window::default())?;
-    while let Some(event) = events.next()? {
-        taking.event(&event)?;
+    let mut taking = Taking::new(&timeline, to)?;
+    let mut events = Fielded::new(&timeline)?;
+    while let Some((event, fields)) = events.next()? {
+        taking.event(&event, fields.as_ref())?;
     }
     taking.tracks_without_events()?;
     let written = Written { events: taking.events, losses: taking.losses() };
@@ -36,6 +39,8 @@ struct Taking {
     writer: Writer<AtomicFile>,
     clocks: Vec<Clock>,
     tracks: Vec<Track>,
+    /// Tracks of messages that have events with fields.
+    fielded: HashSet<TrackId>,
     written: Vec<Option<Taken>>,
     events: u64,
     /// The last time that was known.
@@ -54,7 +59,7 @@ struct Taken {
 }
 
 impl Taking {
-    fn new(timeline: &dyn TimelineView, to: &Destination) -> Result<Self> {
+    fn new(timeline: &Arc<dyn TimelineView>, to: &Destination) -> Result<Self> {
         let mut tracks = timeline.tracks();
         Track::keep_recordings(&mut tracks);
         if tracks.len() > usize::from(u16::MAX) {
@@ -64,6 +69,7 @@ impl Taking {
         Ok(Self {
             writer: Writer::new(to.file()?, Options::default())?,
             clocks: timeline.clocks(),
+            fielded: fielded_tracks(timeline)?,
             written: vec![None; tracks.len()],
             tracks,
             events: 0,
@@ -73,9 +79,13 @@ impl Taking {
         })
     }
 
-    fn event(&mut self, event: &Event<'_>) -> Result<()> {
+    fn event(&mut self, event: &Event<'_>, fields: Option<&Fields<'_>>) -> Result<()> {
         let taken = self.channel(event.track.0, self.is_spelt(event))?;
-        let spelt = if taken.is_spelt { event.content.to_json() } else { None };
+        let spelt = match (&event.content, fields) {
+            _ if !taken.is_spelt => None,
+            (Content::Text(text), Some(fields)) => fields.to_json(text),
+            (content, _) => content.to_json(),
+        };
         let data = match (&spelt, &event.content) {
             (Some(spelt), _) => spelt.as_bytes(),
             (None, Content::Text(text)) if event.payload.is_empty() => text.as_bytes(),
@@ -102,7 +112,8 @@ impl Taking {
             Content::Text(text) => text.is_empty() || channels::is_text(&track.content),
             _ => false,
         };
-        track.kind.has_activities() || (event.payload.is_empty() && !is_plain)
+        let has_fields = self.fielded.contains(&event.track);
+        track.kind.has_activities() || has_fields || (event.payload.is_empty() && !is_plain)
     }
 
     /// The channel of a track, written before its first event, with the number of this event.

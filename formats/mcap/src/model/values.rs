@@ -48,14 +48,19 @@ impl Decoder {
         })
     }
 
-    /// What a payload says; `track` finds a track by its number.
+    /// What a payload says, by its fields where these are asked for; `track` finds a track by its
+    /// number.
     pub(super) fn content<'a>(
         &self,
         payload: &'a [u8],
+        has_fields: bool,
         track: impl Fn(u64) -> Option<TrackId>,
     ) -> Content<'a> {
         match self {
             Self::None => Content::Payload,
+            Self::Spelt if has_fields => {
+                Content::from_json_with_fields(payload, track).unwrap_or(Content::Payload)
+            }
             Self::Spelt => Content::from_json(payload, track).unwrap_or(Content::Payload),
             Self::Text => match std::str::from_utf8(payload) {
                 Ok(text) => Content::Text(Cow::Borrowed(text)),

@@ -99,12 +99,14 @@ impl Lanes {
             None
         };
         let mut attributes = all_attributes(stream);
-        let kept = Kept::take(&mut attributes);
+        let mut kept = Kept::take(&mut attributes);
+        if let Some(kept) = kept.as_mut().filter(|_| stream.encoding != Encoding::Json) {
+            kept.of = None;
+        }
         let number = |kept: &Kept, track: u64| (stream.session, kept.set, track);
         let parent = kept.as_ref().and_then(|kept| Some(number(kept, kept.parent?)));
         let parent = parent.and_then(|parent| self.numbered.get(&parent).copied());
         let of = kept.as_ref().and_then(|kept| kept.of.clone());
-        let of = of.filter(|_| stream.encoding == Encoding::Json);
         let (kind, content) = of.unwrap_or_else(|| (kind(stream), content(stream, endian)));
         if let Some(kept) = &kept {
             let id = TrackId(self.tracks.len());
@@ -122,12 +124,21 @@ impl Lanes {
         });
     }
 
-    /// What a message of a track that was one of activities says.
-    fn spelt(&self, message: &Message<'_>) -> Option<Content<'static>> {
-        let track = self.tracks.get(message.stream).filter(|track| track.kind.has_activities())?;
-        let kept = self.kept.get(message.stream)?.as_ref()?;
+    /// Whether events of some tracks have fields.
+    pub(crate) fn has_fields(&self) -> bool {
+        self.kept.iter().flatten().any(|kept| kept.of.is_some())
+    }
+
+    /// What a message of a track whose events were spelt says.
+    fn spelt(&self, message: &Message<'_>, tell: Tell) -> Option<Content<'static>> {
+        let track = self.tracks.get(message.stream)?;
+        let kept = self.kept.get(message.stream)?.as_ref().filter(|kept| kept.of.is_some())?;
         let number = |number: u64| (track.recording, kept.set, number);
-        Content::from_json(message.payload, |of| self.numbered.get(&number(of)).copied())
+        let numbered = |of| self.numbered.get(&number(of)).copied();
+        match tell {
+            Tell::Text => Content::from_json(message.payload, numbered),
+            Tell::Fields => Content::from_json_with_fields(message.payload, numbered),
+        }
     }
 
     /// The clock of remarks that are on no other.
@@ -170,6 +181,13 @@ fn all_attributes(stream: &Stream) -> serde_json::Map<String, serde_json::Value>
     attributes
 }
 
+/// How events with fields are told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Tell {
+    Text,
+    Fields,
+}
+
 /// A message as an event; `turned` is where its payload goes if it is of a big-endian writer.
 pub(crate) fn event<'a>(
     lanes: &Lanes,
@@ -178,8 +196,9 @@ pub(crate) fn event<'a>(
     stream: Option<&Stream>,
     endian: Endian,
     turned: &'a mut Vec<u8>,
+    tell: Tell,
 ) -> Event<'a> {
-    let content = lanes.spelt(message).unwrap_or_else(|| content_of(decode()));
+    let content = lanes.spelt(message, tell).unwrap_or_else(|| content_of(decode()));
     let (track, time, offset) = (TrackId(message.stream), message.time, message.offset);
     let mut payload = message.payload;
     let stream = stream.filter(|stream| !has_named_order(stream));

@@ -8,7 +8,7 @@ use kymo_core::model::timeline::{
     Clock, ClockId, Event, Events, TimeNs, TimelineView, Track, TrackId, Window,
 };
 
-use super::{Lanes, event};
+use super::{Lanes, Tell, event};
 use crate::Reader;
 use crate::read::{Doubt, Messages, Seeker, Sure, Tick};
 use crate::types::Message;
@@ -34,6 +34,11 @@ impl Timeline {
             lanes.add(streams, index, clock, since_epoch, reader.endian(session));
         }
         Self { reader, lanes }
+    }
+
+    fn walk(self: Arc<Self>, window: &Window, tell: Tell) -> Walk {
+        let reading = self.sought(window).unwrap_or_else(|_| self.whole(window));
+        Walk { timeline: self, reading, window: window.clone(), turned: Vec::new(), tell }
     }
 
     /// All messages, of which the first events of a window are left out.
@@ -211,8 +216,15 @@ impl TimelineView for Timeline {
     }
 
     fn events(self: Arc<Self>, window: &Window) -> Result<Box<dyn Events>> {
-        let reading = self.sought(window).unwrap_or_else(|_| self.whole(window));
-        Ok(Box::new(Walk { timeline: self, reading, window: window.clone(), turned: Vec::new() }))
+        Ok(Box::new(self.walk(window, Tell::Text)))
+    }
+
+    fn events_with_fields(self: Arc<Self>, window: &Window) -> Result<Box<dyn Events>> {
+        Ok(Box::new(self.walk(window, Tell::Fields)))
+    }
+
+    fn has_fields(&self) -> bool {
+        self.lanes.has_fields()
     }
 
     fn range(self: Arc<Self>, clock: ClockId) -> Result<Option<RangeInclusive<TimeNs>>> {
@@ -293,6 +305,7 @@ struct Walk {
     window: Window,
     /// The payload of an event whose byte order was turned around.
     turned: Vec<u8>,
+    tell: Tell,
 }
 
 impl Events for Walk {
@@ -304,6 +317,6 @@ impl Events for Walk {
         let endian = reader.endian(stream.map_or(0, |stream| stream.session));
         let decode = || reader.decode(&message);
         let lanes = &self.timeline.lanes;
-        Ok(Some(event(lanes, &message, decode, stream, endian, &mut self.turned)))
+        Ok(Some(event(lanes, &message, decode, stream, endian, &mut self.turned, self.tell)))
     }
 }

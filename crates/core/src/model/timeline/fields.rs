@@ -25,6 +25,20 @@ pub struct Field<'a> {
     pub bits: Option<u32>,
 }
 
+impl Fields<'_> {
+    /// The same, as long as one likes.
+    #[must_use]
+    pub fn into_owned(self) -> Fields<'static> {
+        let own = |Field { name, value, bits }: Field<'_>| Field {
+            name: name.into_owned().into(),
+            value,
+            bits,
+        };
+        let fields = self.fields.into_iter().map(own).collect();
+        Fields { name: self.name.into_owned().into(), fields }
+    }
+}
+
 /// What a person reads: `sched_switch: prev_tid = 7, next_comm = init`.
 impl fmt::Display for Fields<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -5,12 +5,14 @@
 //! track: a message, a value, a sample, a remark about the past.
 
 mod activity;
+mod fielded;
 mod fields;
 mod losses;
 mod merged;
 mod numbers;
 mod shown;
 mod spelt;
+mod spelt_fields;
 mod tally;
 
 use std::borrow::Cow;
@@ -23,6 +25,7 @@ use serde_json::Map;
 use crate::{Finding, Result, Value};
 
 pub use activity::{Activity, Message, Missing};
+pub use fielded::{Fielded, WithFields, fielded_tracks};
 pub use fields::{Field, Fields};
 pub use losses::{Losses, untold};
 pub use merged::{Merged, Run};
@@ -70,6 +73,11 @@ pub trait TimelineView: Send + Sync {
     /// place of a text, and what only repeats one of them, such as a counter, is left out.
     fn events_with_fields(self: Arc<Self>, window: &Window) -> Result<Box<dyn Events>> {
         self.events(window)
+    }
+
+    /// Whether there are any such fields, so that it is worth asking for them.
+    fn has_fields(&self) -> bool {
+        false
     }
 
     /// The first and the last moment on a clock, among the events of its tracks.

@@ -1,14 +1,14 @@
 //! What happened, as JSON, for formats that have no place of their own for it.
 //!
 //! A text is a string, a number a number, and an activity an object: `{"activity":"begin",
-//! "priority":20}`. Tracks are named by their numbers among those that are written.
+//! "priority":20}`. Events with fields are objects, too ([`Fields::to_json`](super::Fields::to_json)). Tracks are named by their numbers among those that are written.
 
 use std::borrow::Cow;
 use std::fmt::Write;
 
 use serde_json::{Map, Value as Json};
 
-use super::{Activity, Content, Message, Missing, TimeNs, TrackId};
+use super::{Activity, Content, Message, Missing, TimeNs, TrackId, spelt_fields};
 use crate::Value;
 
 /// The key that says what an activity is.
@@ -32,25 +32,50 @@ impl Content<'_> {
 
 impl Content<'static> {
     /// What JSON says that happened; `track` finds a track by its number. Nothing where it is no
-    /// JSON.
+    /// JSON. An event with fields is its text.
     #[must_use]
     pub fn from_json(bytes: &[u8], track: impl Fn(u64) -> Option<TrackId>) -> Option<Self> {
+        if let Some((fields, text)) = spelt_fields::read(bytes) {
+            return Some(Self::Text(text.unwrap_or_else(|| fields.to_string()).into()));
+        }
+        Self::other_from_json(bytes, track)
+    }
+
+    /// The same, but for events with fields, which are these.
+    #[must_use]
+    pub fn from_json_with_fields(
+        bytes: &[u8],
+        track: impl Fn(u64) -> Option<TrackId>,
+    ) -> Option<Self> {
+        let fields = spelt_fields::read(bytes).map(|(fields, _)| Self::Fields(fields));
+        fields.or_else(|| Self::other_from_json(bytes, track))
+    }
+
+    fn other_from_json(bytes: &[u8], track: impl Fn(u64) -> Option<TrackId>) -> Option<Self> {
         let json = serde_json::from_slice(bytes).ok()?;
         if let Json::Object(object) = &json
             && let Some(activity) = read(object, track)
         {
             return Some(Self::Activity(activity));
         }
-        Some(match json {
-            Json::String(text) => Self::Text(text.into()),
-            Json::Bool(value) => Self::Value(value.into()),
-            Json::Number(number) => {
-                let whole = number.as_i64().map(Value::Int).or(number.as_u64().map(Value::UInt));
-                let value = whole.or(number.as_f64().map(Value::Float));
-                Self::Value(value.unwrap_or_else(|| Value::Decimal(number.to_string())))
-            }
-            other => Self::Value(Value::Json(Box::new(other))),
+        Some(match value(json) {
+            Value::Text(text) => Self::Text(text.into()),
+            value => Self::Value(value),
         })
+    }
+}
+
+/// A value as JSON has it.
+pub(super) fn value(json: Json) -> Value {
+    match json {
+        Json::String(text) => Value::Text(text),
+        Json::Bool(value) => value.into(),
+        Json::Number(number) => {
+            let whole = number.as_i64().map(Value::Int).or(number.as_u64().map(Value::UInt));
+            let value = whole.or(number.as_f64().map(Value::Float));
+            value.unwrap_or_else(|| Value::Decimal(number.to_string()))
+        }
+        other => Value::Json(Box::new(other)),
     }
 }
 

@@ -1,13 +1,19 @@
 //! A recording in another format: its whole timeline.
 
 use std::env;
+use std::fs::File;
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use kymo_core::{Ability, Finding, Format, Origin, Part, Progress, Severity};
+use kymo_core::{
+    Ability, Context, Destination, Error, Finding, Format, Origin, Part, Progress, Severity,
+    Written,
+};
 
 use super::Args;
+use super::arrays::Refused;
 use crate::extracting;
 use crate::failure::Failure;
 use crate::inputs::display;
@@ -43,32 +49,68 @@ pub(super) fn convert(
         let failure = Failure::usage(format!("{title} takes the whole recording"));
         return Err(failure.hint("`kymo cut` and `kymo filter` take parts of one").into());
     }
-    if args.arrays.is_strict() || args.arrays.is_json() {
-        return Err(Failure::usage("--strict and --json are for tables and arrays").into());
+    if args.arrays.is_json() {
+        return Err(Failure::usage("--json is for tables and arrays").into());
     }
-    let sources = std::slice::from_ref(&opened.source);
     let is_own = opened.format.info().name == format.info().name;
-    let written = if is_own && format.info().can(Ability::Extract) {
-        outlet::make(session, &args.output, args.force, sources, |to, context| {
-            format.extract(sources, &Part::default(), to, context)
-        })
+    let timeline = if is_own && format.info().can(Ability::Extract) {
+        None
     } else {
-        let timeline = opened.timeline().ok_or_else(|| {
+        Some(opened.timeline().ok_or_else(|| {
             let failure = Failure::new(format!("it has no events in time, which {title} holds"));
             failure.hint("tables go to csv or jsonl")
-        })?;
-        let origin = origin(opened);
-        outlet::make(session, &args.output, args.force, sources, |to, context| {
-            let to = to.clone().imported(origin);
-            let mut written = format.write_timeline(Arc::clone(&timeline), &to, context)?;
-            written.losses.extend(timeline.untold()?);
-            Ok(written)
-        })
+        })?)
     };
+    let sources = std::slice::from_ref(&opened.source);
+    let left = profile_left(opened, title);
+    let work = |to: &Destination, context: &Context<'_>| {
+        let mut written = match &timeline {
+            None => format.extract(sources, &Part::default(), to, context)?,
+            Some(timeline) => {
+                let to = to.clone().imported(origin(opened));
+                let mut written = format.write_timeline(Arc::clone(timeline), &to, context)?;
+                written.losses.extend(Arc::clone(timeline).untold()?);
+                written
+            }
+        };
+        written.losses.extend(left.clone());
+        Ok(written)
+    };
+    let mut refused = None;
+    let made = outlet::make(session, &args.output, args.force, sources, |to, context| {
+        if args.arrays.is_strict() {
+            strictly(to, context, work, &mut refused)
+        } else {
+            work(to, context)
+        }
+    });
     session.bars.end();
-    let mut written = written?;
-    written.losses.extend(profile_left(opened, title));
-    Ok(extracting::say(session, &args.output, &written))
+    if let Some(written) = refused {
+        extracting::say_losses(session, &args.output, &written);
+        return Err(Refused.into());
+    }
+    Ok(extracting::say(session, &args.output, &made?))
+}
+
+/// Writes a recording elsewhere first, and puts it where it belongs if nothing is lost.
+fn strictly(
+    to: &Destination,
+    context: &Context<'_>,
+    work: impl Fn(&Destination, &Context<'_>) -> kymo_core::Result<Written>,
+    refused: &mut Option<Written>,
+) -> kymo_core::Result<Written> {
+    let directory = tempfile::tempdir().map_err(Error::io("make a temporary directory"))?;
+    let made = directory.path().join("made");
+    let written = work(&Destination::new(&made, false), context)?;
+    if Outcome::of(&written.losses) != Outcome::Done {
+        *refused = Some(written);
+        return Err(Error::request(Refused.to_string()));
+    }
+    let mut made = File::open(&made).map_err(Error::io("read the temporary file"))?;
+    let mut file = to.file()?;
+    io::copy(&mut made, &mut file).map_err(Error::io("write the recording"))?;
+    file.commit()?;
+    Ok(written)
 }
 
 /// Where a recording came from, for formats that keep that.
