@@ -27,7 +27,7 @@ use crate::read::{Chosen, Merged, sweep};
 use crate::render::{Collected, Plain};
 use facts::{Facts, Telling};
 use lanes::{Lanes, Recent};
-use place::Place;
+use place::{Place, Places};
 
 pub(crate) use facts::Switches;
 
@@ -39,6 +39,8 @@ pub(crate) struct Timeline {
     /// The first and the last moment, for which the ends of all streams are read. Metadata may name
     /// any number of clocks, and each is asked for.
     range: OnceLock<Option<(i64, i64)>>,
+    /// Where the events are that were asked for last.
+    places: Places,
     /// Whether all clocks count from the Epoch.
     is_since_epoch: bool,
 }
@@ -46,7 +48,8 @@ pub(crate) struct Timeline {
 impl Timeline {
     pub(crate) fn new(reader: Arc<Reader>) -> Self {
         let is_since_epoch = reader.clocks().iter().all(crate::types::Clock::since_epoch);
-        Self { reader, lanes: OnceLock::new(), range: OnceLock::new(), is_since_epoch }
+        let (lanes, range, places) = (OnceLock::new(), OnceLock::new(), Places::default());
+        Self { reader, lanes, range, places, is_since_epoch }
     }
 
     fn lanes(&self) -> &Lanes {
@@ -120,7 +123,7 @@ impl TimelineView for Timeline {
         let packet = match self.reader.tracks().get(track.0) {
             Some(stream) => place.in_stream(&self.reader, stream),
             // What happens to tasks is in any stream.
-            None => place.anywhere(&self.reader),
+            None => place.anywhere(&self.reader, &self.places),
         };
         Some(self.reader.file_name(packet?.file))
     }
