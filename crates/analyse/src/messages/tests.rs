@@ -285,8 +285,8 @@ fn the_busiest_ends_are_those_with_most_messages() {
 fn who_has_most_is_not_left_out_for_those_who_have_few_with_the_busiest() {
     // 1 sends to 2, 3 and 6 twice each; 4 to 5 three times, and 5 to 1 once.
     let told = [(1, 2), (1, 2), (1, 3), (1, 3), (1, 6), (1, 6), (4, 5), (4, 5), (4, 5), (5, 1)];
-    let told = told.into_iter().enumerate();
-    let told = told.map(|(time, (from, to))| send(time as i64, from, Some(to), None)).collect();
+    let told = (0..).zip(told);
+    let told = told.map(|(time, (from, to))| send(time, from, Some(to), None)).collect();
     let mut messages = Messages::new();
     analysed(told, Window::default(), &mut messages);
     let ids = |ids: &[usize]| ids.iter().copied().map(TrackId).collect::<BTreeSet<_>>();

@@ -42,8 +42,8 @@ impl Beside {
             if (next.track, next.time, next.offset) == (event.track, event.time, event.offset) {
                 return Ok(next.fields);
             }
-            // Those between texts are passed over, and so are those before the last few.
-            if next.time >= event.time && !next.is_passed(event) {
+            // Those are passed over that nobody asks for, and those before the last few.
+            if next.time > event.time {
                 self.next = Some(next);
                 return Ok(None);
             }
@@ -61,13 +61,6 @@ impl Beside {
             offset: event.offset,
             fields: owned(&event),
         }))
-    }
-}
-
-impl Next {
-    /// Whether it is no event with fields, so that nothing is missed with it.
-    fn is_passed(&self, event: &Event<'_>) -> bool {
-        self.fields.is_none() && self.time == event.time
     }
 }
 
