@@ -44,7 +44,10 @@ pub(crate) fn run(session: &mut Session, wanted: &Wanted<'_>) -> anyhow::Result<
         source.verify().map_err(|error| Named::error(inputs::display(source.path()), error))?;
     }
     let written = written.map_err(|error| unsorted(wanted, error))?;
-    Ok(say(session, wanted.output, &written))
+    let outcome = say(session, wanted.output, &written);
+    let is_range = wanted.since.is_some() || wanted.until.is_some();
+    let is_missed = is_range && written.events == 0;
+    Ok(if is_missed { outcome.max(Outcome::Findings) } else { outcome })
 }
 
 /// A format that does not sort says why; what to do then is the same for all.

@@ -65,7 +65,7 @@ pub(crate) fn make<T>(
         let to = Destination::new(path, force).made_from(sources);
         to.check().map_err(|error| about(path, error))?;
         return match work(&to, &session.context()) {
-            Err(error @ Error::Exists(_)) => Err(about(path, error)),
+            Err(error) if is_of_output(&error) => Err(about(path, error)),
             other => other.map_err(|error| blamed(path, error.into())),
         };
     }
@@ -81,6 +81,15 @@ pub(crate) fn make<T>(
     io::copy(&mut file, &mut session.out)?;
     session.out.flush()?;
     Ok(result)
+}
+
+/// Whether an error is of the output, whatever was made: it is there, or cannot be.
+fn is_of_output(error: &Error) -> bool {
+    match error {
+        Error::Exists(_) => true,
+        Error::Io { action, .. } => action.ends_with("beside the output"),
+        _ => false,
+    }
 }
 
 /// What stands at a path.

@@ -83,11 +83,11 @@ impl Output {
         let stdout = io::stdout();
         let is_terminal = stdout.is_terminal();
         let told = || terminal_size::terminal_size_of(&stdout).map(|(width, _)| width.0.into());
-        let columns = || told().or_else(columns_said).unwrap_or(COLUMNS);
+        let on_terminal = || told().or_else(columns_said).unwrap_or(COLUMNS);
         Self {
             name: "standard output".to_owned(),
             is_terminal,
-            columns: is_terminal.then(columns),
+            columns: if is_terminal { Some(on_terminal()) } else { columns_said() },
             paint: Paint::of(color, &stdout),
             writer: BufWriter::with_capacity(BUFFER_BYTES, Seen::over(stdout, bars)),
             failure: None,
@@ -149,7 +149,8 @@ impl Output {
         self.is_terminal
     }
 
-    /// How wide the terminal is; nothing when it is none, and lines may be as long as they are.
+    /// How wide the terminal is, or what COLUMNS says; nothing when there is neither, and lines may
+    /// be as long as they are.
     pub(crate) fn columns(&self) -> Option<usize> {
         self.columns
     }

@@ -559,10 +559,15 @@ fn is_time(metric: &Metric) -> bool {
 
 /// Numbers as one types them: `0`, `2-5`, `0,7`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Numbers(Vec<RangeInclusive<u64>>);
+pub(crate) struct Numbers(Vec<RangeInclusive<u64>>);
 
 impl Numbers {
-    fn holds(&self, number: u64) -> bool {
+    /// The ranges that were typed.
+    pub(crate) fn ranges(&self) -> &[RangeInclusive<u64>] {
+        &self.0
+    }
+
+    pub(crate) fn holds(&self, number: u64) -> bool {
         self.0.iter().any(|range| range.contains(&number))
     }
 }

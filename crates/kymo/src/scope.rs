@@ -104,14 +104,27 @@ impl ScopeArgs {
     }
 }
 
-/// That a range of time has nothing of a recording, and which one would.
+/// That a range of time has nothing of a recording, and which one would, unless it is within that.
 pub(crate) fn nothing_in_range(
     timeline: &Arc<dyn TimelineView>,
     range: &RangeInclusive<TimeNs>,
+    asked: (Option<TimeNs>, Option<TimeNs>),
 ) -> String {
+    if !is_elsewhere(range, asked) {
+        return "no event is in that range".to_owned();
+    }
     let shown = |time| Shown::on(timeline.clocks().first(), time);
     let (start, end) = (shown(*range.start()), shown(*range.end()));
     format!("nothing of it is in that range: it is from {start} to {end}")
+}
+
+/// Whether a range of time that is asked for is before or after another.
+fn is_elsewhere(
+    range: &RangeInclusive<TimeNs>,
+    (from, until): (Option<TimeNs>, Option<TimeNs>),
+) -> bool {
+    from.is_some_and(|from| from > *range.end())
+        || until.is_some_and(|until| until <= *range.start())
 }
 
 /// Which events are gone through.
@@ -131,12 +144,22 @@ impl Scope {
             return Ok(());
         }
         let Ok(range) = moment::range_of(&self.timeline, None) else { return Ok(()) };
-        if from.is_some_and(|from| from > *range.end())
-            || until.is_some_and(|until| until <= *range.start())
-        {
-            return Err(Failure::new(nothing_in_range(&self.timeline, &range)).into());
+        let asked = (from, until);
+        if is_elsewhere(&range, asked) {
+            return Err(Failure::new(nothing_in_range(&self.timeline, &range, asked)).into());
         }
         Ok(())
+    }
+
+    /// Where something is not that was looked for: there may be some elsewhere.
+    pub(crate) fn place(&self) -> &'static str {
+        let Window { tracks, from, until, .. } = &self.window;
+        match (tracks.is_some(), from.is_some() || until.is_some()) {
+            (false, false) => "in it",
+            (false, true) => "in that range",
+            (true, false) => "on those streams",
+            (true, true) => "on those streams in that range",
+        }
     }
 
     /// A moment as a person reads it.

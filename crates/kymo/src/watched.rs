@@ -100,9 +100,22 @@ impl TimelineView for Watched {
         self.walk(events, window)
     }
 
+    fn events_called(
+        self: Arc<Self>,
+        window: &Window,
+        is_called: &dyn Fn(&str) -> bool,
+    ) -> Result<Box<dyn Events>> {
+        let events = Arc::clone(&self.timeline).events_called(window, is_called)?;
+        self.walk(events, window)
+    }
+
     fn events_with_fields(self: Arc<Self>, window: &Window) -> Result<Box<dyn Events>> {
         let events = Arc::clone(&self.timeline).events_with_fields(window)?;
         self.walk(events, window)
+    }
+
+    fn has_fields(&self) -> bool {
+        self.timeline.has_fields()
     }
 
     fn range(self: Arc<Self>, clock: ClockId) -> Result<Option<RangeInclusive<TimeNs>>> {

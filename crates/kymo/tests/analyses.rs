@@ -628,7 +628,9 @@ fn a_page_says_what_its_charts_do_not_show() {
     assert_eq!(code, Some(0), "{said}");
     let page = fs::read_to_string(page).unwrap();
     // Of twelve receivers the chart has nine beside the sender; 30 messages are drawn of theirs.
-    assert!(page.contains("3 streams have fewer messages and are not drawn"), "{page}");
+    // Those have eight each.
+    let others = "3 other streams and 24 messages with others are not drawn";
+    assert!(page.contains(others), "{page}");
     assert!(page.contains(" messages are not drawn"), "{page}");
 }
 
@@ -1171,4 +1173,124 @@ fn who_runs_is_not_known_where_other_tasks_were_left_out() {
     let (code, table, said) = run(kymo().arg("load").arg(&part));
     assert!(table.contains("40.00 ms, 50.0% busy, 50.0% not known"), "{table}");
     assert!(code == Some(3) && said.contains("not told who runs"), "{said}");
+}
+
+/// a sends to b and to c, and c sends to b. Of a alone, what c sends to b is nothing.
+#[test]
+fn a_chart_of_some_streams_has_no_message_between_others() {
+    let folder = folder();
+    let lines = "1 c sends X to b\n2 a sends M to b\n3 b gets X from c\n4 a sends M to c\n";
+    let path = log(folder.path(), lines);
+    let (code, chart, said) = run(kymo().args(["messages", "--chart", "--stream", "a"]).arg(&path));
+    assert_eq!(code, Some(0), "{said}");
+    assert_eq!((chart.matches('M').count(), chart.matches('X').count()), (2, 0), "{chart}");
+    let (_, chart, _) = run(kymo().args(["messages", "--chart"]).arg(&path));
+    assert_eq!((chart.matches('M').count(), chart.matches('X').count()), (2, 1), "{chart}");
+}
+
+/// Wakeups of a trace: `cpu 0` wakes `java-7013`, and neither is chosen.
+#[test]
+fn a_chart_of_some_tasks_has_only_wakeups_of_theirs() {
+    let Some(trace) = shared::file("traces/ctf/lttng-tracefile-rotation") else { return };
+    let chosen = ["--stream", "Xorg*", "--stream", "xfwm4*"];
+    let out = folder();
+    let path = out.path().join("chart.svg");
+    let chart = ["messages", "--chart", "-n0"];
+    let (code, _, said) = run(kymo().args(chart).args(chosen).arg(&trace).arg("-o").arg(&path));
+    assert_eq!(code, Some(0), "{said}");
+    let drawn = fs::read_to_string(path).unwrap().matches(">wakeup ").count() as u64;
+    // Each is drawn, or left out and counted, and the table has the same.
+    let others = said.split(" other streams and ").nth(1).unwrap().split(' ').next().unwrap();
+    let others: u64 = others.replace(',', "").parse().unwrap();
+    let (_, pairs, _) = run(kymo().args(["messages", "--json"]).args(chosen).arg(&trace));
+    let sent = |of: &Value| of["sent"].as_u64().unwrap().max(of["received"].as_u64().unwrap());
+    assert_eq!(drawn + others, json(&pairs).iter().map(sent).sum::<u64>());
+}
+
+/// Programs get all rows, a person the first few.
+#[test]
+fn programs_get_all_rows_unless_they_ask_for_fewer() {
+    let folder = folder();
+    let switch = |at: u32| format!("{at} cpu0 t{} -> t{}\n{at} t{at} sends M to t0\n", at - 1, at);
+    let path = log(folder.path(), &(1..=60).map(switch).collect::<String>());
+    for (command, to_person) in [("load", 10), ("sched", 20), ("messages", 40)] {
+        let lines =
+            |more: &[&str]| run(kymo().arg(command).args(more).arg(&path)).1.lines().count();
+        let rows = lines(&["--json", "-n0"]);
+        assert!(rows >= 59, "{command}");
+        assert_eq!((lines(&["--json"]), lines(&["--csv"])), (rows, rows + 1), "{command}");
+        assert_eq!((lines(&["--json", "-n2"]), lines(&["--csv", "-n2"])), (2, 3), "{command}");
+        // A title, a heading, and how many more there are.
+        assert_eq!(lines(&[]), to_person + 3, "{command}");
+        assert_eq!(lines(&["-n0"]), rows + 2, "{command}");
+    }
+}
+
+/// The one message is at 5 ms, and the one state is entered at 6 ms.
+#[test]
+fn nothing_in_a_range_is_not_nothing_in_the_recording() {
+    let folder = folder();
+    let lines = "0 cpu0 idle -> a\n5 a sends M to b\n6 door is open\n20 cpu0 a -> idle\n";
+    let path = log(folder.path(), lines);
+    let refused = |args: &[&str]| {
+        let (code, _, said) = run(kymo().args(args).arg(&path));
+        assert_eq!(code, Some(1), "{said}");
+        said
+    };
+    let said = refused(&["messages", "--since", "+10ms"]);
+    assert!(said.contains("no messages are recorded in that range, and nothing tells"), "{said}");
+    let said = refused(&["messages", "--stream", "door"]);
+    assert!(said.contains("no messages are recorded on those streams, and nothing"), "{said}");
+    let said = refused(&["states", "--until", "3ms"]);
+    assert!(said.contains("no state was entered in that range"), "{said}");
+    let dumped = |args: &[&str]| run(kymo().arg("dump").args(args).arg(&path));
+    let (_, _, said) = dumped(&["--since", "7ms", "--until", "8ms"]);
+    assert!(said.contains("no event is in that range") && !said.contains("it is from"), "{said}");
+    let (_, _, said) = dumped(&["--since", "1s"]);
+    assert!(said.contains("nothing of it is in that range: it is from 0.000000000 to"), "{said}");
+    // One state is no transition.
+    let (code, found, said) = run(kymo().args(["states", "-t"]).arg(&path));
+    assert_eq!((code, found.as_str()), (Some(0), ""), "{said}");
+    assert!(said.contains("no machine went from one state to another"), "{said}");
+}
+
+#[test]
+fn pictures_go_to_standard_output_and_say_which_letters_they_lack() {
+    let folder = folder();
+    let path = log(folder.path(), "0 cpu0 idle -> \u{65e5}\n20 cpu0 \u{65e5} -> idle\n");
+    let (code, svg, said) = run(kymo().arg("gantt").arg(&path).args(["-o", "-"]));
+    assert!(code == Some(0) && svg.starts_with("<svg ") && svg.contains('\u{65e5}'), "{said}");
+    let png = folder.path().join("out.png");
+    let (code, _, said) = run(kymo().arg("gantt").arg(&path).arg("-o").arg(&png));
+    assert!(code == Some(3) && said.contains("PNG has no font for"), "{said}");
+}
+
+/// A message says the limit, however long it is and wherever it goes.
+#[test]
+fn what_breaks_a_rule_is_said_whole() {
+    let folder = folder();
+    let name = "t".repeat(300);
+    let path = log(folder.path(), &format!("0 cpu0 idle -> {name}\n20 cpu0 {name} -> idle\n"));
+    let rules = folder.path().join("rules.toml");
+    fs::write(&rules, "[[rule]]\ntask='t*'\nload_max='99.96%'\n").unwrap();
+    let (code, found, said) = run(kymo().arg("assert").arg(&rules).arg(&path));
+    assert_eq!(code, Some(3), "{said}");
+    assert!(found.ends_with(" on cpu 0, more than 99.96%\n"), "{found}");
+    assert!(found.contains(" used 100.00% of a processor's time"), "{found}");
+}
+
+/// In this trace, channel0_2 has the first sched_waking at byte 84, and channel0_4 one at byte 169.
+#[test]
+fn events_of_tasks_name_the_file_that_they_are_in() {
+    let Some(trace) = shared::file("traces/ctf/many-threads") else { return };
+    let of = |more: &[&str]| json(&run(kymo().args(["dump", "--json"]).args(more).arg(&trace)).1);
+    let releases = of(&["--class", "release", "-n2"]);
+    let place = |of: &Value| (of["event_file"].clone(), of["offset"].clone());
+    let found: Vec<_> = releases.iter().map(place).collect();
+    // What is on a task's track is an event of a stream, too, at the same place.
+    let wakings = of(&["--class", "sched_waking", "-n2"]);
+    assert_eq!(found, wakings.iter().map(place).collect::<Vec<_>>());
+    assert_eq!(found[0], ("channel0_2".into(), 84.into()));
+    let fields = &wakings[0]["fields"];
+    assert_eq!((&fields["comm"], &fields["tid"]), (&"lttng-consumerd".into(), &4297.into()));
 }

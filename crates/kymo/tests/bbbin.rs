@@ -99,13 +99,44 @@ fn classes_of_bbbin_choose_events() {
     let of = |class: &str| {
         let (_, events, _) = run(kymo().args(["dump", "--csv", "--class", class]).arg(&sample));
         let texts: Vec<_> =
-            events.lines().skip(1).filter_map(|row| row.rsplit(',').next()).collect();
+            events.lines().skip(1).filter_map(|row| row.splitn(4, ',').nth(3)).collect();
         texts.join("; ")
     };
-    assert_eq!(of("send"), "send Grüße; send OPEN");
-    assert_eq!(of("SEND"), "send Grüße");
-    assert_eq!(of("SRL SEND"), "send OPEN");
+    let sent = "\"send Grüße to logger, received at 0.000000070\"";
+    assert_eq!(of("send"), format!("{sent}; send OPEN to door"));
+    assert_eq!(of("SEND"), sent);
+    assert_eq!(of("SRL SEND"), "send OPEN to door");
     assert_eq!(of("SRL RECEIVE"), "receive OPEN; enter ajar");
+}
+
+/// SEND at 40 is to the task logger and received at 70; RECEIVE at 80 is from control, sent at 40.
+#[test]
+fn messages_tell_their_other_end() {
+    let sample = testdata("bbbin/classes.bin");
+    let fields = |more: &[&str]| {
+        let (_, events, _) = run(kymo().args(["dump", "--json"]).args(more).arg(&sample));
+        let events = events.lines().map(|line| serde_json::from_str(line).unwrap());
+        events.map(|event: serde_json::Value| event["fields"].clone()).collect::<Vec<_>>()
+    };
+    let send = serde_json::json!({"message": "Grüße", "peer": "logger", "peer_time": 70});
+    let receive = serde_json::json!({"message": "Grüße", "peer": "control", "peer_time": 40});
+    assert_eq!(fields(&["--class", "SEND,RECEIVE"]), [send.clone(), receive.clone()]);
+    assert_eq!(fields(&["--where", "peer = logger"]), std::slice::from_ref(&send));
+    assert_eq!(fields(&["--where", "peer_time == 40"]), std::slice::from_ref(&receive));
+    assert_eq!(fields(&["--where", "peer_time<=70"]), [send, receive]);
+    let (code, _, said) = run(kymo().args(["dump", "--where", "peer_time>soon"]).arg(&sample));
+    assert_eq!(code, Some(2), "{said}");
+    assert!(said.contains("soon is no number, and > compares numbers"), "{said}");
+}
+
+/// A part without events is written, and it is said.
+#[test]
+fn a_cut_of_a_range_where_nothing_is_is_a_finding() {
+    let folder = folder();
+    let out = folder.path().join("part.bin");
+    let range = ["cut", "--since", "100s", "--until", "200s"];
+    let (code, _, said) = run(kymo().args(range).arg(testdata("bbbin/classes.bin")).arg(&out));
+    assert!(code == Some(3) && said.contains("there are no events in it"), "{said}");
 }
 
 /// Its names are Latin-1, which is no UTF-8: what is said of it is said again by what the hint names.
@@ -230,4 +261,14 @@ fn numbers_of_single_precision_stay_so() {
     convert(&testdata("bbbin/types.bin"), &rtc);
     let (_, shown, _) = run(kymo().args(["info"]).arg(&rtc));
     assert!(shown.contains("float32le"), "{shown}");
+}
+
+/// Nothing can be created in `/proc`, whoever tries.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_folder_that_cannot_be_written_to_is_no_fault_of_the_input() {
+    let (code, _, said) =
+        run(kymo().arg("convert").arg(testdata("bbbin/classes.bin")).arg("/proc/x.mcap"));
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.starts_with("kymo: /proc/x.mcap: cannot create a file"), "{said}");
 }

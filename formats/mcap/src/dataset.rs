@@ -154,10 +154,19 @@ fn chunks(reader: &Reader, summary: &mut Summary) {
 
 fn channels(reader: &Reader) -> Section {
     let counts = &reader.survey().counts;
+    let mut topics: BTreeMap<&str, usize> = BTreeMap::new();
+    for channel in reader.channels().values() {
+        *topics.entry(&channel.topic).or_default() += 1;
+    }
     let listed = reader.channels().iter().map(|(id, channel)| {
         let count = counts.get(id).copied().unwrap_or(0);
         let encoding = kymo_core::shortened(&channel.message_encoding);
-        (kymo_core::shortened(&channel.topic).into_owned(), format!("{count} messages, {encoding}"))
+        let mut text = format!("{count} messages, {encoding}");
+        // Several channels may have one topic.
+        if topics.get(channel.topic.as_str()).is_some_and(|count| *count > 1) {
+            text += &format!(", channel {id}");
+        }
+        (kymo_core::shortened(&channel.topic).into_owned(), text)
     });
     Section::new("topics", listed, CHANNELS_MAX)
 }

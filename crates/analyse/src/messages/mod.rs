@@ -6,7 +6,7 @@ mod sequence;
 mod wakeups;
 
 use std::cmp::Reverse;
-use std::collections::{BTreeSet, BinaryHeap, HashMap, VecDeque};
+use std::collections::{BTreeSet, BinaryHeap, HashMap, HashSet, VecDeque};
 
 use foldhash::fast::RandomState;
 use kymo_core::model::timeline::{Activity, Content, Message, TimeNs, TrackId};
@@ -139,44 +139,45 @@ impl Messages {
         pairs
     }
 
-    /// So many tracks at the most between which there are most messages, and how many others there
-    /// are. The first has most of all, and each further one most with those before it. Tracks that
-    /// are meant come first.
+    /// So many tracks at the most that have most messages, and how many others there are. Each has
+    /// some with another that is chosen, or with nobody else: the one that it has most with comes
+    /// with it. Tracks that are meant come first.
     #[must_use]
     pub fn busiest(
         &self,
         most: usize,
         is_meant: &dyn Fn(TrackId) -> bool,
     ) -> (BTreeSet<TrackId>, usize) {
-        // For each track, its messages with those that are chosen, and all.
-        let mut counts: HashMap<TrackId, (u64, u64), RandomState> = HashMap::default();
         let pairs = self.pairs().into_iter();
         let pairs = pairs.map(|(key, pair)| ([key.from, key.to], pair.sent.max(pair.received)));
         let has_meant = |ends: &[Option<TrackId>]| ends.iter().flatten().any(|end| is_meant(*end));
-        let pairs: Vec<_> = pairs.filter(|(ends, _)| has_meant(ends)).collect();
+        let pairs: Vec<Between> = pairs.filter(|(ends, _)| has_meant(ends)).collect();
+        let mut left: HashMap<TrackId, u64, RandomState> = HashMap::default();
         for (ends, count) in &pairs {
-            for end in ends.iter().flatten() {
-                let (_, all) = counts.entry(*end).or_default();
+            let ends: BTreeSet<_> = ends.iter().flatten().collect();
+            for end in ends {
+                let all = left.entry(*end).or_default();
                 *all = all.saturating_add(*count);
             }
         }
         let mut chosen = BTreeSet::new();
         while chosen.len() < most {
-            let key = |(end, counts): &(&TrackId, &(u64, u64))| {
-                (is_meant(**end), **counts, std::cmp::Reverse(**end))
-            };
-            let Some(next) = counts.iter().max_by_key(key).map(|(end, _)| *end) else { break };
-            counts.remove(&next);
+            let linked = linked(&pairs, &chosen);
+            // Where there is room for one, it must be one of which something is shown.
+            let has_room = chosen.len() + 1 < most;
+            let next = left.iter().filter(|(end, _)| has_room || linked.contains(*end));
+            let next = next.max_by_key(|(end, all)| (is_meant(**end), **all, Reverse(**end)));
+            let Some(next) = next.map(|(end, _)| *end) else { break };
+            left.remove(&next);
             chosen.insert(next);
-            for (ends, count) in pairs.iter().filter(|(ends, _)| ends.contains(&Some(next))) {
-                for end in ends.iter().flatten() {
-                    if let Some((shared, _)) = counts.get_mut(end) {
-                        *shared = shared.saturating_add(*count);
-                    }
-                }
+            if !linked.contains(&next)
+                && let Some(other) = closest(next, &pairs)
+            {
+                left.remove(&other);
+                chosen.insert(other);
             }
         }
-        (chosen, counts.len())
+        (chosen, left.len())
     }
 
     /// Messages that left and did not arrive yet, as far as they are kept, pair by pair.
@@ -467,6 +468,37 @@ impl Messages {
         let name = message.name.into_owned();
         Some(Moved::Left(Left { id, name, from: track, to, time, arrives, is_later }))
     }
+}
+
+/// The ends of messages, as far as they are known, and how many there are.
+type Between = ([Option<TrackId>; 2], u64);
+
+/// Tracks that have messages with some others, with themselves, or with nobody who is known.
+fn linked(pairs: &[Between], chosen: &BTreeSet<TrackId>) -> HashSet<TrackId, RandomState> {
+    let mut linked = HashSet::default();
+    for ([from, to], _) in pairs {
+        for (end, other) in [(from, to), (to, from)] {
+            let is_linked =
+                other.is_none_or(|other| *end == Some(other) || chosen.contains(&other));
+            linked.extend(end.filter(|_| is_linked));
+        }
+    }
+    linked
+}
+
+/// The track that another has most messages with.
+fn closest(track: TrackId, pairs: &[Between]) -> Option<TrackId> {
+    let mut shared: HashMap<TrackId, u64, RandomState> = HashMap::default();
+    for ([from, to], count) in pairs {
+        for (end, other) in [(from, to), (to, from)] {
+            if let (true, Some(other)) = (*end == Some(track), other) {
+                let all = shared.entry(*other).or_default();
+                *all = all.saturating_add(*count);
+            }
+        }
+    }
+    let closest = shared.into_iter().max_by_key(|(other, count)| (*count, Reverse(*other)));
+    closest.map(|(other, _)| other)
 }
 
 /// A message whose other end is the track that stands for all of a task's.

@@ -32,10 +32,13 @@ pub struct Sequence {
     most: usize,
     /// The tracks that messages are kept between; nothing means all.
     between: Option<BTreeSet<TrackId>>,
+    /// The tracks of which one must be an end; nothing means any.
+    of: Option<BTreeSet<TrackId>>,
     transfers: Vec<Transfer>,
     /// Where those are that have not arrived.
     places: HashMap<MessageId, usize, RandomState>,
     more: u64,
+    elsewhere: u64,
 }
 
 #[derive(Debug)]
@@ -59,7 +62,15 @@ impl Sequence {
 
     fn new(source: Source, most: usize) -> Self {
         let (transfers, places) = (Vec::new(), HashMap::default());
-        Self { source, most, between: None, transfers, places, more: 0 }
+        let (between, of) = (None, None);
+        Self { source, most, between, of, transfers, places, more: 0, elsewhere: 0 }
+    }
+
+    /// Keeps only messages of some tracks: one end at least is one of them.
+    #[must_use]
+    pub fn of(mut self, tracks: BTreeSet<TrackId>) -> Self {
+        self.of = Some(tracks);
+        self
     }
 
     /// Keeps only messages between some tracks; an end that is not known may be any.
@@ -82,12 +93,25 @@ impl Sequence {
         self.more
     }
 
+    /// How many are not between the tracks that are asked for.
+    #[must_use]
+    pub fn elsewhere(&self) -> u64 {
+        self.elsewhere
+    }
+
     fn add(&mut self, transfer: Transfer) -> Option<usize> {
+        let is_of = |of: &BTreeSet<TrackId>| {
+            [transfer.from, transfer.to].iter().flatten().any(|end| of.contains(end))
+        };
+        if !self.of.as_ref().is_none_or(is_of) {
+            return None;
+        }
         let is_kept = |end: Option<TrackId>| {
             let between = self.between.as_ref();
             between.zip(end).is_none_or(|(between, end)| between.contains(&end))
         };
         if !(is_kept(transfer.from) && is_kept(transfer.to)) {
+            self.elsewhere += 1;
             return None;
         }
         if self.transfers.len() >= self.most {

@@ -271,8 +271,31 @@ fn the_busiest_ends_are_those_with_most_messages() {
     assert_eq!(messages.busiest(2, &|_| true), (ids(&[1, 2]), 2));
     assert_eq!(messages.busiest(2, &|end| end == TrackId(6)), (ids(&[3, 6]), 0));
     let mut sequence = Sequence::of_messages(10).between(ids(&[1, 2]));
+    analysed(told.clone(), Window::default(), &mut sequence);
+    // That from 2 to 3 and that from 3 to 6 are not between them.
+    assert_eq!((sequence.transfers().len(), sequence.elsewhere()), (3, 2));
+    let mut sequence = Sequence::of_messages(10).between(ids(&[1, 2, 3])).of(ids(&[3]));
     analysed(told, Window::default(), &mut sequence);
-    assert_eq!(sequence.transfers().len(), 3);
+    let ends: Vec<_> = sequence.transfers().iter().map(|of| (of.from, of.to)).collect();
+    assert_eq!(ends, [(Some(TrackId(2)), Some(TrackId(3)))]);
+    assert_eq!(sequence.elsewhere(), 1);
+}
+
+#[test]
+fn who_has_most_is_not_left_out_for_those_who_have_few_with_the_busiest() {
+    // 1 sends to 2, 3 and 6 twice each; 9 to 10 three times, and 10 to 1 once.
+    let told = [(1, 2), (1, 2), (1, 3), (1, 3), (1, 6), (1, 6), (9, 10), (9, 10), (9, 10), (10, 1)];
+    let told = (0..).zip(told);
+    let told = told.map(|(time, (from, to))| send(time, from, Some(to), None)).collect();
+    let mut messages = Messages::new();
+    analysed(told, Window::default(), &mut messages);
+    let ids = |ids: &[usize]| ids.iter().copied().map(TrackId).collect::<BTreeSet<_>>();
+    // 1 has seven, most of them with 2, 3 and 6; 10 has four and 9 three.
+    assert_eq!(messages.busiest(4, &|_| true), (ids(&[1, 2, 9, 10]), 2));
+    // Of 3 and 6 alone nothing would be shown: who sends to them is.
+    let is_meant = |end| end == TrackId(3) || end == TrackId(6);
+    assert_eq!(messages.busiest(2, &is_meant), (ids(&[1, 3]), 1));
+    assert_eq!(messages.busiest(3, &is_meant), (ids(&[1, 3, 6]), 0));
 }
 
 /// Task k is woken by cpu 1 at 0, runs 1–20, is woken at 10 meanwhile, sleeps; and so on.

@@ -155,13 +155,21 @@ impl Memory {
                 let share = of.run_ns as f64 / all.longest_ns().max(1) as f64;
                 if share > *limit {
                     let (name, on) = (tasks.name(of.task), place(of.task, cpus, tasks));
-                    let (share, limit) = (share * 100.0, limit * 100.0);
-                    let used = format!("{name} used {share:.1}% of a processor's time on {on}");
-                    found.add(format!("{used}, more than {limit:.1}%"));
+                    let (share, limit) = percents(share, *limit);
+                    let used = format!("{name} used {share} of a processor's time on {on}");
+                    found.add(format!("{used}, more than {limit}"));
                 }
             }
         }
     }
+}
+
+/// Two shares that differ, with as many digits as it takes to see that.
+fn percents(one: f64, other: f64) -> (String, String) {
+    let shown = |share: f64, digits: usize| format!("{:.digits$}%", share * 100.0);
+    let pairs = (1..=17).map(|digits| (shown(one, digits), shown(other, digits)));
+    let mut pairs = pairs.skip_while(|(one, other)| one == other);
+    pairs.next().unwrap_or_else(|| (one.to_string(), other.to_string()))
 }
 
 /// The processors of each recording.
@@ -191,5 +199,21 @@ fn lost_messages(is_meant: &Matcher, most: u64, ending: &Ending<'_>, found: &mut
         if elapsed(left, end) > most {
             found.at(left, from).missing(format!("{} did not arrive within", key.name), most);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_that_differ_are_seen_to() {
+        let shown = |one, other| {
+            let (one, other) = percents(one, other);
+            format!("{one} {other}")
+        };
+        assert_eq!(shown(0.125, 0.1), "12.5% 10.0%");
+        assert_eq!(shown(0.1, 0.0999), "10.00% 9.99%");
+        assert_eq!(shown(0.100_001, 0.1), "10.0001% 10.0000%");
     }
 }

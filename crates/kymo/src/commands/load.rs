@@ -55,7 +55,7 @@ EXAMPLES
   kymo load --idle 'wait*' controller.bin     what runs when there is nothing to do is no load
   kymo load --since +1s --until +2s trace     of one second
   kymo load --total trace                     of all processors together
-  kymo load --json -n 0 trace                 all tasks, one JSON object each
+  kymo load --json trace                      all tasks, one JSON object each
   kymo load --buckets 100 --csv trace         a row for each task and hundredth of the time
 
 {MOMENTS}
@@ -68,9 +68,10 @@ pub(crate) struct Args {
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
 
-    /// How many tasks for each processor; 0 shows all.
-    #[arg(short, long, default_value = "10", value_name = "ROWS")]
-    number: usize,
+    /// How many tasks for each processor; 0 shows all. Without it there are 10, and all as JSON or
+    /// CSV.
+    #[arg(short, long, value_name = "ROWS")]
+    number: Option<usize>,
 
     /// Add up all processors: a task that moved between them has one row. Shares are of the time of
     /// all of them together.
@@ -90,6 +91,9 @@ pub(crate) struct Args {
     #[command(flatten)]
     open: OpenArgs,
 }
+
+/// Tasks of a processor that a person is shown, unless there is a word on it.
+const NUMBER: usize = 10;
 
 /// Parts of the time that a person sees.
 const PARTS: u16 = 24;
@@ -136,7 +140,8 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
         }
         let cpus = cpus(&load, &analysis);
         if cpus.is_empty() {
-            return Err(Failure::new("no task is known to have run in it").into());
+            let why = format!("no task is known to have run {}", scope.place());
+            return Err(Failure::new(why).into());
         }
         // Those count of which nothing is known, too, and those whose tasks are not shown.
         let every = every_cpu(&load, &analysis);
@@ -209,9 +214,10 @@ impl Shown<'_> {
         if self.args.grid.csv && self.args.buckets.is_some() {
             return self.over_time(session, opened);
         }
-        let how = (self.args.grid, self.args.number);
+        let rows = self.args.grid.rows(self.args.number, NUMBER);
+        let how = (self.args.grid, rows);
         let mut grid = table(self.name(), self.cpu, self.load, self.analysis.tasks(), how);
-        let more = grid.keep(self.args.number);
+        let more = grid.keep(rows);
         let out = &mut session.out;
         if self.args.grid.is_text() {
             let bold = out.paint().style(style::TITLE);

@@ -84,9 +84,17 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
             scope.analyse(session, opened, Reading::Everything, &mut [&mut states])?;
         let times = table(&states, &analysis);
         if times.len() == 0 {
-            return Err(Failure::new("no state was entered in it").into());
+            let why = format!("no state was entered {}", scope.place());
+            return Err(Failure::new(why).into());
         }
         let grid = if args.transitions { transitions(&states, &analysis) } else { times };
+        if grid.len() == 0 {
+            let why = format!("no machine went from one state to another {}", scope.place());
+            session.report.remark(&opened.name, why);
+            if args.grid.is_text() {
+                return Ok(outcome);
+            }
+        }
         let listing = Listing { file: &opened.name, title: "", is_first, rows: 0 };
         listing.print(&mut session.out, args.grid, grid)?;
         Ok(outcome)

@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::cli::OpenArgs;
 use crate::profiles::{Asked, ProfileArgs, begin};
 use crate::render::rows::{RowArgs, Rows};
-use crate::render::{escaped, measure, numbers, style};
+use crate::render::{escaped, measure, style};
 use crate::session::{Opened, Outcome, Session};
 
 /// How long the bar of all that was spent would be, on a terminal.
@@ -35,7 +35,7 @@ EXAMPLES
   kymo top --by line hpctoolkit-app-database
   kymo top --rank 0 --thread 1-3 DATABASE   only some threads
   kymo top -m 'cycles' --json DATABASE      another metric, one JSON object a row
-  kymo top -n 0 --csv DATABASE              all functions, for a spreadsheet
+  kymo top --csv DATABASE                   all functions, for a spreadsheet
 
 EXIT STATUS
   0 done, 1 unreadable or no profile, 2 bad usage, 3 read, with findings")]
@@ -52,7 +52,7 @@ pub(crate) struct Args {
     #[arg(short, long)]
     inclusive: bool,
 
-    /// How many rows; 0 shows all. [default: 20]
+    /// How many rows; 0 shows all. Without it there are 20, and all as JSON or CSV.
     #[arg(short, long, value_name = "ROWS")]
     number: Option<usize>,
 
@@ -98,7 +98,8 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
     let mut rows = args.rows.rows();
     session.each_dataset(inputs, &args.open, |session, opened| {
         let asked = args.profile.of_any(opened)?;
-        let number = Some(args.number.unwrap_or(ROWS)).filter(|number| *number > 0);
+        let number = args.number.unwrap_or(if rows.is_some() { 0 } else { ROWS });
+        let number = Some(number).filter(|number| *number > 0);
         let most = Most { number, is_inclusive: args.inclusive };
         let found = asked.flat(args.by.by().0, most)?;
         if let Some(rows) = &mut rows {
@@ -160,10 +161,6 @@ fn print_rows(
     asked: &Asked,
     found: &Flat,
 ) -> anyhow::Result<()> {
-    if found.more > 0 && args.number.is_none() {
-        let rows = numbers::count(found.more as u64, "row", "rows");
-        session.report.remark(&opened.name, format!("{rows} more (-n 0 gives all)"));
-    }
     for row in &found.rows {
         let object = json!({
             "file": opened.name,

@@ -10,7 +10,7 @@ use std::path::Path;
 use kymo_core::{Destination, Source};
 
 use crate::failure::Failure;
-use crate::session::Named;
+use crate::session::{Named, Opened, Outcome, Session};
 use crate::{inputs, outlet};
 
 /// Red, green and blue.
@@ -58,6 +58,12 @@ impl Picture {
         self.shapes.push(Shape::Text { at, anchor, text: text.to_owned(), color: BLACK });
     }
 
+    /// A text on a colour that it can be read on.
+    pub(crate) fn text_on(&mut self, back: Color, at: (f64, f64), anchor: Anchor, text: &str) {
+        let color = if is_dark(back) { WHITE } else { BLACK };
+        self.shapes.push(Shape::Text { at, anchor, text: text.to_owned(), color });
+    }
+
     pub(crate) fn line(&mut self, points: &[(f64, f64)], color: Color) {
         self.shapes.push(Shape::Line { points: points.to_vec(), color });
     }
@@ -78,6 +84,16 @@ impl Picture {
     }
 }
 
+/// Whether white is easier to read on a colour than black, by its luminance as WCAG 2 has it.
+fn is_dark(color: Color) -> bool {
+    let [red, green, blue] = color.map(|part| {
+        let part = f64::from(part) / 255.0;
+        if part <= 0.040_45 { part / 12.92 } else { ((part + 0.055) / 1.055).powf(2.4) }
+    });
+    // There the contrast to both is the same: 1.05 / (y + 0.05) = (y + 0.05) / 0.05.
+    0.2126 * red + 0.7152 * green + 0.0722 * blue < 0.179
+}
+
 /// What a picture is written as.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Kind {
@@ -86,8 +102,11 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    /// What the name of an output asks for.
+    /// What the name of an output asks for; on standard output it is SVG.
     pub(crate) fn of(output: &Path) -> anyhow::Result<Self> {
+        if output.as_os_str() == "-" {
+            return Ok(Self::Svg);
+        }
         let extension = output.extension().and_then(|text| text.to_str()).unwrap_or_default();
         match extension.to_ascii_lowercase().as_str() {
             "png" => Ok(Self::Png),
@@ -117,6 +136,28 @@ impl Kind {
     }
 }
 
+/// Writes a picture of a file, also on standard output. Tells whether all letters are in it.
+pub(crate) fn put(
+    session: &mut Session,
+    opened: &Opened,
+    output: &Path,
+    force: bool,
+    (kind, picture): (Kind, &Picture),
+) -> anyhow::Result<Outcome> {
+    let bytes = kind.bytes(picture)?;
+    if output.as_os_str() == "-" {
+        session.out.write_all(&bytes)?;
+    } else {
+        write(&opened.source, output, force, &bytes)?;
+    }
+    if !kind.lacks_letters(picture) {
+        return Ok(Outcome::Done);
+    }
+    let text = "letters that PNG has no font for are question marks; .svg has all";
+    session.report.remark(&opened.name, text);
+    Ok(Outcome::Findings)
+}
+
 /// Writes a file that was made of a source: whole, or not at all.
 pub(crate) fn write(
     source: &Source,
@@ -130,4 +171,16 @@ pub(crate) fn write(
     let mut file = to.file().map_err(about)?;
     file.write_all(bytes).map_err(|error| outlet::blamed(output, error.into()))?;
     file.commit().map_err(about)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_are_white_on_dark_colours_and_black_on_others() {
+        // Luminances by WCAG 2: dark purple 0.023, blue 0.157; orange 0.426, and pale blue 0.400.
+        assert!([[60, 40, 90], [0, 114, 178], BLACK].into_iter().all(is_dark));
+        assert!(![[230, 159, 0], [86, 180, 233], WHITE].into_iter().any(is_dark));
+    }
 }

@@ -67,7 +67,8 @@ fn hex([red, green, blue]: Color) -> String {
 
 /// A text without what XML takes for its own, or does not take.
 pub(crate) fn escaped(text: &str) -> String {
-    let text: String = text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();
+    let is_none = |c: char| c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}');
+    let text: String = text.chars().map(|c| if is_none(c) { '\u{fffd}' } else { c }).collect();
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
@@ -102,5 +103,10 @@ mod tests {
     #[test]
     fn texts_are_no_markup() {
         assert_eq!(escaped("a<b>&\0"), "a&lt;b&gt;&amp;\u{fffd}");
+        // Production 2 of XML 1.0 has no U+FFFE and no U+FFFF, and has what is beside them.
+        assert_eq!(
+            escaped("\u{fffd}\u{fffe}\u{ffff}\u{10000}"),
+            "\u{fffd}\u{fffd}\u{fffd}\u{10000}"
+        );
     }
 }

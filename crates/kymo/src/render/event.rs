@@ -1,5 +1,6 @@
 //! Events of a timeline, one a line: for a person, as JSON, or as CSV.
 
+use std::collections::BTreeSet;
 use std::io::Write;
 use std::sync::Arc;
 
@@ -7,12 +8,13 @@ use kymo_convert::values::{Notation, write_text, write_value};
 use kymo_core::Value;
 use kymo_core::model::profile::{ContextNumber, ProfileView};
 use kymo_core::model::timeline::{
-    Clock, Content, Event, Shown, TimeNs, TimelineView, Track, TrackKind,
+    Clock, Content, Event, Fields, Shown, TimeNs, TimelineView, Track,
 };
+use serde_json::{Map, Value as Json, json};
 
 use super::rows::write_cell;
 use super::runs::{Runs, is_piece};
-use super::{escaped, measure, style};
+use super::{activity, escaped, measure, style};
 use crate::output::Paint;
 
 /// Names of tracks are lined up to this width; longer ones stand out.
@@ -113,23 +115,33 @@ impl<'a> EventLines<'a> {
 
     /// Writes the line of an event, or the lines that it ends.
     pub(crate) fn write(&mut self, event: &Event<'_>, out: &mut Vec<u8>) {
+        self.write_with(event, None, out);
+    }
+
+    /// Writes the same; JSON has the fields, too, that an event is known to have.
+    pub(crate) fn write_with(
+        &mut self,
+        event: &Event<'_>,
+        fields: Option<&Fields<'_>>,
+        out: &mut Vec<u8>,
+    ) {
         let track = self.tracks.get(event.track.0);
         let is_piece = track.is_some_and(|track| is_piece(track, event));
         let Some(mut runs) = self.runs.take_if(|_| is_piece) else {
-            return self.write_line(event, out);
+            return self.write_line(event, fields, out);
         };
-        runs.take(event, |line| self.write_line(line, out));
+        runs.take(event, |line| self.write_line(line, None, out));
         self.runs = Some(runs);
     }
 
     /// Writes what was begun and has no end.
     pub(crate) fn finish(&mut self, out: &mut Vec<u8>) {
         if let Some(mut runs) = self.runs.take() {
-            runs.finish(|line| self.write_line(line, out));
+            runs.finish(|line| self.write_line(line, None, out));
         }
     }
 
-    fn write_line(&mut self, event: &Event<'_>, out: &mut Vec<u8>) {
+    fn write_line(&mut self, event: &Event<'_>, fields: Option<&Fields<'_>>, out: &mut Vec<u8>) {
         let delta = self.delta(event);
         let track = self.tracks.get(event.track.0);
         let clock = track.and_then(|track| self.clocks.get(track.clock?.0));
@@ -144,13 +156,20 @@ impl<'a> EventLines<'a> {
                 }
                 self.text(paint, time, name, event, out);
             }
-            Look::Json => self.json(time, delta, track, event, out),
+            Look::Json => {
+                self.json(time, delta, track, event, out);
+                let fields = json_fields(event, fields, &self.tracks);
+                if !fields.is_empty() {
+                    let _ = write!(out, ",\"fields\":{}", Json::Object(fields));
+                }
+                out.push(b'}');
+            }
             Look::Csv => {
                 if self.has_delta {
                     let _ = delta.map_or(Ok(()), |delta| write!(out, "{delta}"));
                     out.push(b',');
                 }
-                csv(time, name, event, out);
+                self.csv(time, name, event, out);
             }
         }
         out.push(b'\n');
@@ -182,7 +201,7 @@ impl<'a> EventLines<'a> {
                 write_text(text.strip_suffix('\n').unwrap_or(text), Notation::Text, out);
             }
             (_, Some(text)) => write_text(text, Notation::Text, out),
-            _ => write_content(event, Notation::Text, out),
+            _ => self.write_content(event, Notation::Text, out),
         }
         if let Content::Sample(number) = event.content
             && let Some(name) = self.context(number)
@@ -217,9 +236,7 @@ impl<'a> EventLines<'a> {
         if let Some(delta) = delta {
             let _ = write!(out, "\"delta_ns\":{delta},");
         }
-        // What is worked out of several streams is in no file of its own.
-        let is_recorded = track.is_some_and(|track| track.kind == TrackKind::Messages);
-        let timeline = self.timeline.as_ref().filter(|_| is_recorded);
+        let timeline = self.timeline.as_ref();
         let in_file = timeline.and_then(|of| of.file_of(event.track, event.time, event.offset));
         if let Some(in_file) = in_file {
             field("event_file", &in_file, out);
@@ -234,9 +251,75 @@ impl<'a> EventLines<'a> {
             _ => b"\"value\":",
         };
         out.extend_from_slice(key);
-        write_content(event, Notation::Json, out);
-        out.push(b'}');
+        match &event.content {
+            // Its other end is among its fields.
+            Content::Activity(activity) => write_text(&activity.to_string(), Notation::Json, out),
+            _ => self.write_content(event, Notation::Json, out),
+        }
     }
+
+    fn csv(&self, time: Option<Shown>, name: &str, event: &Event<'_>, out: &mut Vec<u8>) {
+        if let Some(time) = time {
+            let _ = write!(out, "{},{time}", time.time.0);
+        } else {
+            out.push(b',');
+        }
+        let mut value = Vec::new();
+        self.write_content(event, Notation::Csv, &mut value);
+        for cell in [name.as_bytes(), &value] {
+            out.push(b',');
+            write_cell(cell, out);
+        }
+    }
+
+    fn write_content(&self, event: &Event<'_>, notation: Notation, out: &mut Vec<u8>) {
+        match &event.content {
+            Content::Value(value) => write_value(value, notation, out),
+            Content::Text(text) => write_text(text, notation, out),
+            Content::Fields(fields) => write_text(&fields.to_string(), notation, out),
+            Content::Sample(context) => write_value(&Value::UInt(*context), notation, out),
+            Content::Payload => write_value(&Value::Bytes(event.payload.to_vec()), notation, out),
+            Content::Activity(activity) => {
+                let track = self.tracks.get(event.track.0);
+                let text = activity::text(activity, track, (&self.tracks, &self.clocks));
+                write_text(&text, notation, out);
+            }
+        }
+    }
+}
+
+/// What an event says by name.
+fn json_fields(
+    event: &Event<'_>,
+    fields: Option<&Fields<'_>>,
+    tracks: &[Track],
+) -> Map<String, Json> {
+    match (&event.content, fields) {
+        (Content::Fields(fields), _) | (_, Some(fields)) => {
+            object(fields.fields.iter().map(|field| (&*field.name, json!(field.value))))
+        }
+        (Content::Activity(activity), None) => {
+            let fields = activity::fields(activity, tracks).into_iter();
+            object(fields.map(|(name, value)| (name, json!(value))))
+        }
+        (Content::Text(text), None) if text.starts_with('{') => {
+            serde_json::from_str(text).unwrap_or_default()
+        }
+        _ => Map::new(),
+    }
+}
+
+/// Fields as an object. Of a name that is there again, all values are, in a list.
+fn object<'a>(fields: impl Iterator<Item = (&'a str, Json)>) -> Map<String, Json> {
+    let (mut object, mut repeated) = (Map::new(), BTreeSet::new());
+    for (name, value) in fields {
+        match object.get_mut(name) {
+            None => drop(object.insert(name.to_owned(), value)),
+            Some(known) if repeated.insert(name) => *known = json!([known.take(), value]),
+            Some(known) => known.as_array_mut().into_iter().for_each(|all| all.push(value.clone())),
+        }
+    }
+    object
 }
 
 /// What a person reads of a text that is no UTF-8, without the end of its line: other bytes are
@@ -266,35 +349,10 @@ fn field(name: &str, text: &str, out: &mut Vec<u8>) {
     out.push(b',');
 }
 
-fn csv(time: Option<Shown>, name: &str, event: &Event<'_>, out: &mut Vec<u8>) {
-    if let Some(time) = time {
-        let _ = write!(out, "{},{time}", time.time.0);
-    } else {
-        out.push(b',');
-    }
-    let mut value = Vec::new();
-    write_content(event, Notation::Csv, &mut value);
-    for cell in [name.as_bytes(), &value] {
-        out.push(b',');
-        write_cell(cell, out);
-    }
-}
-
-fn write_content(event: &Event<'_>, notation: Notation, out: &mut Vec<u8>) {
-    match &event.content {
-        Content::Value(value) => write_value(value, notation, out),
-        Content::Text(text) => write_text(text, notation, out),
-        Content::Fields(fields) => write_text(&fields.to_string(), notation, out),
-        Content::Sample(context) => write_value(&Value::UInt(*context), notation, out),
-        Content::Payload => write_value(&Value::Bytes(event.payload.to_vec()), notation, out),
-        Content::Activity(activity) => write_text(&activity.to_string(), notation, out),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kymo_core::model::timeline::{ClockId, TrackId};
+    use kymo_core::model::timeline::{Activity, ClockId, Field, TrackId, TrackKind};
 
     fn line(look: Look, time: Option<i64>, content: Content<'_>) -> String {
         line_of_part(look, time, content, None)
@@ -336,6 +394,32 @@ mod tests {
             line(Look::Json, None, Content::Payload),
             "{\"recording\":0,\"stream\":\"a,b\",\"offset\":7,\"payload\":\"ab\"}\n"
         );
+    }
+
+    #[test]
+    fn json_has_fields_by_their_names() {
+        let json = |content| line(Look::Json, None, content);
+        let field =
+            |name: &'static str, value: Value| Field { name: name.into(), value, bits: None };
+        let fields = vec![
+            field("tid", Value::Int(7)),
+            field("list", Value::List(vec![Value::Int(1)])),
+            field("tid", Value::Int(8)),
+            field("list", Value::Null),
+            field("tid", Value::Int(9)),
+        ];
+        let fields = Content::Fields(Fields { name: "e".into(), fields });
+        let told = json(fields);
+        assert!(told.ends_with(",\"fields\":{\"tid\":[7,8,9],\"list\":[[1],null]}}\n"), "{told}");
+        let told = json(Content::Text("{\"speed\":62}".into()));
+        let expected = "\"value\":\"{\\\"speed\\\":62}\",\"fields\":{\"speed\":62}}\n";
+        assert!(told.ends_with(expected), "{told}");
+        let told = json(Content::Text("{speed".into()));
+        assert!(told.ends_with("\"value\":\"{speed\"}\n"), "{told}");
+        let enter = Activity::Enter { state: "open".into(), settled: Some(TimeNs(5)) };
+        let told = json(Content::Activity(enter));
+        let expected = "\"value\":\"enter open\",\"fields\":{\"state\":\"open\",\"settled\":5}}\n";
+        assert!(told.ends_with(expected), "{told}");
     }
 
     #[test]

@@ -28,6 +28,12 @@ impl GridArgs {
     pub(crate) fn is_text(self) -> bool {
         !self.json && !self.csv
     }
+
+    /// How many rows are shown, where nothing means all: as many as are asked for, and else all to
+    /// programs and some to a person.
+    pub(crate) fn rows(self, asked: Option<usize>, to_person: usize) -> usize {
+        asked.unwrap_or(if self.is_text() { to_person } else { 0 })
+    }
 }
 
 /// How the figures of a column are read.

@@ -1,5 +1,6 @@
 //! How things look: the same in every command.
 
+pub(crate) mod activity;
 pub(crate) mod alike;
 pub(crate) mod array;
 pub(crate) mod columns;

@@ -30,7 +30,7 @@ use crate::render::{Collected, Plain};
 use crate::scales::{Scales, Span};
 use facts::{Facts, Telling};
 use lanes::{Lanes, Recent};
-use place::Place;
+use place::{Place, Places};
 
 pub(crate) use facts::Switches;
 
@@ -44,12 +44,15 @@ pub(crate) struct Timeline {
     ranges: OnceLock<Vec<Span>>,
     /// The clocks: those that count from the Epoch are one.
     scales: Scales,
+    /// Where the events are that were asked for last.
+    places: Places,
 }
 
 impl Timeline {
     pub(crate) fn new(reader: Arc<Reader>) -> Self {
         let scales = Scales::new(&reader);
-        Self { reader, lanes: OnceLock::new(), ranges: OnceLock::new(), scales }
+        let (lanes, ranges, places) = (OnceLock::new(), OnceLock::new(), Places::default());
+        Self { reader, lanes, ranges, scales, places }
     }
 
     fn lanes(&self) -> &Lanes {
@@ -127,7 +130,7 @@ impl TimelineView for Timeline {
         let packet = match self.reader.tracks().get(track.0) {
             Some(stream) => place.in_stream(&self.reader, stream),
             // What happens to tasks is in any stream.
-            None => place.anywhere(&self.reader),
+            None => place.anywhere(&self.reader, &self.places),
         };
         Some(self.reader.file_name(packet?.file))
     }

@@ -1,6 +1,8 @@
 //! Where an event is, by when it was and its offset: several files have events at one offset.
 
+use std::collections::VecDeque;
 use std::ops::ControlFlow;
+use std::sync::{Mutex, PoisonError};
 
 use crate::read::{Packet, sweep, times_ns};
 use crate::{Reader, Track};
@@ -8,6 +10,50 @@ use crate::{Reader, Track};
 /// Packets of a stream that are looked at before a moment. They follow each other, so that more than
 /// the last rarely begin at the same.
 const BEFORE: usize = 4;
+
+/// Events of packets that are kept, so that those who ask for one after another do not go through a
+/// packet for each. Of one packet all are.
+const KEPT_MAX: usize = 1 << 18;
+
+/// Where events of the packets are that were asked for last.
+#[derive(Default)]
+pub(super) struct Places(Mutex<VecDeque<Events>>);
+
+/// Where the events of a packet are, and when they were, in the order of their offsets.
+struct Events {
+    packet: usize,
+    places: Vec<(u64, Option<i64>)>,
+}
+
+impl Events {
+    fn of(reader: &Reader, packet: usize) -> Self {
+        let mut places = Vec::new();
+        let _ = sweep(reader, &[packet], &mut (), |taken, ()| {
+            places.push((taken.offset, taken.head.time_ns));
+            ControlFlow::Continue(())
+        });
+        Self { packet, places }
+    }
+}
+
+impl Places {
+    /// Whether a packet has an event at a place.
+    fn has(&self, reader: &Reader, packet: usize, place: &Place) -> bool {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = kept.iter().position(|events| events.packet == packet);
+        let events = known.and_then(|known| kept.remove(known));
+        let events = events.unwrap_or_else(|| Events::of(reader, packet));
+        let at = events.places.partition_point(|(offset, _)| *offset < place.offset);
+        let is_it = events.places.get(at) == Some(&(place.offset, place.time_ns));
+        kept.push_back(events);
+        while kept.len() > 1
+            && kept.iter().map(|events| events.places.len()).sum::<usize>() > KEPT_MAX
+        {
+            kept.pop_front();
+        }
+        is_it
+    }
+}
 
 /// What is known of where an event is.
 pub(super) struct Place {
@@ -31,29 +77,20 @@ impl Place {
     }
 
     /// The packet of any stream that has an event there and then.
-    pub(super) fn anywhere<'a>(&self, reader: &'a Reader) -> Option<&'a Packet> {
+    pub(super) fn anywhere<'a>(&self, reader: &'a Reader, places: &Places) -> Option<&'a Packet> {
         let packets = reader.packets().iter().enumerate();
         let mut may = packets.filter(|(_, packet)| self.is_within(packet));
-        may.find(|(place, _)| self.is_event_of(reader, *place)).map(|(_, packet)| packet)
+        let is_it = |place: usize| self.is_then(reader, place) && places.has(reader, place, self);
+        may.find(|(place, _)| is_it(*place)).map(|(_, packet)| packet)
     }
 
     fn is_within(&self, packet: &Packet) -> bool {
         (packet.offset..packet.offset.saturating_add(packet.bytes)).contains(&self.offset)
     }
 
-    fn is_event_of(&self, reader: &Reader, packet: usize) -> bool {
+    /// Whether it is of the time of a packet.
+    fn is_then(&self, reader: &Reader, packet: usize) -> bool {
         let is_then = |(begin, end)| self.time_ns.is_none_or(|time| begin <= time && time <= end);
-        if !times_ns(reader, packet).is_none_or(is_then) {
-            return false;
-        }
-        let mut is_it = false;
-        let _ = sweep(reader, &[packet], &mut (), |taken, ()| {
-            is_it = taken.offset == self.offset && taken.head.time_ns == self.time_ns;
-            if is_it || taken.offset > self.offset {
-                return ControlFlow::Break(());
-            }
-            ControlFlow::Continue(())
-        });
-        is_it
+        times_ns(reader, packet).is_none_or(is_then)
     }
 }

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use kymo_analyse::{Load, Rules, Vacuous, Violation};
+use kymo_core::Value;
 use kymo_core::model::timeline::{Clock, Shown, TimelineView, Track};
-use kymo_core::{Value, shortened};
 
 use crate::cli::OpenArgs;
 use crate::moment::MOMENTS;
@@ -187,8 +187,7 @@ impl Checked {
                 time => format!(" {time} {stream}{at}:"),
             };
             let message = violation.message(measure::duration);
-            let (name, message) = (escaped(name), shortened(&message));
-            let message = escaped(&message);
+            let (name, message) = (escaped(name), escaped(&message));
             writeln!(out, "{}: {error}{name}{error:#}:{when} {message}", opened.name)?;
         }
         Ok(())

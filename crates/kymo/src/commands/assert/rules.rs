@@ -25,7 +25,8 @@ pub(crate) const RULES: &str = r#"RULES
   never complete has run for as long as it did up to the end. A glob of tasks does not mean idle
   ones; a name does. A task is one, whichever processors it runs on: gap_max is of its events on
   all of them, and load_max the part of one processor's time that it may use on all of them
-  together, as `kymo load --total` shows it. on_time is of jobs whose budget is recorded.
+  together; `kymo load --total` shows parts of the time of all processors. on_time is of jobs
+  whose budget is recorded.
 
   [[rule]]
   name = "control answers in time"    # what it is called; may be left out
@@ -258,7 +259,8 @@ impl Reader<'_> {
     fn number(&self, key: &str) -> Result<Option<Number>, Failure> {
         let Some(item) = self.table.get(key) else { return Ok(None) };
         let integer = item.as_integer().map(|number| Number::Int(number.into()));
-        let number = integer.or_else(|| item.as_float().map(Number::Float));
+        let float = item.as_float().filter(|number| !number.is_nan());
+        let number = integer.or_else(|| float.map(Number::Float));
         number.map(Some).ok_or_else(|| self.refuse(&format!("{key} is a number")))
     }
 }
@@ -322,6 +324,9 @@ mod tests {
                 "[[rule]]\nstream = 'a'\nmin = 5\nmax = 1",
                 "rule 1: min is more than max, so that no value could be right",
             ),
+            // Nothing is less or more than that, so that all would hold.
+            ("[[rule]]\nstream = 'a'\nmax = nan", "rule 1: max is a number"),
+            ("[[rule]]\nstream = 'a'\nmin = -nan", "rule 1: min is a number"),
             ("[[rule]]\nstream = 'a'", "rule 1: a stream has gap_max, min or max"),
             ("[[rule]]\nmessage = 'a'", "rule 1: latency_max is missing"),
         ];

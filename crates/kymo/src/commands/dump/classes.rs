@@ -2,6 +2,8 @@
 
 use kymo_core::model::timeline::{Activity, Content, Event, Track, TrackKind};
 
+use crate::variables::distance;
+
 /// What an event is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Class {
@@ -82,8 +84,8 @@ const WORDS: [(&str, &[Class], On); 22] = [
 ];
 
 impl Classes {
-    /// Reads a word. Where two differ in their letters' case alone, that counts; what has a line, a
-    /// colon or a capital within it may be a tracer's.
+    /// Reads a word. Where two differ in their letters' case alone, that counts; any other may be a
+    /// tracer's, unless it looks like one of these that is misspelt.
     pub(super) fn parse(typed: &str) -> Result<Self, String> {
         let spaced = |word: &str| word.replace(' ', "_");
         let typed_so = spaced(typed);
@@ -91,7 +93,7 @@ impl Classes {
         let alike = || WORDS.iter().find(|(word, ..)| spaced(word).eq_ignore_ascii_case(&typed_so));
         match exact.or_else(alike) {
             Some((_, classes, on)) => Ok(Self::Of(classes, *on)),
-            None if is_name(typed) => Ok(Self::Called(typed.to_owned())),
+            None if is_name(typed) || !is_misspelt(&typed_so) => Ok(Self::Called(typed.to_owned())),
             None => {
                 let words: Vec<_> = WORDS.iter().map(|(word, ..)| *word).collect();
                 Err(format!("there are {}, and names such as sched_switch", words.join(", ")))
@@ -122,7 +124,15 @@ pub(super) fn is_called(text: &str, name: &str) -> bool {
     begins(text) || text.split_once(':').is_some_and(|(_, rest)| begins(rest))
 }
 
-/// Whether a word may be what a tracer calls its events: `sched_switch`, `vTaskDelay`.
+/// Whether a word is one of these but for a letter in three, whatever the case.
+fn is_misspelt(typed: &str) -> bool {
+    let typed = typed.to_ascii_lowercase();
+    let wrong_max = typed.chars().count() / 3;
+    let words = WORDS.iter().map(|(word, ..)| word.replace(' ', "_").to_ascii_lowercase());
+    typed.is_empty() || { words }.any(|word| distance(&typed, &word) <= wrong_max)
+}
+
+/// Whether a word is surely what a tracer calls its events: `sched_switch`, `vTaskDelay`.
 pub(super) fn is_name(word: &str) -> bool {
     let pairs = word.as_bytes().windows(2);
     let is_hump = |pair: &[u8]| matches!(pair, [first, next] if first.is_ascii_lowercase() && next.is_ascii_uppercase());
@@ -158,6 +168,13 @@ mod tests {
     fn names_of_tracers_are_told_from_words_that_are_misspelt() {
         assert!(["sched_switch", "ust:call", "vTaskDelay"].into_iter().all(is_name));
         assert!(["ends", "Begin", "GENERICS", "SR SEND"].into_iter().all(|word| !is_name(word)));
+        for word in ["ends", "GENERICS", "SR SEND", "begn", "Recieve", ""] {
+            assert!(Classes::parse(word).is_err(), "{word}");
+        }
+        // SystemView calls its events so.
+        for word in ["IDLE", "NOP", "INIT", "SYSDESC", "OVERFLOW", "cycles"] {
+            assert_eq!(Classes::parse(word), Ok(Classes::Called(word.to_owned())));
+        }
     }
 
     fn event(content: Content<'_>) -> Event<'_> {

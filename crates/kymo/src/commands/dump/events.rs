@@ -6,6 +6,7 @@ use std::sync::Arc;
 use kymo_core::model::timeline::{Events, TimelineView, TrackKind, Window};
 
 use super::Args;
+use super::beside::Beside;
 use super::filters::Filters;
 use super::missing;
 use crate::failure::{Failure, quoted};
@@ -30,7 +31,7 @@ pub(super) fn dump(
     let chosen = args.streams.events_among(&tracks)?;
     let (from, until) =
         moment::resolve_range(args.since, args.until, &timeline, chosen.as_deref())?;
-    let filters = args.filters.over(&tracks)?;
+    let filters = args.filters.over(&tracks, &timeline.clocks())?;
     let look = match (args.json, args.csv) {
         (true, _) => Look::Json,
         (_, true) => Look::Csv,
@@ -54,7 +55,9 @@ pub(super) fn dump(
     };
     let most = args.limit.unwrap_or(u64::MAX);
     let events = filters.events(&timeline, &window)?;
-    let are_some = write(session, events, &mut lines, &filters, (skip, most))?;
+    let mut fields =
+        (look == Look::Json).then(|| Beside::new(Arc::clone(&timeline), window.clone()));
+    let are_some = write(session, (events, fields.as_mut()), &mut lines, &filters, (skip, most))?;
     if !are_some && most > 0 {
         let why = missing::why(&timeline, &window, &filters)?;
         session.report.remark(&opened.name, why);
@@ -95,7 +98,7 @@ fn lines<'a>(
 /// whether there were any.
 fn write(
     session: &mut Session,
-    mut events: Box<dyn Events>,
+    (mut events, mut beside): (Box<dyn Events>, Option<&mut Beside>),
     lines: &mut EventLines<'_>,
     filters: &Filters,
     (mut skip, most): (u64, u64),
@@ -113,7 +116,8 @@ fn write(
             continue;
         }
         left -= 1;
-        lines.write(&event, &mut held);
+        let fields = beside.as_mut().map(|beside| beside.fields(&event)).transpose()?.flatten();
+        lines.write_with(&event, fields.as_ref(), &mut held);
         if held.len() >= HELD_BYTES {
             session.out.write_all(&held)?;
             held.clear();

@@ -6,12 +6,14 @@ use std::sync::Arc;
 
 use kymo_analyse::Number;
 use kymo_core::Value;
-use kymo_core::model::timeline::{Activity, Content, Event, Events, TimelineView, Track, Window};
+use kymo_core::model::timeline::{Clock, Content, Event, Events, TimelineView, Track, Window};
 use regex::Regex;
 use serde_json::Value as Json;
 
 use super::classes::{Classes, is_called};
 use crate::failure::Failure;
+use crate::profiles::Numbers;
+use crate::render::activity;
 use crate::render::event::broken_text;
 
 /// Which events are shown.
@@ -27,14 +29,15 @@ pub(crate) struct FilterArgs {
     #[arg(long = "match", value_name = "REGEX")]
     texts: Vec<String>,
 
-    /// Only events with a field that compares: speed>=40, name=~^k. Activities have priority, name,
-    /// budget, remaining, message and state; times are in nanoseconds. May be given again: all must.
+    /// Only events with a field that compares: speed>=40, name=~^k. Activities have name, priority,
+    /// ends, budget, by, remaining, message, peer, peer_time, state and settled, as far as they are
+    /// recorded; times are in nanoseconds. May be given again: all must.
     #[arg(long = "where", value_name = "FIELD")]
     fields: Vec<String>,
 
-    /// Only events of these processors.
-    #[arg(long = "cpu", value_name = "N", value_delimiter = ',')]
-    cpus: Vec<i64>,
+    /// Only events of these processors: `0`, `2-5`, `0,7`. May be given again.
+    #[arg(long = "cpu", value_name = "N")]
+    cpus: Vec<Numbers>,
 }
 
 /// How a field is compared.
@@ -61,9 +64,17 @@ impl FilterArgs {
     }
 
     /// What decides over the events of some tracks.
-    pub(crate) fn over(&self, tracks: &[Track]) -> Result<Filters, Failure> {
-        if let Some(cpu) = self.cpus.iter().find(|cpu| !is_cpu(tracks, **cpu)) {
-            return Err(Failure::new(format!("no stream of it is of processor {cpu}")));
+    pub(crate) fn over(&self, tracks: &[Track], clocks: &[Clock]) -> Result<Filters, Failure> {
+        for range in self.cpus.iter().flat_map(Numbers::ranges) {
+            if !tracks.iter().filter_map(cpu_of).any(|cpu| range.contains(&cpu)) {
+                let (first, last) = (range.start(), range.end());
+                let which = if first == last {
+                    format!("processor {first}")
+                } else {
+                    format!("any of the processors {first} to {last}")
+                };
+                return Err(Failure::new(format!("no stream of it is of {which}")));
+            }
         }
         let texts = self.texts.iter().map(|text| expression(text));
         let fields = self.fields.iter().map(|text| field_test(text));
@@ -73,6 +84,7 @@ impl FilterArgs {
             fields: fields.collect::<Result<_, _>>()?,
             on_cpu: (!self.cpus.is_empty()).then(|| on_cpu(tracks, &self.cpus)),
             tracks: tracks.to_vec(),
+            clocks: clocks.to_vec(),
         })
     }
 }
@@ -81,19 +93,18 @@ fn expression(text: &str) -> Result<Regex, Failure> {
     Regex::new(text).map_err(|error| Failure::usage(error.to_string()))
 }
 
-fn is_cpu(tracks: &[Track], cpu: i64) -> bool {
-    tracks
-        .iter()
-        .any(|track| track.attributes.get(Track::CPU_ID).and_then(Json::as_i64) == Some(cpu))
+/// The processor that a track says it is of.
+fn cpu_of(track: &Track) -> Option<u64> {
+    track.attributes.get(Track::CPU_ID).and_then(Json::as_u64)
 }
 
 /// Which tracks are of one of some processors, themselves or by those above them.
-fn on_cpu(tracks: &[Track], cpus: &[i64]) -> Vec<bool> {
+fn on_cpu(tracks: &[Track], cpus: &[Numbers]) -> Vec<bool> {
     let mut found: Vec<bool> = Vec::with_capacity(tracks.len());
     for track in tracks {
-        let own = track.attributes.get(Track::CPU_ID).and_then(Json::as_i64);
+        let own = cpu_of(track);
         let above = || track.parent.and_then(|parent| found.get(parent.0).copied());
-        let is_on = own.map(|cpu| cpus.contains(&cpu)).or_else(above);
+        let is_on = own.map(|cpu| cpus.iter().any(|of| of.holds(cpu))).or_else(above);
         found.push(is_on.unwrap_or(false));
     }
     found
@@ -107,15 +118,18 @@ fn field_test(typed: &str) -> Result<FieldTest, Failure> {
     };
     let at = typed.find(['=', '<', '>', '!']).ok_or_else(wrong)?;
     let (name, rest) = typed.split_at(at);
-    let operators = ["=~", "!=", ">=", "<=", "=", ">", "<"];
+    let operators = ["=~", "==", "!=", ">=", "<=", "=", ">", "<"];
     let found = operators.iter().find_map(|sign| Some((*sign, rest.strip_prefix(sign)?)));
     let (sign, value) = found.ok_or_else(wrong)?;
     let (name, value) = (name.trim(), value.trim());
-    let number = number(value).ok_or_else(wrong);
+    let number = number(value).ok_or_else(|| {
+        let failure = Failure::usage(format!("{value} is no number, and {sign} compares numbers"));
+        failure.hint("write speed>=40; =, != and =~ compare texts, too")
+    });
     let test = match sign {
         "=~" => Test::Matches(expression(value)?),
         "!=" => Test::IsNot(value.to_owned()),
-        "=" => Test::Is(value.to_owned()),
+        "=" | "==" => Test::Is(value.to_owned()),
         ">=" => Test::Number(Ordering::is_ge, number?),
         "<=" => Test::Number(Ordering::is_le, number?),
         ">" => Test::Number(Ordering::is_gt, number?),
@@ -132,6 +146,7 @@ pub(crate) struct Filters {
     fields: Vec<FieldTest>,
     on_cpu: Option<Vec<bool>>,
     tracks: Vec<Track>,
+    clocks: Vec<Clock>,
 }
 
 impl Filters {
@@ -182,7 +197,7 @@ impl Filters {
         if self.texts.is_empty() && self.fields.is_empty() {
             return true;
         }
-        let text = text_of(event, track);
+        let text = self.text_of(event, track);
         self.texts.iter().all(|regex| regex.is_match(&text))
             && self.fields.iter().all(|field| self.compares(field, event, &text))
     }
@@ -194,27 +209,29 @@ impl Filters {
             Content::Value(_) if is_track || field.name == "value" => field.test.holds(text),
             Content::Text(_) | Content::Fields(_) => field.test.holds_of(&named(text, &field.name)),
             Content::Activity(activity) => {
-                of_activity(activity, &field.name).is_some_and(|found| field.test.holds(&found))
+                let mut fields = activity::fields(activity, &self.tracks).into_iter();
+                let found = fields.find(|(name, _)| *name == field.name);
+                found.is_some_and(|(_, value)| field.test.holds(&value.to_string()))
             }
             _ => false,
         }
     }
-}
 
-/// What an activity says under a name.
-fn of_activity(activity: &Activity<'_>, name: &str) -> Option<String> {
-    match (activity, name) {
-        (Activity::Begin { priority, .. }, "priority") => Some((*priority)?.to_string()),
-        (Activity::Begin { name, .. }, "name") => name.as_deref().map(str::to_owned),
-        (Activity::EndOf { name }, "name") => Some(name.to_string()),
-        (Activity::Release { budget_ns, .. }, "budget") => Some((*budget_ns)?.to_string()),
-        (Activity::Complete { remaining_ns }, "remaining") => Some((*remaining_ns)?.to_string()),
-        (Activity::Send(message) | Activity::Receive(message), "message") => {
-            Some(message.name.to_string())
+    /// What a person reads of an event.
+    fn text_of(&self, event: &Event<'_>, track: Option<&Track>) -> String {
+        match &event.content {
+            // A line's end is not shown, and so it is not looked at.
+            Content::Text(text) => text.strip_suffix('\n').unwrap_or(text).to_owned(),
+            Content::Fields(fields) => fields.to_string(),
+            Content::Value(value) => value.to_string(),
+            Content::Activity(activity) => {
+                activity::text(activity, track, (&self.tracks, &self.clocks))
+            }
+            Content::Sample(context) => context.to_string(),
+            Content::Payload => track
+                .and_then(|track| broken_text(track, event))
+                .unwrap_or_else(|| Value::Bytes(event.payload.to_vec()).to_string()),
         }
-        (Activity::Enter { state, .. }, "state") => Some(state.to_string()),
-        (Activity::Gap(missing), "missing") => Some(missing.name().to_owned()),
-        _ => None,
     }
 }
 
@@ -295,20 +312,6 @@ fn until_next_name(text: &str) -> &str {
     let value = { ends }.next().unwrap_or(text);
     let value = value.trim_end_matches([' ', '[', '(', ',']).trim_end_matches("==>");
     value.trim_end().trim_end_matches(']')
-}
-
-fn text_of(event: &Event<'_>, track: Option<&Track>) -> String {
-    match &event.content {
-        // A line's end is not shown, and so it is not looked at.
-        Content::Text(text) => text.strip_suffix('\n').unwrap_or(text).to_owned(),
-        Content::Fields(fields) => fields.to_string(),
-        Content::Value(value) => value.to_string(),
-        Content::Activity(activity) => activity.to_string(),
-        Content::Sample(context) => context.to_string(),
-        Content::Payload => track
-            .and_then(|track| broken_text(track, event))
-            .unwrap_or_else(|| Value::Bytes(event.payload.to_vec()).to_string()),
-    }
 }
 
 #[cfg(test)]

@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use kymo_core::model::timeline::{Activity, Content, Event, TimelineView, Track, Window};
+use kymo_core::model::timeline::{Content, Event, TimelineView, Track, Window};
 use serde_json::Value as Json;
 
 use super::classes;
 use super::filters::Filters;
 use crate::moment;
-use crate::render::escaped;
+use crate::render::{activity, escaped};
 use crate::scope::nothing_in_range;
 use crate::variables::distance;
 
@@ -30,7 +30,7 @@ pub(super) fn why(
     if is_range && filters.is_all() {
         // Clocks that do not begin together have no range.
         if let Ok(range) = moment::range_of(timeline, window.tracks.as_deref()) {
-            return Ok(nothing_in_range(timeline, &range));
+            return Ok(nothing_in_range(timeline, &range, (window.from, window.until)));
         }
     }
     let said = "no event is such as was asked for";
@@ -93,12 +93,12 @@ impl Names {
         let mut names = Self::default();
         for _ in 0..LOOKED_AT {
             let Some(event) = events.next()? else { break };
-            names.see(&event, tracks.get(event.track.0));
+            names.see(&event, &tracks);
         }
         Ok(names)
     }
 
-    fn see(&mut self, event: &Event<'_>, track: Option<&Track>) {
+    fn see(&mut self, event: &Event<'_>, tracks: &[Track]) {
         match &event.content {
             Content::Fields(found) => {
                 add(&mut self.kinds, &found.name);
@@ -107,22 +107,12 @@ impl Names {
             Content::Text(text) => self.text(text),
             Content::Value(_) => {
                 add(&mut self.fields, "value");
-                let name = track.map_or("", |track| &track.name);
+                let name = tracks.get(event.track.0).map_or("", |track| &track.name);
                 add(&mut self.fields, name);
                 add(&mut self.fields, name.rsplit('.').next().unwrap_or(name));
             }
-            Content::Activity(activity) => {
-                let names: &[&str] = match activity {
-                    Activity::Begin { .. } => &["priority", "name"],
-                    Activity::EndOf { .. } => &["name"],
-                    Activity::Release { .. } => &["budget"],
-                    Activity::Complete { .. } => &["remaining"],
-                    Activity::Send(_) | Activity::Receive(_) => &["message"],
-                    Activity::Enter { .. } => &["state"],
-                    Activity::Gap(_) => &["missing"],
-                    Activity::End => &[],
-                };
-                for name in names {
+            Content::Activity(found) => {
+                for (name, _) in activity::fields(found, tracks) {
                     add(&mut self.fields, name);
                 }
             }
@@ -137,7 +127,8 @@ impl Names {
             return;
         }
         let name = text.split(": ").next().unwrap_or(text);
-        if classes::is_name(name) && !name.contains(' ') {
+        let is_word = |c: char| c.is_alphanumeric() || matches!(c, '_' | ':' | '.' | '-');
+        if !name.is_empty() && name.chars().all(is_word) {
             add(&mut self.kinds, name);
         }
     }

@@ -1,5 +1,6 @@
 //! `kymo dump`: everything in a file, the values of some variables, or some events.
 
+mod beside;
 mod classes;
 mod events;
 mod filters;

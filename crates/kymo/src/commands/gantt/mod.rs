@@ -42,7 +42,7 @@ pub(crate) struct Args {
     #[arg(value_name = "FILE")]
     input: PathBuf,
 
-    /// The picture to write: .svg or .png.
+    /// The picture to write: .svg or .png; `-` is SVG on standard output.
     #[arg(short, long, value_name = "OUT")]
     output: Option<PathBuf>,
 
@@ -65,9 +65,6 @@ pub(crate) struct Args {
 /// Rows that a chart has at the most.
 const ROWS_MAX: usize = 1000;
 
-/// Why there is no chart.
-const NOTHING_RAN: &str = "no tasks ran in it, and no states were entered";
-
 /// Cells of a row in a picture.
 const CELLS: usize = 1000;
 
@@ -79,12 +76,17 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
         let cells = if kind.is_some() { CELLS } else { terminal::cells(&session.out) };
         let rows = if args.number == 0 { ROWS_MAX } else { args.number.into() };
         let drawn = Drawn::new(session, opened, &scope, rows, cells)?;
-        let (drawn, outcome) =
-            drawn.ok_or_else(|| Failure::new(NOTHING_RAN).hint(scope.instead()))?;
+        let nothing = || {
+            let place = scope.place();
+            let why = format!("no tasks ran {place}, and no states were entered");
+            Failure::new(why).hint(scope.instead())
+        };
+        let (drawn, mut outcome) = drawn.ok_or_else(nothing)?;
         match (kind, &args.output) {
             (Some(kind), Some(output)) => {
-                let bytes = kind.bytes(&drawn.picture(&opened.name))?;
-                picture::write(&opened.source, output, args.force, &bytes)?;
+                let picture = drawn.picture(&opened.name);
+                let put = picture::put(session, opened, output, args.force, (kind, &picture))?;
+                outcome = outcome.max(put);
             }
             _ => terminal::print(&mut session.out, &drawn)?,
         }

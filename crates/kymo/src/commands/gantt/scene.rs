@@ -145,8 +145,9 @@ fn bars(picture: &mut Picture, row: &Row, top: f64, buckets: Buckets, of_states:
             let (x, length) = (LEFT + place(start) * width, place(index + 1 - start) * width);
             let y = top + (ROW - BAR) / 2.0;
             let of = of_states.get(what).copied().unwrap_or(what);
-            picture.rect((x, y), (length, BAR), color(of, shade));
-            label(picture, row, what, (x, top + ROW / 2.0), length);
+            let color = color(of, shade);
+            picture.rect((x, y), (length, BAR), color);
+            label(picture, row, (what, color), (x, top + ROW / 2.0), length);
         }
         start = index + 1;
     }
@@ -163,11 +164,17 @@ fn shade(ns: u64, length_ns: u64) -> u64 {
 }
 
 /// The name of a state, where there is room for it.
-fn label(picture: &mut Picture, row: &Row, what: usize, at: (f64, f64), length: f64) {
+fn label(
+    picture: &mut Picture,
+    row: &Row,
+    (what, color): (usize, Color),
+    at: (f64, f64),
+    length: f64,
+) {
     if let (RowKind::States(_), Some(name)) = (row.kind, row.states.get(what)) {
         let name = escaped(name);
         if place(name.chars().count()) * 8.5 + 6.0 < length {
-            picture.text((at.0 + 3.0, at.1), Anchor::Start, &name);
+            picture.text_on(color, (at.0 + 3.0, at.1), Anchor::Start, &name);
         }
     }
 }

@@ -36,6 +36,8 @@ impl Listing<'_> {
         }
         let lines = wanted.iter().map(|(id, track)| Line {
             track,
+            parent: track.parent.and_then(|parent| tracks.get(parent.0)),
+            cpu: cpu_of(&tracks, *id),
             clock: track.clock.and_then(|clock| clocks.get(clock.0)),
             tally: tallies.get(id.0),
         });
@@ -54,17 +56,35 @@ impl Listing<'_> {
     }
 }
 
+/// The processor that a stream says it is of, or the nearest above it that says so.
+fn cpu_of(tracks: &[Track], of: TrackId) -> Option<i64> {
+    let mut next = Some(of);
+    // Parents come before their children, so that this ends.
+    while let Some((id, track)) = next.and_then(|id| Some((id, tracks.get(id.0)?))) {
+        if let Some(cpu) = track.attributes.get(Track::CPU_ID) {
+            return cpu.as_i64();
+        }
+        next = track.parent.filter(|parent| *parent < id);
+    }
+    None
+}
+
 /// A stream and what is known of it.
 struct Line<'a> {
     track: &'a Track,
+    /// The stream it belongs under.
+    parent: Option<&'a Track>,
+    /// The number of the processor that it is of.
+    cpu: Option<i64>,
     clock: Option<&'a Clock>,
     tally: Option<&'a Tally>,
 }
 
 impl Line<'_> {
-    /// `on clk, 60 events, 12 B, 20 / 80, 10.5 to 12.5`
+    /// `of cpu 0, on clk, 60 events, 12 B, 20 / 80, 10.5 to 12.5`
     fn text(&self) -> String {
         let mut parts = Vec::new();
+        parts.extend(self.parent.map(|parent| format!("of {}", escaped(&parent.name))));
         parts.extend(self.clock.map(|clock| format!("on {}", escaped(&clock.name))));
         if let Some(tally) = self.tally {
             parts.push(numbers::count(tally.events, "event", "events"));
@@ -89,6 +109,8 @@ impl Line<'_> {
         put("kind", json!(self.track.kind.name()));
         put("content", json!(self.track.content));
         put("clock", json!(self.clock.map(|clock| &clock.name)));
+        put("parent", json!(self.parent.map(|parent| &parent.name)));
+        put("cpu", json!(self.cpu));
         put("attributes", json!(self.track.attributes));
         if let Some(tally) = self.tally {
             put("events", json!(tally.events));

@@ -46,7 +46,7 @@ EXAMPLES
                                               the first hundred messages as a picture
   kymo messages --chart --stream 'Xorg*' --since +1s trace
                                               what some tasks send and get, from a moment on
-  kymo messages --csv -n 0 trace              all pairs as CSV
+  kymo messages --csv trace                   all pairs as CSV
 
 {MOMENTS}
 
@@ -58,11 +58,12 @@ pub(crate) struct Args {
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
 
-    /// Draw a sequence diagram of the first messages between the streams that have most.
+    /// Draw a sequence diagram of the first messages between the streams that have most; each is
+    /// drawn with one that it has messages with.
     #[arg(long, conflicts_with_all = ["json", "csv"])]
     chart: bool,
 
-    /// Draw it as a picture: .svg or .png.
+    /// Draw it as a picture: .svg or .png; `-` is SVG on standard output.
     #[arg(short, long, value_name = "OUT", requires = "chart")]
     output: Option<PathBuf>,
 
@@ -74,9 +75,10 @@ pub(crate) struct Args {
     #[arg(long)]
     wakeups: bool,
 
-    /// How many pairs, or messages of a chart; 0 shows all.
-    #[arg(short, long, default_value = "40", value_name = "ROWS")]
-    number: usize,
+    /// How many pairs, or messages of a chart; 0 shows all. Without it there are 40, and all as
+    /// JSON or CSV.
+    #[arg(short, long, value_name = "ROWS")]
+    number: Option<usize>,
 
     #[command(flatten)]
     scope: ScopeArgs,
@@ -87,6 +89,9 @@ pub(crate) struct Args {
     #[command(flatten)]
     open: OpenArgs,
 }
+
+/// Pairs that a person is shown, or messages of a chart, unless there is a word on it.
+const NUMBER: usize = 40;
 
 /// Streams that a chart has at the most: more do not fit on a page.
 pub(super) const ENDS_MAX: usize = 10;
@@ -137,15 +142,17 @@ fn draw(
     kind: Option<picture::Kind>,
 ) -> anyhow::Result<Outcome> {
     let (mut found, outcome) = Found::new(session, opened, scope)?;
-    let outcome = outcome.max(found.choose(session, opened, scope, args.wakeups)?);
-    let most = if args.number == 0 { CHART_MAX } else { args.number.min(CHART_MAX) };
+    let mut outcome = outcome.max(found.choose(session, opened, scope, args.wakeups)?);
+    let number = args.number.unwrap_or(NUMBER);
+    let most = if number == 0 { CHART_MAX } else { number.min(CHART_MAX) };
     let ends = if kind.is_some() { ENDS_MAX } else { ends_in_terminal(session, scope) };
     let (sequence, ends_left_out) = found.sequence(session, opened, scope, most, ends)?;
     let chart = Chart::new(&sequence, &found.analysis, scope.timeline.as_ref());
     match (kind, &args.output) {
         (Some(kind), Some(output)) => {
-            let bytes = kind.bytes(&chart.picture())?;
-            picture::write(&opened.source, output, args.force, &bytes)?;
+            let picture = chart.picture();
+            let put = picture::put(session, opened, output, args.force, (kind, &picture))?;
+            outcome = outcome.max(put);
         }
         _ => chart.print(&mut session.out)?,
     }
@@ -177,14 +184,15 @@ pub(super) fn not_drawn(
         let more = numbers::count(sequence.more(), "message is", "messages are");
         texts.push((format!("{more} not drawn"), "-n draws more"));
     }
-    match ends_left_out {
-        0 => {}
-        1 => texts.push(("1 stream has fewer messages and is not drawn".to_owned(), more_ends)),
-        more => {
-            let streams = numbers::grouped(more as u64);
-            let text = format!("{streams} streams have fewer messages and are not drawn");
-            texts.push((text, more_ends));
-        }
+    let streams = (ends_left_out as u64, "other stream", "other streams");
+    let messages = (sequence.elsewhere(), "message with others", "messages with others");
+    let others = [streams, messages].into_iter().filter(|(count, ..)| *count > 0);
+    let others: Vec<_> =
+        others.map(|(count, one, many)| numbers::count(count, one, many)).collect();
+    if !others.is_empty() {
+        let is_one = ends_left_out as u64 + sequence.elsewhere() == 1;
+        let verb = if is_one { "is" } else { "are" };
+        texts.push((format!("{} {verb} not drawn", others.join(" and ")), more_ends));
     }
     texts
 }
@@ -226,11 +234,13 @@ impl Found {
         let is_none = table(&self.messages, &self.analysis).len() == 0;
         self.is_wakeups = wants_wakeups || is_none;
         if self.table().len() == 0 {
-            let why = "no messages are recorded in it, and nothing tells who woke whom";
+            let place = scope.place();
+            let why = format!("no messages are recorded {place}, and nothing tells who woke whom");
             return Err(Failure::new(why).into());
         }
         if is_none && !wants_wakeups {
-            session.report.remark(&opened.name, WAKEUPS);
+            let none = format!("no messages are recorded {}", scope.place());
+            session.report.remark(&opened.name, format!("{none}; {WAKEUPS}"));
         }
         Ok(self.say_doubts(session, opened, scope))
     }
@@ -275,17 +285,17 @@ impl Found {
     ) -> anyhow::Result<(Sequence, usize)> {
         let is_meant = |track: TrackId| self.analysis.means(track);
         let (ends, more) = self.shown().busiest(ends, &is_meant);
+        let meant = ends.iter().copied().filter(|end| is_meant(*end)).collect();
         let sequence =
             if self.is_wakeups { Sequence::of_wakeups(most) } else { Sequence::of_messages(most) };
-        let mut sequence = sequence.between(ends);
+        let mut sequence = sequence.between(ends).of(meant);
         scope.analyse(session, opened, Reading::Activities, &mut [&mut sequence])?;
         Ok((sequence, more))
     }
 }
 
 /// What is said where wakeups are shown for want of messages.
-const WAKEUPS: &str =
-    "no messages are recorded in it; these are wakeups, from who woke a task to when it ran";
+const WAKEUPS: &str = "these are wakeups, from who woke a task to when it ran";
 
 fn print(
     session: &mut Session,
@@ -296,7 +306,8 @@ fn print(
 ) -> anyhow::Result<Outcome> {
     let (mut found, outcome) = Found::new(session, opened, scope)?;
     let outcome = outcome.max(found.choose(session, opened, scope, args.wakeups)?);
-    let listing = Listing { file: &opened.name, title: "", is_first, rows: args.number };
+    let rows = args.grid.rows(args.number, NUMBER);
+    let listing = Listing { file: &opened.name, title: "", is_first, rows };
     listing.print(&mut session.out, args.grid, found.table())?;
     Ok(outcome)
 }
@@ -328,7 +339,7 @@ fn is_meant(key: &PairKey, analysis: &Analysis) -> bool {
 
 /// All pairs that are meant, the busiest first.
 fn table(messages: &Messages, analysis: &Analysis) -> Grid {
-    let mut grid = Grid::new(COLUMNS).leaving_out(&["95%", "received", "unsent"]);
+    let mut grid = Grid::new(COLUMNS).leaving_out(&["95%", "unsent", "received"]);
     for (key, pair) in messages.pairs() {
         if !is_meant(key, analysis) {
             continue;

@@ -94,12 +94,8 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
         match (kind, &args.output) {
             (Some(kind), Some(output)) => {
                 let picture = scene::picture(&field);
-                picture::write(&opened.source, output, args.force, &kind.bytes(&picture)?)?;
-                if kind.lacks_letters(&picture) {
-                    let text = "letters that PNG has no font for are question marks; .svg has all";
-                    session.report.remark(&opened.name, text);
-                    outcome = Outcome::Findings;
-                }
+                let put = picture::put(session, opened, output, args.force, (kind, &picture))?;
+                outcome = outcome.max(put);
             }
             _ => terminal::print(session, &field)?,
         }

@@ -109,7 +109,7 @@ fn over_time(timeline: &Arc<dyn TimelineView>, id: TrackId, args: &Args) -> anyh
     let start = from.map_or(all.start().0, |from| from.0.max(all.start().0));
     let range = start..until.map_or(end, |until| until.0.min(end));
     if range.is_empty() {
-        return Err(Failure::new(scope::nothing_in_range(timeline, &all)).into());
+        return Err(Failure::new(scope::nothing_in_range(timeline, &all, (from, until))).into());
     }
     let clock = timeline.tracks().get(id.0).and_then(|track| track.clock);
     let clock = clock.and_then(|clock| timeline.clocks().get(clock.0).cloned());

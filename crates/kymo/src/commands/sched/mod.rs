@@ -57,7 +57,7 @@ EXAMPLES
   kymo sched --sort response trace            those that took longest to answer
   kymo sched --stream 'audio*' trace          some tasks
   kymo sched --history --since +1s trace      every stretch, like perf sched timehist
-  kymo sched --json -n 0 trace                all figures of all tasks, one JSON object each
+  kymo sched --json trace                     all figures of all tasks, one JSON object each
 
 {MOMENTS}
 
@@ -76,9 +76,9 @@ pub(crate) struct Args {
     #[arg(long, conflicts_with = "sort")]
     history: bool,
 
-    /// How many tasks or stretches; 0 shows all.
-    #[arg(short, long, default_value = "20", value_name = "ROWS")]
-    number: usize,
+    /// How many tasks or stretches; 0 shows all. Without it there are 20, and all as JSON or CSV.
+    #[arg(short, long, value_name = "ROWS")]
+    number: Option<usize>,
 
     #[command(flatten)]
     scope: ScopeArgs,
@@ -89,6 +89,9 @@ pub(crate) struct Args {
     #[command(flatten)]
     open: OpenArgs,
 }
+
+/// Tasks or stretches that a person is shown, unless there is a word on it.
+const NUMBER: usize = 20;
 
 /// What tasks are sorted by.
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
@@ -163,33 +166,34 @@ const COLUMNS: &[Column] = &[
 pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome> {
     args.scope.each(session, &args.files, &args.open, |session, opened, scope, is_first| {
         scope.wants(TrackKind::Task, "no tasks are recorded in it")?;
+        let rows = args.grid.rows(args.number, NUMBER);
         if args.history {
-            return history::print(session, opened, scope, args.grid, args.number);
+            return history::print(session, opened, scope, args.grid, rows);
         }
         let mut sched = Sched::new();
         let (analysis, outcome) =
             scope.analyse(session, opened, Reading::Activities, &mut [&mut sched])?;
-        let grid = table(&sched, &analysis, |task| args.sort.of(task), args.number);
+        let grid = table(&sched, &analysis, |task| args.sort.of(task), rows);
         if grid.len() == 0 {
-            return Err(nothing(&sched, &analysis).into());
+            return Err(nothing(&sched, &analysis, scope.place()).into());
         }
         let title = format!(": {}", numbers::count(grid.len() as u64, "task", "tasks"));
-        let listing = Listing { file: &opened.name, title: &title, is_first, rows: args.number };
+        let listing = Listing { file: &opened.name, title: &title, is_first, rows };
         listing.print(&mut session.out, args.grid, grid)?;
         if lacks_completions(&sched) {
-            let text = "no completions are recorded in it, so that there are no jobs";
-            session.report.remark(&opened.name, text.to_owned());
+            let none = format!("no completions are recorded {}", scope.place());
+            session.report.remark(&opened.name, format!("{none}, so that there are no jobs"));
         }
         Ok(outcome)
     })
 }
 
 /// Why there are no figures.
-fn nothing(sched: &Sched, analysis: &Analysis) -> Failure {
+fn nothing(sched: &Sched, analysis: &Analysis, place: &str) -> Failure {
     if sched.tasks().any(|(task, _)| analysis.means_task(task)) {
-        return Failure::new("only idle tasks ran in it").hint("`kymo load` shows them");
+        return Failure::new(format!("only idle tasks ran {place}")).hint("`kymo load` shows them");
     }
-    Failure::new("no task is known to have done anything in it")
+    Failure::new(format!("no task is known to have done anything {place}"))
 }
 
 /// Whether tasks were released and ran, and are never said to be complete.
