@@ -462,7 +462,9 @@ impl Analysis {
             short.gaps.extend((gaps > 0).then_some((cpu, gaps)));
             if let Some(until) = until.filter(|_| after.switches(cpu) != Some(false)) {
                 for pass in &mut *passes {
-                    unknown_since.iter().for_each(|since| pass.unknown(cpu, *since, until));
+                    if let Some(since) = unknown_since {
+                        pass.unknown(cpu, since, until);
+                    }
                     pass.goes_on(cpu, until);
                 }
                 let is_assumed = after.switches(cpu).is_none() && switches.is_known(cpu);

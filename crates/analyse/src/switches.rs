@@ -211,7 +211,7 @@ impl Switches {
         for cpu in &mut self.cpus {
             let unknown_since = cpu.unknown_since.map(|_| at);
             let gaps = u64::from(unknown_since.is_some());
-            *cpu = Switched { unknown_since, gaps, ..Switched::default() };
+            *cpu = Switched { gaps, unknown_since, ..Switched::default() };
         }
         for lane in self.lanes.iter().filter(|lane| lane.is_lost && !is_all_before) {
             if let Some(cpu) = self.cpus.get_mut(lane.cpu.0) {

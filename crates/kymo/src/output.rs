@@ -35,8 +35,8 @@ struct Seen {
 
 impl Seen {
     /// Results in a file are not seen while they are written, and a bar may go on.
-    fn over(stdout: io::Stdout, bars: &Arc<Bars>) -> Box<dyn Write> {
-        if !bars.is_shown() || is_file(&stdout) {
+    fn over(stdout: &io::Stdout, bars: &Arc<Bars>) -> Box<dyn Write> {
+        if !bars.is_shown() || is_file(stdout) {
             return Box::new(stdout.lock());
         }
         Box::new(Self { stdout: stdout.lock(), bars: Arc::clone(bars) })
@@ -89,7 +89,7 @@ impl Output {
             is_terminal,
             columns: if is_terminal { Some(on_terminal()) } else { columns_said() },
             paint: Paint::of(color, &stdout),
-            writer: BufWriter::with_capacity(BUFFER_BYTES, Seen::over(stdout, bars)),
+            writer: BufWriter::with_capacity(BUFFER_BYTES, Seen::over(&stdout, bars)),
             failure: None,
         }
     }

@@ -145,7 +145,9 @@ struct Walk {
 impl Events for Walk {
     fn next(&mut self) -> Result<Option<Event<'_>>> {
         let event = self.events.next()?;
-        event.iter().for_each(|event| self.way.pass(event));
+        if let Some(event) = &event {
+            self.way.pass(event);
+        }
         Ok(event)
     }
 

@@ -1279,7 +1279,7 @@ fn what_breaks_a_rule_is_said_whole() {
     assert!(found.contains(" used 100.00% of a processor's time"), "{found}");
 }
 
-/// In this trace, channel0_2 has the first sched_waking at byte 84, and channel0_4 one at byte 169.
+/// In this trace, `channel0_2` has the first `sched_waking` at byte 84, and `channel0_4` one at byte 169.
 #[test]
 fn events_of_tasks_name_the_file_that_they_are_in() {
     let Some(trace) = shared::file("traces/ctf/many-threads") else { return };

@@ -68,7 +68,7 @@ impl Format for Mcap {
         to: &Destination,
         context: &Context<'_>,
     ) -> Result<Written> {
-        model::write_timeline(timeline, to, context)
+        model::write_timeline(&timeline, to, context)
     }
 
     fn demo(&self) -> Result<Vec<Demo>> {
@@ -164,7 +164,7 @@ fn channels(reader: &Reader) -> Section {
         let mut text = format!("{count} messages, {encoding}");
         // Several channels may have one topic.
         if topics.get(channel.topic.as_str()).is_some_and(|count| *count > 1) {
-            text += &format!(", channel {id}");
+            text = format!("{text}, channel {id}");
         }
         (kymo_core::shortened(&channel.topic).into_owned(), text)
     });

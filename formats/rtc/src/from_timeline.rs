@@ -75,7 +75,7 @@ fn take(timeline: &Arc<dyn TimelineView>, known: &Known, out: impl Write) -> Res
     let writer = SessionWriter::new(out, &layout);
     let mut taking = Taking::new(clocks, tracks, known, writer)?;
     let mut events = Fielded::new(timeline)?;
-    while let Some((event, fields)) = events.next()? {
+    while let Some((event, fields)) = events.next_event()? {
         taking.event(&event, fields.as_ref())?;
     }
     taking.tracks_without_events()?;

@@ -322,7 +322,7 @@ impl Telling {
     fn advance(&mut self) -> bool {
         let timeline = Arc::clone(&self.timeline);
         while self.pending.is_empty() {
-            if self.state.packets.count % STATE_PACKETS == 0 {
+            if self.state.packets.count.is_multiple_of(STATE_PACKETS) {
                 timeline.keep(&self.state);
             }
             let Some(at) = self.state.packets.next() else { return false };
@@ -352,7 +352,9 @@ impl Telling {
             if at.is_cut {
                 self.state.now.running.remove(&at.packet.core);
                 let cpu = timeline.found.get(&Key::Cpu(at.packet.core));
-                cpu.into_iter().for_each(|cpu| tell(*cpu, Activity::Gap(Missing::Events)));
+                if let Some(cpu) = cpu {
+                    tell(*cpu, Activity::Gap(Missing::Events));
+                }
             }
         }
         true

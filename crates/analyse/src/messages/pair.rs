@@ -134,7 +134,7 @@ impl Arriving {
 
 impl Pair {
     pub(super) fn new(within: Within, end: Option<TrackId>) -> Self {
-        Self { within, end, ..Self::default() }
+        Self { end, within, ..Self::default() }
     }
 
     /// The first that may arrive next.

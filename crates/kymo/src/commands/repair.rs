@@ -93,12 +93,18 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
 fn say(session: &mut Session, args: &Args, name: &str, repaired: &Repaired) {
     let findings = repaired.losses.iter().chain(&repaired.corrected);
     if args.all {
-        findings.for_each(|finding| session.report.finding(name, finding));
+        for finding in findings {
+            session.report.finding(name, finding);
+        }
         return;
     }
     let Few { shown, rest } = alike::few(findings);
-    shown.into_iter().for_each(|alike| session.report.alike(name, alike));
-    rest.into_iter().for_each(|rest| session.report.remark(name, alike::rest_text(rest)));
+    for alike in shown {
+        session.report.alike(name, alike);
+    }
+    for rest in rest {
+        session.report.remark(name, alike::rest_text(rest));
+    }
 }
 
 fn repair(session: &mut Session, args: &Args) -> anyhow::Result<Repaired> {

@@ -106,9 +106,9 @@ impl<'a> Words<'a> {
     /// Reads words, unless there are no more.
     #[cold]
     fn fill(&mut self) {
-        let taken = self.next.min(self.tokens.len());
-        self.tokens.drain(..taken);
-        self.next -= taken;
+        let used = self.next.min(self.tokens.len());
+        self.tokens.drain(..used);
+        self.next -= used;
         while self.tokens.len() < CHUNK && self.failed.is_none() {
             match self.lexer.token() {
                 Ok(Some(token)) => self.tokens.push(token),
@@ -373,7 +373,8 @@ mod tests {
     #[test]
     fn words_come_one_by_one_however_many_there_are() {
         let count = 3 * CHUNK + 5;
-        let text = text(&(0..count).map(|number| format!("{number} ")).collect::<String>());
+        let numbers: Vec<_> = (0..count).map(|number| number.to_string()).collect();
+        let text = text(&numbers.join(" "));
         let mut words = Words::new(&text);
         for number in 0..count {
             let ahead =

@@ -35,6 +35,7 @@ impl TrackCursor {
     }
 
     /// When that is which comes next, an event or a gap; nothing at the end.
+    #[expect(clippy::option_option, reason = "what comes next may have no time")]
     pub(crate) fn next_ns(&self) -> Option<Option<i64>> {
         let gap = self.gap.map(|gap| Some(gap.time_ns));
         gap.or_else(|| self.head.as_ref().map(|head| head.time_ns))

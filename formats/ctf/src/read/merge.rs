@@ -73,6 +73,7 @@ impl Merged {
 
 /// What comes next of all tracks, unless it cannot be read; nothing where all are at their ends.
 #[inline]
+#[expect(clippy::option_option, reason = "what cannot be read is not the end")]
 fn step<'r, V: Visitor>(
     reader: &'r Reader,
     cursors: &mut [(usize, TrackCursor)],

@@ -1,7 +1,7 @@
 //! Which times events of a packet can have: what has another is damaged.
 //!
 //! A packet says when it begins and ends. Tracers in the field took the time of an end before that of
-//! the last events (LTTng until 2.11) and that of a begin after the first (barectf until 2.3), so that
+//! the last events (`LTTng` until 2.11) and that of a begin after the first (barectf until 2.3), so that
 //! events may be as early as the end of the packet before and as late as the begin of the one after.
 
 use std::collections::BTreeMap;

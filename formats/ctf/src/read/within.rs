@@ -325,7 +325,9 @@ pub(crate) fn sweep_with_gaps<V: Visitor>(
             Ok(ControlFlow::Continue(())) => None,
             Err(error) => Some(error),
         };
-        error.iter().for_each(|error| within.report(error));
+        if let Some(error) = &error {
+            within.report(error);
+        }
         gaps.extend(within.gap(last_ns, error.as_ref()));
     }
     order.tell(reader);

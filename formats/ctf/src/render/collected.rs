@@ -63,12 +63,11 @@ impl Collected {
     }
 
     fn put(&mut self, node: &Node, value: Value, bits: Option<u32>) {
-        match &mut self.array {
-            Some(list) => list.put(node, value, bits),
-            None => {
-                let name = self.name(node);
-                self.fields.push(One { name, value, bits });
-            }
+        if let Some(list) = &mut self.array {
+            list.put(node, value, bits);
+        } else {
+            let name = self.name(node);
+            self.fields.push(One { name, value, bits });
         }
     }
 }

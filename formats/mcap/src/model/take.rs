@@ -19,13 +19,13 @@ use crate::write::{Options, Writer};
 
 /// Writes a timeline.
 pub(crate) fn write_timeline(
-    timeline: Arc<dyn TimelineView>,
+    timeline: &Arc<dyn TimelineView>,
     to: &Destination,
     _context: &Context<'_>,
 ) -> Result<Written> {
-    let mut taking = Taking::new(&timeline, to)?;
-    let mut events = Fielded::new(&timeline)?;
-    while let Some((event, fields)) = events.next()? {
+    let mut taking = Taking::new(timeline, to)?;
+    let mut events = Fielded::new(timeline)?;
+    while let Some((event, fields)) = events.next_event()? {
         taking.event(&event, fields.as_ref())?;
     }
     taking.tracks_without_events()?;

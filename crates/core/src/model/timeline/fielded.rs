@@ -42,7 +42,7 @@ impl Fielded {
     }
 
     /// The next event, or nothing at the end.
-    pub fn next(&mut self) -> Result<Option<WithFields<'_>>> {
+    pub fn next_event(&mut self) -> Result<Option<WithFields<'_>>> {
         let Some(event) = self.events.next()? else { return Ok(None) };
         if let (None, Some(told)) = (&self.next, &mut self.told) {
             self.next = told.next()?.map(Told::of);
