@@ -208,15 +208,26 @@ impl Switches {
 }
 
 impl Visitor for Switches {
+    const READS_PASSED: bool = true;
+
     #[inline]
     fn begin(&mut self, event: &EventLayout) -> Want {
         (self.stops, self.runs, self.is_broken) = (None, None, false);
         let known = self.roles.get(event.kind) == Some(Role::Kernel(KernelEvent::Switch));
-        Want { known, all: event.has_text }
+        Want { known, all: event.hides_text }
+    }
+
+    fn text(&mut self, _node: &Node, text: &[u8]) {
+        self.passed_text(text);
     }
 
     #[inline]
-    fn text(&mut self, _node: &Node, text: &[u8]) {
+    fn known_text(&mut self, _known: Known, text: &[u8]) {
+        self.passed_text(text);
+    }
+
+    #[inline]
+    fn passed_text(&mut self, text: &[u8]) {
         self.is_broken |= str::from_utf8(text).is_err();
     }
 

@@ -46,6 +46,9 @@ pub(crate) trait Visitor {
     /// Nobody listens, so that what nothing depends on need not be decoded.
     const IS_DEAF: bool = false;
 
+    /// Whether texts matter that are passed over.
+    const READS_PASSED: bool = false;
+
     /// Another event begins: forgets what was told, also of one that could not be read. Tells what
     /// is wanted of its kind.
     fn begin(&mut self, _event: &EventLayout) -> Want {
@@ -56,6 +59,9 @@ pub(crate) trait Visitor {
     fn number(&mut self, _known: Known, _value: i64) {}
     /// The text of a known field.
     fn known_text(&mut self, _known: Known, _text: &[u8]) {}
+
+    /// A text that is passed over.
+    fn passed_text(&mut self, _text: &[u8]) {}
 
     /// A structure, a variant or an array begins.
     fn open(&mut self, _node: &Node, _is_array: bool) {}
@@ -70,6 +76,15 @@ pub(crate) trait Visitor {
 /// Nobody.
 impl Visitor for () {
     const IS_DEAF: bool = true;
+}
+
+/// Who is told of texts that are passed over.
+struct Passed<'v, V>(&'v mut V);
+
+impl<V: Visitor> Visitor for Passed<'_, V> {
+    fn text(&mut self, _node: &Node, text: &[u8]) {
+        self.0.passed_text(text);
+    }
 }
 
 /// Who is told of one field, which is known.
@@ -222,20 +237,34 @@ impl<'a> Decoder<'a> {
                             self.tell(start, spot, visitor)?;
                         }
                     }
+                    if V::READS_PASSED {
+                        for (at, count) in &over.texts {
+                            let text = self.slice((start + at) / 8, *count)?;
+                            visitor.passed_text(up_to_zero(text));
+                        }
+                    }
                 }
                 Step::Text(known) => {
                     let text = self.text()?;
+                    visitor.passed_text(text);
                     if let Some(known) = known.filter(|_| is_wanted) {
                         visitor.known_text(known, text);
                     }
                 }
                 Step::Decode(node, known) => match known.filter(|_| is_wanted) {
                     Some(known) => self.decode(*node, &mut Only(known, visitor))?,
+                    None if V::READS_PASSED && self.has_text(*node) => {
+                        self.decode(*node, &mut Passed(visitor))?;
+                    }
                     None => self.decode(*node, &mut ())?,
                 },
             }
         }
         Ok(())
+    }
+
+    fn has_text(&self, node: NodeId) -> bool {
+        self.layouts.node(node).is_some_and(|node| node.has_text)
     }
 
     /// Tells of a known field, which is after a place and within what was passed over.

@@ -9,7 +9,7 @@ use kymo_core::bytes::{ReadError, ReadErrorKind, ReadResult};
 
 use super::header::Header;
 use super::known::Known;
-use super::steps::{Step, steps};
+use super::steps::{Step, Steps, steps};
 use crate::types::{Field, Float, Integer, Kind, Label, Length, Path, Stream, Trace, Type};
 
 /// More uses of types than this are refused: a few lines of metadata can double them again and
@@ -116,6 +116,16 @@ pub(crate) enum Count {
     Kept(Register),
 }
 
+impl Count {
+    /// How many, where they are always as many.
+    pub(super) fn fixed(self) -> Option<u64> {
+        match self {
+            Self::Fixed(count) => Some(count),
+            Self::Kept(_) => None,
+        }
+    }
+}
+
 /// What a variant is when its tag is in a range.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Choice {
@@ -200,8 +210,8 @@ pub(crate) struct EventLayout {
     pub(crate) steps: Box<[Step]>,
     /// Fields of contexts whose names others after them have, and what stands before such a name.
     pub(crate) renamed: Box<[(NodeId, &'static str)]>,
-    /// Whether there is text in its contexts or fields.
-    pub(crate) has_text: bool,
+    /// Whether there are texts that the steps do not come by one by one.
+    pub(crate) hides_text: bool,
 }
 
 /// What stands before the name of a field of a context, where a field after it has the same.
@@ -246,7 +256,7 @@ impl Layouts {
                     fields,
                     steps: Box::default(),
                     renamed: renamed.into(),
-                    has_text: false,
+                    hides_text: false,
                 };
                 layout.add(*id, event);
                 kinds += 1;
@@ -266,10 +276,8 @@ impl Layouts {
             stream.header_align = node.map_or(1, |node| node.align);
             for event in &mut stream.events {
                 let contexts = [stream.event_context, event.context];
-                event.steps = steps(&nodes, contexts, event.fields);
-                let mut parts = contexts.into_iter().chain([event.fields]).flatten();
-                event.has_text =
-                    parts.any(|id| nodes.get(id.index()).is_some_and(|node| node.has_text));
+                let Steps { steps, hides_text } = steps(&nodes, contexts, event.fields);
+                (event.steps, event.hides_text) = (steps, hides_text);
             }
         }
         Ok(Self { nodes, packet_header, streams, by_id, kinds })

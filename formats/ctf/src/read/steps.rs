@@ -23,6 +23,15 @@ pub(crate) struct Over {
     pub(crate) bits: u64,
     /// The known fields on the way, by their places after the begin.
     pub(crate) known: Vec<KnownSpot>,
+    /// The texts on the way: the bits from the begin to each, and its characters.
+    pub(crate) texts: Vec<(u64, u64)>,
+}
+
+/// The steps over an event.
+pub(super) struct Steps {
+    pub(super) steps: Box<[Step]>,
+    /// Whether there are texts that the steps do not come by one by one.
+    pub(super) hides_text: bool,
 }
 
 /// A known field at a place.
@@ -45,8 +54,9 @@ pub(super) fn steps(
     nodes: &[Node],
     contexts: [Option<NodeId>; 2],
     fields: Option<NodeId>,
-) -> Box<[Step]> {
-    let mut building = Building { nodes, is_context: true, steps: Vec::new(), over: None };
+) -> Steps {
+    let (steps, over, hides_text) = (Vec::new(), None, false);
+    let mut building = Building { nodes, is_context: true, steps, over, hides_text };
     for context in contexts.into_iter().flatten() {
         building.add(context, 0);
     }
@@ -65,6 +75,7 @@ struct Building<'a> {
     steps: Vec<Step>,
     /// The last step, to which more can be added.
     over: Option<Over>,
+    hides_text: bool,
 }
 
 impl Building<'_> {
@@ -88,7 +99,12 @@ impl Building<'_> {
                 let start = self.over(node.align, bits);
                 let what = known.and_then(|known| Some((known, self.spotted(node, start)?)));
                 let spot = what.map(|(known, what)| KnownSpot { known, what });
-                self.over.iter_mut().for_each(|over| over.known.extend(spot));
+                let text = self.characters(node).and_then(Count::fixed);
+                self.hides_text |= node.has_text && text.is_none();
+                if let Some(over) = &mut self.over {
+                    over.known.extend(spot);
+                    over.texts.extend(text.map(|count| (start, count)));
+                }
             }
             (NodeKind::Text, None) => self.push(Step::Text(known)),
             (kind, None) => {
@@ -131,7 +147,7 @@ impl Building<'_> {
             return start;
         }
         self.flush();
-        self.over = Some(Over { align, bits, known: Vec::new() });
+        self.over = Some(Over { align, bits, known: Vec::new(), texts: Vec::new() });
         0
     }
 
@@ -144,8 +160,8 @@ impl Building<'_> {
         self.steps.extend(self.over.take().map(Step::Over));
     }
 
-    fn finish(mut self) -> Box<[Step]> {
+    fn finish(mut self) -> Steps {
         self.flush();
-        self.steps.into_boxed_slice()
+        Steps { steps: self.steps.into_boxed_slice(), hides_text: self.hides_text }
     }
 }
