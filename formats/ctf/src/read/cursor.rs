@@ -8,6 +8,9 @@ use super::decode::{State, Visitor};
 use super::order::Order;
 use super::within::{Gap, Head, Taken, Within};
 
+/// The place in a packet of which all was read, or that cannot be read any further.
+const LEFT: u64 = u64::MAX;
+
 /// Goes through packets of one track.
 pub(crate) struct TrackCursor {
     /// Indices of packets, in the order of their times.
@@ -66,17 +69,17 @@ impl TrackCursor {
                 }
                 Ok(None) => {
                     self.gap = within.gap(self.last_ns, None);
-                    self.state.position = u64::MAX;
+                    self.state.position = LEFT;
                 }
                 Err(error) => self.fail(&within, &error),
             }
         }
     }
 
-    /// The packet we are in.
+    /// The packet we are in, until all of it was read.
     #[inline]
     fn current<'a>(&self, reader: &'a Reader) -> Option<Within<'a>> {
-        if self.state.position >= self.state.end {
+        if self.state.position == LEFT {
             return None;
         }
         Within::new(reader, *self.packets.get(self.next.checked_sub(1)?)?)
@@ -90,10 +93,6 @@ impl TrackCursor {
         self.bytes = reader.packet_bytes(within.packet);
         within.begin(&self.bytes, &mut self.state);
         self.last_ns = within.begin_ns().or(self.last_ns);
-        // One without events has no end to come to.
-        if self.state.position >= self.state.end {
-            self.gap = within.gap(self.last_ns, None);
-        }
         true
     }
 
@@ -148,6 +147,6 @@ impl TrackCursor {
     fn fail(&mut self, within: &Within<'_>, error: &ReadError) {
         within.report(error);
         self.gap = within.gap(self.last_ns, Some(error));
-        (self.head, self.state.position) = (None, u64::MAX);
+        (self.head, self.state.position) = (None, LEFT);
     }
 }
