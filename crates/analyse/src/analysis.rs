@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use kymo_core::Result;
-use kymo_core::model::timeline::{Event, TimeNs, TimelineView, Track, TrackId, TrackKind, Window};
+use kymo_core::model::timeline::{
+    Event, TimeNs, TimelineView, Track, TrackId, TrackKind, Tracks, Window,
+};
 
 use crate::bounds::Bounds;
 use crate::messages::{Messages, Wakeups};
@@ -17,7 +19,7 @@ use crate::tasks::{CpuId, TaskId, Tasks};
 pub struct Analysis {
     timeline: Arc<dyn TimelineView>,
     window: Window,
-    tracks: Vec<Track>,
+    tracks: Tracks,
     tasks: Tasks,
     /// Which tracks are meant; nothing means all.
     meant: Option<Vec<bool>>,
@@ -315,7 +317,11 @@ impl Analysis {
             let is_meant = self.meant.is_some() && self.means(TrackId(*id));
             is_meant || matches!(track.kind, Task | States | Calls)
         };
-        Some(self.tracks.iter().enumerate().filter(is_read).map(|(id, _)| TrackId(id)).collect())
+        let tracks = || self.tracks.iter().enumerate();
+        if tracks().all(|track| is_read(&track)) {
+            return None;
+        }
+        Some(tracks().filter(is_read).map(|(id, _)| TrackId(id)).collect())
     }
 
     /// Finds out what goes on when the window begins.

@@ -3,6 +3,7 @@
 use kymo_core::model::timeline::{TimeNs, TrackId};
 
 use crate::Stretch;
+use crate::slot::{Slot, at};
 use crate::tasks::{CpuId, TaskId, Tasks};
 
 /// Where tasks take turns: a processor. Where the recording tells of none, each track by itself.
@@ -29,7 +30,7 @@ pub(crate) struct Running {
 pub(crate) struct Switches {
     lanes: Vec<Lane>,
     /// The lane of each track.
-    of_track: Vec<Option<usize>>,
+    of_track: Vec<Slot>,
     /// The first lane of each processor.
     of_cpu: Vec<Option<usize>>,
     cpus: Vec<Switched>,
@@ -59,7 +60,7 @@ impl Switches {
     pub(crate) fn new(tasks: &Tasks, tracks: usize) -> Self {
         let mut switches = Self {
             lanes: Vec::new(),
-            of_track: vec![None; tracks],
+            of_track: vec![Slot::NONE; tracks],
             of_cpu: vec![None; tasks.cpu_count()],
             cpus: vec![Switched::default(); tasks.cpu_count()],
         };
@@ -74,13 +75,13 @@ impl Switches {
             if let Some(first) = switches.of_cpu.get_mut(cpu.0) {
                 first.get_or_insert(lane);
             }
-            switches.of_track.get_mut(track).into_iter().for_each(|of| *of = Some(lane));
+            switches.of_track.get_mut(track).into_iter().for_each(|of| *of = Slot::new(lane));
         }
         switches
     }
 
     fn lane(&mut self, track: TrackId, time: TimeNs) -> Option<(&mut Lane, &mut Switched)> {
-        let lane = self.lanes.get_mut((*self.of_track.get(track.0)?)?)?;
+        let lane = self.lanes.get_mut(at(&self.of_track, track.0)?)?;
         let cpu = self.cpus.get_mut(lane.cpu.0)?;
         cpu.last = Some(cpu.last.map_or(time, |last| last.max(time)));
         Some((lane, cpu))
@@ -118,7 +119,7 @@ impl Switches {
 
     /// The number of the lane of a track, and its processor.
     pub(crate) fn lane_of(&self, track: TrackId) -> Option<(usize, CpuId)> {
-        let lane = (*self.of_track.get(track.0)?)?;
+        let lane = at(&self.of_track, track.0)?;
         Some((lane, self.lanes.get(lane)?.cpu))
     }
 

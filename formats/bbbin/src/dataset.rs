@@ -180,7 +180,6 @@ const ROWS_MAX: usize = 64;
 
 fn summary(reader: &Reader) -> Summary {
     let mut summary = Summary { dialect: format!("version {VERSION}"), ..Summary::default() };
-    let definitions = reader.definitions();
     summary.fact("events", reader.num_events());
     if let Some((first, last, how)) = span(reader) {
         let since = if reader.is_since_epoch() { " since the Epoch" } else { "" };
@@ -190,15 +189,15 @@ fn summary(reader: &Reader) -> Summary {
             last.checked_sub(first).map_or_else(|| last.abs_diff(first).into(), Value::from);
         summary.detailed("duration", length, words);
     }
-    summary.fact("log files", definitions.log_files.len());
-    summary.fact("types", definitions.types.len());
-    summary.fact("artifacts", definitions.artifacts.len());
+    summary.fact("log files", reader.log_files().len());
+    summary.fact("types", reader.types().len());
+    summary.fact("artifacts", reader.artifact_count());
     summary.fact("blocks", reader.blocks().len());
     if let Some(statistics) = reader.statistics() {
         summary.fact("task switches", statistics.num_task_switches);
     }
     let row = |of: &LogFile| (of.name.clone(), log_file_words(of));
-    let rows = definitions.log_files.iter().map(row);
+    let rows = reader.log_files().iter().map(row);
     summary.sections.push(Section::new("log files", rows, ROWS_MAX));
     let rows = busiest(reader.task_executions()).into_iter();
     let rows = rows.map(|of| execution_row(reader, of));

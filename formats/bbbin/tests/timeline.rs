@@ -189,8 +189,7 @@ fn states_of_one_name_are_told_apart_and_come_back() {
     let (_, again) = written(write);
     assert_eq!(entered(&again), expected);
     let reader = Reader::open(&again, &Context::default()).unwrap();
-    let artifacts = reader.definitions().artifacts.iter();
-    let names: Vec<_> = artifacts.map(|of| of.name.as_str()).collect();
+    let names: Vec<_> = reader.artifacts().map(|of| of.name.to_string()).collect();
     assert_eq!(names, ["m", "run", "stop", "run"]);
 }
 

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use kymo_core::model::timeline::{
     Activity, Clock, ClockId, Content, Event, Events, Field, Fields, TimeNs, TimelineView, Track,
-    TrackId, TrackKind, Window,
+    TrackId, TrackKind, Tracks, Window,
 };
 use kymo_core::{Result, Value};
 use serde_json::{Map, json};
@@ -24,7 +24,7 @@ use crate::{Reader, spec, tables};
 /// The timeline of a recording.
 pub(crate) struct Timeline {
     reader: Arc<Reader>,
-    tracks: Vec<Track>,
+    tracks: Tracks,
     found: HashMap<Key, TrackId>,
     /// Places of packets, in the order of their times.
     order: Vec<u32>,
@@ -73,17 +73,15 @@ impl Timeline {
         let stops =
             |packet: &Packet| matches!(packet.id, spec::TASK_STOP_EXEC | spec::TASK_STOP_READY);
         let tells_completion = reader.packets().iter().any(stops);
-        let (tracks, found) = (Vec::new(), HashMap::new());
+        let (tracks, found) = (Tracks::default(), HashMap::new());
         let stopped = stopped(&reader, &order);
         let mut timeline = Self { reader, tracks, found, order, tells_completion, stopped };
-        for (key, name) in keys {
-            timeline.add(key, name);
-        }
+        timeline.tracks = keys.into_iter().map(|(key, name)| timeline.add(key, name)).collect();
         timeline
     }
 
     /// Adds a track. Processors come before their tasks in the order of keys.
-    fn add(&mut self, key: Key, name: String) {
+    fn add(&mut self, key: Key, name: String) -> Track {
         let (kind, core, content) = match key {
             Key::Core(core) => (TrackKind::Messages, core, "systemview"),
             Key::Cpu(core) => (TrackKind::Calls, core, "cpu"),
@@ -105,16 +103,16 @@ impl Timeline {
         }
         let is_below = kind == TrackKind::Task;
         let parent = is_below.then(|| self.found.get(&Key::Cpu(core)).copied()).flatten();
-        self.found.insert(key, TrackId(self.tracks.len()));
-        self.tracks.push(Track {
+        self.found.insert(key, TrackId(self.found.len()));
+        Track {
             name,
             recording: 0,
             parent,
             kind,
             clock: Some(ClockId(0)),
-            content: content.to_owned(),
-            attributes,
-        });
+            content: content.into(),
+            attributes: attributes.into(),
+        }
     }
 
     /// Tells what an event is to tasks and interrupts, given what was before.
@@ -267,7 +265,7 @@ impl TimelineView for Timeline {
         vec![Clock { name: "target".into(), recording: 0, since_epoch: false }]
     }
 
-    fn tracks(&self) -> Vec<Track> {
+    fn tracks(&self) -> Tracks {
         self.tracks.clone()
     }
 

@@ -120,7 +120,7 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
             let columns = if args.buckets.is_some() { OVER_TIME } else { COLUMNS };
             Grid::new(columns).csv_header(&mut session.out)?;
         }
-        let cpus = cpus(&load, &analysis);
+        let cpus = cpus(&mut load, &analysis);
         if cpus.is_empty() {
             return Err(Failure::new("no task is known to have run in it").into());
         }
@@ -138,8 +138,8 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
 }
 
 /// The processors, each with the tasks that are meant.
-pub(super) fn cpus(load: &Load, analysis: &Analysis) -> Vec<CpuLoad> {
-    let mut cpus = load.cpus(analysis.tasks());
+pub(super) fn cpus(load: &mut Load, analysis: &Analysis) -> Vec<CpuLoad> {
+    let mut cpus = load.take_cpus(analysis.tasks());
     let is_used = |cpu: &CpuLoad| !cpu.tasks.is_empty() || cpu.unknown_ns > 0;
     cpus.retain_mut(|cpu| {
         // Where nobody runs all the time, that is worth knowing too.
@@ -154,8 +154,9 @@ pub(super) fn cpus(load: &Load, analysis: &Analysis) -> Vec<CpuLoad> {
 
 /// Says which tasks are taken for idle though the recording does not call them so.
 pub(super) fn idle_by_name(cpus: &[CpuLoad], scope: &Scope, analysis: &Analysis) -> Option<String> {
-    let tasks: BTreeSet<_> = cpus.iter().flat_map(|cpu| &cpu.tasks).map(|of| of.task).collect();
-    let tasks = tasks.into_iter().filter(|task| scope.is_idle_by_name(analysis, *task));
+    let tasks = cpus.iter().flat_map(|cpu| &cpu.tasks).map(|of| of.task);
+    let tasks = tasks.filter(|task| scope.is_idle_by_name(analysis, *task));
+    let tasks = tasks.collect::<BTreeSet<_>>().into_iter();
     let names: Vec<_> = tasks.map(|task| escaped(analysis.tasks().name(task))).collect();
     match &names[..] {
         [] => None,
@@ -289,8 +290,8 @@ struct Row<'a> {
 /// The tasks of a processor, and its interrupts.
 fn rows<'a>(cpu: &'a CpuLoad, tasks: &'a Tasks) -> impl Iterator<Item = Row<'a>> {
     let of_tasks = cpu.tasks.iter().map(|of| Row {
-        recording: tasks.get(of.task).map_or(0, |task| task.recording),
-        task_id: tasks.get(of.task).and_then(|task| task.task_id),
+        recording: tasks.recording(of.task),
+        task_id: tasks.task_id(of.task),
         name: tasks.name(of.task),
         run_ns: of.run_ns,
         stretches: of.stretches,

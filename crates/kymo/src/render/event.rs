@@ -294,7 +294,7 @@ fn write_content(event: &Event<'_>, notation: Notation, out: &mut Vec<u8>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kymo_core::model::timeline::{ClockId, TrackId};
+    use kymo_core::model::timeline::{Attributes, ClockId, TrackId};
 
     fn line(look: Look, time: Option<i64>, content: Content<'_>) -> String {
         line_of_part(look, time, content, None)
@@ -314,8 +314,8 @@ mod tests {
             parent: None,
             kind: TrackKind::Messages,
             clock: Some(ClockId(0)),
-            content: "utf-8".to_owned(),
-            attributes: serde_json::Map::new(),
+            content: "utf-8".into(),
+            attributes: Attributes::new(),
         });
         let time = time.map(TimeNs);
         let (track, offset, payload) = (TrackId(0), 7, &[0xAB]);

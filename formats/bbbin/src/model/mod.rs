@@ -24,8 +24,8 @@ use std::ops::{Range, RangeInclusive};
 use std::sync::{Arc, OnceLock};
 
 use kymo_core::model::timeline::{
-    Activity, Clock, ClockId, Content, Event, Events, TimeNs, TimelineView, Track, TrackId, Wanted,
-    Window,
+    Activity, Clock, ClockId, Content, Event, Events, TimeNs, TimelineView, TrackId, Tracks,
+    Wanted, Window,
 };
 use kymo_core::{Finding, Result};
 
@@ -133,7 +133,7 @@ impl TimelineView for Timeline {
         vec![Clock { name: "log set".into(), recording: 0, since_epoch }]
     }
 
-    fn tracks(&self) -> Vec<Track> {
+    fn tracks(&self) -> Tracks {
         self.lanes().tracks.clone()
     }
 

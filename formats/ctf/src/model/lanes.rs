@@ -114,8 +114,8 @@ impl Lanes {
             parent,
             kind,
             clock: self.has_clock.then_some(ClockId(0)),
-            content: content.to_owned(),
-            attributes,
+            content: content.into(),
+            attributes: attributes.into(),
         }
     }
 

@@ -18,7 +18,7 @@ use std::sync::{Arc, OnceLock};
 use kymo_core::Result;
 use kymo_core::model::timeline::{
     Activity, Clock, ClockId, Content, Event, Events, Fields, Tally, TimeNs, TimelineView, Track,
-    TrackId, TrackKind, Wanted, Window,
+    TrackId, TrackKind, Tracks, Wanted, Window,
 };
 use serde_json::{Map, json};
 
@@ -36,6 +36,8 @@ pub(crate) struct Timeline {
     reader: Arc<Reader>,
     /// Found when they are first asked for, since all events are gone through for that.
     lanes: OnceLock<Lanes>,
+    /// Made when they are first asked for, too.
+    tracks: OnceLock<Tracks>,
     /// The first and the last moment, for which the ends of all streams are read. Metadata may name
     /// any number of clocks, and each is asked for.
     range: OnceLock<Option<(i64, i64)>>,
@@ -46,7 +48,8 @@ pub(crate) struct Timeline {
 impl Timeline {
     pub(crate) fn new(reader: Arc<Reader>) -> Self {
         let is_since_epoch = reader.clocks().iter().all(crate::types::Clock::since_epoch);
-        Self { reader, lanes: OnceLock::new(), range: OnceLock::new(), is_since_epoch }
+        let (lanes, tracks, range) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
+        Self { reader, lanes, tracks, range, is_since_epoch }
     }
 
     fn lanes(&self) -> &Lanes {
@@ -63,8 +66,8 @@ impl Timeline {
             parent: None,
             kind: TrackKind::Messages,
             clock: self.clock_of(track.part),
-            content: "ctf".to_owned(),
-            attributes,
+            content: "ctf".into(),
+            attributes: attributes.into(),
         }
     }
 
@@ -102,9 +105,9 @@ impl TimelineView for Timeline {
             .collect()
     }
 
-    fn tracks(&self) -> Vec<Track> {
-        let streams = self.reader.tracks().iter().map(|track| self.track(track));
-        streams.chain(self.lanes().tracks()).collect()
+    fn tracks(&self) -> Tracks {
+        let streams = || self.reader.tracks().iter().map(|track| self.track(track));
+        self.tracks.get_or_init(|| streams().chain(self.lanes().tracks()).collect()).clone()
     }
 
     fn events(self: Arc<Self>, window: &Window) -> Result<Box<dyn Events>> {

@@ -117,8 +117,8 @@ impl Lanes {
             parent,
             kind,
             clock,
-            content,
-            attributes,
+            content: content.into(),
+            attributes: attributes.into(),
         });
     }
 

@@ -81,16 +81,14 @@ fn expression(text: &str) -> Result<Regex, Failure> {
 }
 
 fn is_cpu(tracks: &[Track], cpu: i64) -> bool {
-    tracks
-        .iter()
-        .any(|track| track.attributes.get(Track::CPU_ID).and_then(Json::as_i64) == Some(cpu))
+    tracks.iter().any(|track| track.attributes.number(Track::CPU_ID) == Some(cpu))
 }
 
 /// Which tracks are of one of some processors, themselves or by those above them.
 fn on_cpu(tracks: &[Track], cpus: &[i64]) -> Vec<bool> {
     let mut found: Vec<bool> = Vec::with_capacity(tracks.len());
     for track in tracks {
-        let own = track.attributes.get(Track::CPU_ID).and_then(Json::as_i64);
+        let own = track.attributes.number(Track::CPU_ID);
         let above = || track.parent.and_then(|parent| found.get(parent.0).copied());
         let is_on = own.map(|cpu| cpus.contains(&cpu)).or_else(above);
         found.push(is_on.unwrap_or(false));

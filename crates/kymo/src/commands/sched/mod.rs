@@ -4,7 +4,7 @@ mod history;
 
 use std::path::PathBuf;
 
-use kymo_analyse::{Analysis, Distribution, Sched, Task, TaskId, TaskSched};
+use kymo_analyse::{Analysis, Distribution, Jobs, Sched, TaskId, TaskSched, Tasks};
 use kymo_core::Value;
 use kymo_core::model::timeline::TrackKind;
 
@@ -210,12 +210,17 @@ pub(super) fn table(
     let tasks = analysis.tasks();
     let is_shown = |id: TaskId| !tasks.is_idle(id) && analysis.means_task(id);
     let mut found: Vec<_> = sched.tasks().filter(|(id, _)| is_shown(*id)).collect();
-    found.sort_by_key(|(id, task)| (u128::MAX - most(task), *id));
+    let order = |(id, task): &(TaskId, &TaskSched)| (u128::MAX - most(task), *id);
+    let kept = if number == 0 { found.len() } else { number.min(found.len()) };
+    if kept < found.len() {
+        // There may be very many: only those that are kept are put in order.
+        found.select_nth_unstable_by_key(kept, order);
+    }
+    let (first, _) = found.split_at_mut(kept);
+    first.sort_by_cached_key(order);
     let mut grid = Grid::new(COLUMNS).keeping(number);
     for (id, figures) in found {
-        if let Some(task) = tasks.get(id) {
-            grid.row_of(|| row(figures, task));
-        }
+        grid.row_of(|| row(figures, id, tasks));
     }
     grid
 }
@@ -226,14 +231,15 @@ fn priority(number: Option<i64>) -> Value {
 
 /// The priority that a task had, or from which to which it changed.
 fn priorities(task: &TaskSched) -> Value {
-    match task.priorities {
+    match task.priorities() {
         Some((min, max)) if min < max => format!("{min} to {max}").into(),
         of => priority(of.map(|(min, _)| min)),
     }
 }
 
-fn row(task: &TaskSched, of: &Task) -> Vec<Value> {
-    let TaskSched { stretch_ns, delay_ns, run_ns, wait_ns, response_ns, period_ns, .. } = task;
+fn row(task: &TaskSched, id: TaskId, tasks: &Tasks) -> Vec<Value> {
+    let stretch_ns = &task.stretch_ns;
+    let Jobs { delay_ns, run_ns, wait_ns, response_ns, period_ns, .. } = &**task;
     let p95 = |of: &Distribution| maybe(of.percentile(95));
     vec![
         response_ns.count().into(),
@@ -270,11 +276,11 @@ fn row(task: &TaskSched, of: &Task) -> Vec<Value> {
         p95(wait_ns),
         maybe(wait_ns.max()),
         task.budgets.into(),
-        priority(task.priorities.map(|(min, _)| min)),
-        priority(task.priorities.map(|(_, max)| max)),
+        priority(task.priorities().map(|(min, _)| min)),
+        priority(task.priorities().map(|(_, max)| max)),
         priorities(task),
-        of.recording.into(),
-        grid::id(of.task_id),
-        of.name.as_str().into(),
+        tasks.recording(id).into(),
+        grid::id(tasks.task_id(id)),
+        tasks.name(id).into(),
     ]
 }
