@@ -201,6 +201,14 @@ impl Tasks {
         self.home_of(id).filter(|_| is_declared).and_then(Track::task_id)
     }
 
+    /// The priority that the recording says a task has, whether it ran or not.
+    #[must_use]
+    pub fn priority(&self, id: TaskId) -> Option<i64> {
+        let is_declared = !self.names.contains_key(&id);
+        let track = self.home_of(id).filter(|_| is_declared)?;
+        track.attributes.number(Track::TASK_PRIORITY)
+    }
+
     /// Whether a task runs when there is nothing to do.
     #[must_use]
     pub fn is_idle(&self, id: TaskId) -> bool {

@@ -349,6 +349,29 @@ fn interrupts_have_a_row_beside_the_tasks() {
     assert_eq!((count, ns), (&313.into(), &5_401_600.into()));
 }
 
+/// `TASK_INFO` says that task 1, `a`, has priority 6; it is made ready, and the recording ends.
+#[test]
+fn a_task_that_never_ran_has_the_priority_that_is_told_of_it() {
+    let out = folder();
+    let path = out.path().join("ready.svdat");
+    let header = b";\n; Version     SEGGER SystemViewer V2.42\n; Author      kymo\n;\n";
+    let packets = [
+        &[10, 0][..],
+        &[24, 6, 0xC0, 0x84, 0x3D, 1, 2, 0, 5],
+        &[9, 1, 6, 1, b'a', 1],
+        &[6, 1, 3],
+        &[11, 1],
+    ];
+    fs::write(&path, [&header[..], &packets.concat()].concat()).unwrap();
+    let (code, rows, said) = run(kymo().args(["sched", "--json"]).arg(&path));
+    assert_eq!(code, Some(0), "{said}");
+    let rows = json(&rows);
+    let row = &rows[0];
+    let figures = ["task", "activations", "stretches", "priority_min", "priority_max"];
+    let expected = [Value::from("a"), 1.into(), 0.into(), 6.into(), 6.into()];
+    assert_eq!(figures.map(|name| row[name].clone()), expected);
+}
+
 #[test]
 fn an_interrupt_whose_end_is_missing_has_no_time() {
     let folder = folder();

@@ -87,14 +87,18 @@ impl Timeline {
             Key::Cpu(core) => (TrackKind::Calls, core, "cpu"),
             Key::Idle(core) | Key::Task(core, _) => (TrackKind::Task, core, "task"),
         };
-        // There may be very many tasks, and most have one.
-        let mut attributes = Map::with_capacity(1);
+        let mut attributes = Map::new();
         let own = match key {
             Key::Core(_) | Key::Cpu(_) => (Track::CPU_ID, json!(core)),
             Key::Idle(_) => (Track::IS_IDLE, json!(true)),
             Key::Task(_, tid) => ("tid", json!(tid)),
         };
         attributes.insert(own.0.to_owned(), own.1);
+        if let Key::Task(_, tid) = key
+            && let Some(priority) = self.reader.priority(tid)
+        {
+            attributes.insert(Track::TASK_PRIORITY.to_owned(), json!(priority));
+        }
         if matches!(key, Key::Cpu(_)) {
             attributes.insert(Track::HAS_INTERRUPTS.to_owned(), json!(true));
         }

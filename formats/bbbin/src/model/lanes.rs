@@ -13,7 +13,7 @@ use crate::Reader;
 use crate::carried::{self, CarriedArtifact, Values};
 use crate::spec::{
     ArtifactClass, CALL_TYPE, CALLS_TYPE, CLOCK_TYPE, FieldType, OwnType, PROCESSOR_TYPE,
-    RELEASE_TYPE, TASK_TYPE, TaskClass, UNKNOWN_TASK,
+    RELEASE_TYPE, TASK_TYPE, TaskClass, UNKNOWN_PRIORITY, UNKNOWN_TASK,
 };
 use crate::types::{
     ArtifactId, ArtifactKind, CustomField, CustomType, Declared, LogFile, LogFileId, TypeId,
@@ -113,7 +113,10 @@ pub(crate) struct TypeLanes {
 }
 
 /// The numbers that tasks have.
-const TASK_NUMBERS: [&str; 2] = ["artifact_id", "task_priority"];
+const TASK_NUMBERS: [&str; 2] = ["artifact_id", Track::TASK_PRIORITY];
+
+/// The number of a task whose priority is not known.
+const TASK_NUMBER: [&str; 2] = ["artifact_id", ""];
 
 /// What the tracks of log files hold.
 pub(crate) const LOG_FILE: &str = "log file";
@@ -313,7 +316,8 @@ impl Lanes {
         let track = self.add(reader, of.log_file, of.name.to_string(), kind, content);
         self.put_under(track, log.own);
         if let ArtifactKind::Task { task_class, priority } = of.kind {
-            self.attribute(track, Attributes::numbers(&TASK_NUMBERS, [of.id.0, priority]));
+            let names = if priority == UNKNOWN_PRIORITY { &TASK_NUMBER } else { &TASK_NUMBERS };
+            self.attribute(track, Attributes::numbers(names, [of.id.0, priority]));
             if task_class != Ok(TaskClass::Task) {
                 self.say(track, carried::TASK_CLASS, carried::task_class_json(task_class));
             }

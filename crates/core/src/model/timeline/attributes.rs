@@ -29,7 +29,7 @@ impl Attributes {
         Self { numbers: None, any: None }
     }
 
-    /// Two small numbers, whose names differ.
+    /// Two small numbers, whose names differ. One without a name is none.
     #[must_use]
     pub const fn numbers(names: &'static [&'static str; NUMBERS], numbers: [i32; NUMBERS]) -> Self {
         Self { numbers: Some((names, numbers)), any: None }
@@ -57,7 +57,7 @@ impl Attributes {
             return map.get(name)?.as_i64();
         }
         let (names, numbers) = self.numbers?;
-        let at = names.iter().position(|known| *known == name)?;
+        let at = names.iter().position(|known| *known == name && !name.is_empty())?;
         numbers.get(at).map(|number| i64::from(*number))
     }
 
@@ -70,7 +70,7 @@ impl Attributes {
     /// Whether anything is said under a name.
     #[must_use]
     pub fn contains_key(&self, name: &str) -> bool {
-        let is_number = self.numbers.is_some_and(|(names, _)| names.contains(&name));
+        let is_number = self.number(name).is_some();
         is_number || self.any.as_ref().is_some_and(|map| map.contains_key(name))
     }
 
@@ -96,7 +96,7 @@ impl Attributes {
 }
 
 fn to_map((names, numbers): Numbers) -> Map<String, Json> {
-    let said = names.iter().zip(numbers);
+    let said = names.iter().zip(numbers).filter(|(name, _)| !name.is_empty());
     said.map(|(name, number)| ((*name).to_owned(), number.into())).collect()
 }
 
@@ -144,6 +144,13 @@ mod tests {
         few.insert("id", 8);
         assert_eq!(json!(few), json!({"id": 8, "priority": -1, "name": "a"}));
         assert_eq!(few.text("name"), Some("a"));
+    }
+
+    #[test]
+    fn a_number_without_a_name_is_none() {
+        let one = Attributes::numbers(&["id", ""], [7, 1]);
+        assert_eq!(json!(one), json!({"id": 7}));
+        assert!(one.number("").is_none() && !one.contains_key(""));
     }
 
     #[test]

@@ -155,6 +155,10 @@ impl Track {
     /// The attribute of a task that runs when there is nothing to do.
     pub const IS_IDLE: &str = "is_idle";
 
+    /// The attribute that says which priority a task has, where the recording tells that of the task
+    /// and not of its stretches alone.
+    pub const TASK_PRIORITY: &str = "task_priority";
+
     /// The attribute of a processor whose own stretches are interrupts: what runs there beside
     /// tasks. Otherwise they are functions.
     pub const HAS_INTERRUPTS: &str = "has_interrupts";

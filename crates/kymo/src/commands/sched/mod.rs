@@ -229,9 +229,16 @@ fn priority(number: Option<i64>) -> Value {
     number.map_or(Value::Null, Value::from)
 }
 
+/// The smallest and the largest priority that a task ran with; where none is told, the one that the
+/// recording says it has.
+fn priorities(task: &TaskSched, id: TaskId, tasks: &Tasks) -> Option<(i64, i64)> {
+    let said = || tasks.priority(id).map(|priority| (priority, priority));
+    task.priorities().or_else(said)
+}
+
 /// The priority that a task had, or from which to which it changed.
-fn priorities(task: &TaskSched) -> Value {
-    match task.priorities() {
+fn priority_words(priorities: Option<(i64, i64)>) -> Value {
+    match priorities {
         Some((min, max)) if min < max => format!("{min} to {max}").into(),
         of => priority(of.map(|(min, _)| min)),
     }
@@ -240,6 +247,7 @@ fn priorities(task: &TaskSched) -> Value {
 fn row(task: &TaskSched, id: TaskId, tasks: &Tasks) -> Vec<Value> {
     let stretch_ns = &task.stretch_ns;
     let Jobs { delay_ns, run_ns, wait_ns, response_ns, period_ns, .. } = &**task;
+    let priorities = priorities(task, id, tasks);
     let p95 = |of: &Distribution| maybe(of.percentile(95));
     vec![
         response_ns.count().into(),
@@ -276,9 +284,9 @@ fn row(task: &TaskSched, id: TaskId, tasks: &Tasks) -> Vec<Value> {
         p95(wait_ns),
         maybe(wait_ns.max()),
         task.budgets.into(),
-        priority(task.priorities().map(|(min, _)| min)),
-        priority(task.priorities().map(|(_, max)| max)),
-        priorities(task),
+        priority(priorities.map(|(min, _)| min)),
+        priority(priorities.map(|(_, max)| max)),
+        priority_words(priorities),
         tasks.recording(id).into(),
         grid::id(tasks.task_id(id)),
         tasks.name(id).into(),
