@@ -25,6 +25,8 @@ pub struct CpuId(pub usize);
 pub struct Task {
     /// It runs when there is nothing to do.
     pub is_idle: bool,
+    /// It is an interrupt.
+    pub is_interrupt: bool,
     /// Whenever it stops by itself it is said to be complete.
     pub tells_completion: bool,
     /// The first of its tracks, which stands for all of them.
@@ -86,6 +88,7 @@ impl Tasks {
             let task = known.find(track, &tasks).unwrap_or_else(|| {
                 let task = tasks.add(Task {
                     is_idle: track.is_idle() || is_idle(&track.name),
+                    is_interrupt: track.says(Track::IS_INTERRUPT),
                     tells_completion: track.says(Track::TELLS_COMPLETION),
                     home: id,
                 });
@@ -213,6 +216,12 @@ impl Tasks {
     #[must_use]
     pub fn is_idle(&self, id: TaskId) -> bool {
         self.get(id).is_some_and(|task| task.is_idle)
+    }
+
+    /// Whether a task is an interrupt.
+    #[must_use]
+    pub fn is_interrupt(&self, id: TaskId) -> bool {
+        self.get(id).is_some_and(|task| task.is_interrupt)
     }
 
     /// A processor.

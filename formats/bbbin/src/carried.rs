@@ -53,15 +53,16 @@ fn words_bytes(of: &CustomType) -> u64 {
 pub(crate) const FIELDS_MAX: usize = 1 << 8;
 
 /// Attributes that BBBin has a place for.
-const KEPT: [&str; 16] = [
+const KEPT: [&str; 17] = [
     Track::CPU_ID,
     Track::HAS_INTERRUPTS,
     Track::RECORDING,
     Track::IS_IDLE,
+    Track::IS_INTERRUPT,
     Track::TELLS_COMPLETION,
     "tid",
     "artifact_id",
-    "task_priority",
+    Track::TASK_PRIORITY,
     "log_file_size",
     "imported_at_timestamp",
     "importer_name",
@@ -89,6 +90,13 @@ pub(crate) fn unkept(track: &Track) -> Vec<String> {
     let all = track.attributes.to_map();
     let left = all.iter().filter(|(name, value)| !is_kept(name, value));
     left.map(|(name, _)| name.clone()).collect()
+}
+
+/// Whether an artifact is an interrupt: those have the negative number of theirs as id. What is said to
+/// be a process or a thread is none, whatever its id.
+pub(crate) fn is_interrupt(id: ArtifactId, kind: ArtifactKind) -> bool {
+    let is_task = matches!(kind, ArtifactKind::Task { task_class: Ok(TaskClass::Task), .. });
+    id.0 < 0 && is_task
 }
 
 /// A task class as an attribute.

@@ -36,7 +36,8 @@ use crate::session::{Opened, Outcome, Session};
 /// How long some were not seen while others were is said to be not known, and is in no share.
 ///
 /// Interrupts have a row of their own where they are recorded. Their time is also time of the tasks
-/// that they interrupt, idle ones too, for no switch tells otherwise. Those that did not end before
+/// that they interrupt, idle ones too, for no switch tells otherwise. Where a recording switches to
+/// interrupts as to tasks, each has a row, and its time is that of no other. Those that did not end before
 /// they came again or another task ran are left out; this is said and is a finding.
 #[derive(Debug, clap::Args)]
 #[command(after_help = format!("\
@@ -194,7 +195,7 @@ impl Shown<'_> {
         if self.args.grid.is_text() {
             let bold = out.paint().style(style::TITLE);
             let heading = if self.args.total {
-                together(self.cpu, self.count)
+                together(self.cpu, self.count, self.analysis.tasks())
             } else {
                 heading(self.analysis.tasks(), self.cpu)
             };
@@ -233,13 +234,13 @@ impl Shown<'_> {
 }
 
 /// What all processors did together, in a few words.
-fn together(all: &CpuLoad, count: usize) -> String {
+fn together(all: &CpuLoad, count: usize, tasks: &Tasks) -> String {
     let processors = numbers::count(count as u64, "processor", "processors");
     let mut words = vec![processors, measure::duration(all.span_ns())];
     if let Value::Float(share) = share(all.busy_ns, all.span_ns()) {
         words.push(format!("{:.1}% busy", share * 100.0));
     }
-    words.extend(besides(all));
+    words.extend(besides(all, tasks));
     if all.unseen_ns > 0 {
         words.push(format!("{} more not known", measure::duration(all.unseen_ns)));
     }
@@ -247,14 +248,16 @@ fn together(all: &CpuLoad, count: usize) -> String {
 }
 
 /// What is to be known besides: how long nobody is known to have run, and interrupts.
-fn besides(cpu: &CpuLoad) -> Vec<String> {
+fn besides(cpu: &CpuLoad, tasks: &Tasks) -> Vec<String> {
     let mut words = Vec::new();
     if let (Value::Float(share), true) = (share(cpu.unknown_ns, cpu.span_ns()), cpu.unknown_ns > 0)
     {
         words.push(format!("{:.1}% not known", share * 100.0));
     }
-    if let Some(interrupts) = &cpu.interrupts {
-        words.push(format!("{} in interrupts", measure::duration(interrupts.run_ns)));
+    let such = cpu.tasks.iter().filter(|of| tasks.is_interrupt(of.task)).map(|of| of.run_ns);
+    let beside = cpu.interrupts.as_ref().map(|interrupts| interrupts.run_ns);
+    if let Some(ns) = such.chain(beside).reduce(u64::saturating_add) {
+        words.push(format!("{} in interrupts", measure::duration(ns)));
     }
     words
 }
@@ -271,7 +274,7 @@ pub(super) fn heading(tasks: &Tasks, cpu: &CpuLoad) -> String {
         Value::Float(share) => format!("{:.1}% busy", share * 100.0),
         _ => String::new(),
     });
-    words.extend(besides(cpu));
+    words.extend(besides(cpu, tasks));
     words.join(", ")
 }
 
@@ -297,7 +300,7 @@ fn rows<'a>(cpu: &'a CpuLoad, tasks: &'a Tasks) -> impl Iterator<Item = Row<'a>>
         stretches: of.stretches,
         buckets: &of.buckets,
         is_idle: tasks.is_idle(of.task),
-        is_interrupt: false,
+        is_interrupt: tasks.is_interrupt(of.task),
     });
     of_tasks.chain(cpu.interrupts.iter().map(|of| Row {
         recording: tasks.cpu(cpu.cpu).map_or(0, |cpu| cpu.recording),

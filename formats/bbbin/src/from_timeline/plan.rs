@@ -207,7 +207,11 @@ impl Plan {
     fn define_task(&mut self, log: LogFileId, id: ArtifactId, name: &str, of: Option<&Track>) {
         let priority = of.and_then(priority).unwrap_or(UNKNOWN_PRIORITY);
         let task_class = of.and_then(|of| carried::task_class(&of.attributes.to_map()));
-        let task_class = task_class.unwrap_or(Ok(TaskClass::Task));
+        // What has a negative number and is no interrupt has to say so.
+        let is_none =
+            id.0 < 0 && !of.is_some_and(|of| of.says(Track::IS_INTERRUPT) || of.is_idle());
+        let plain = if is_none { TaskClass::Thread } else { TaskClass::Task };
+        let task_class = task_class.unwrap_or(Ok(plain));
         let kind = ArtifactKind::Task { task_class, priority };
         self.definitions.add_artifact(log, id, name, kind);
         let says = |name: &str| of.is_some_and(|of| of.says(name));
@@ -376,6 +380,6 @@ fn is_since_epoch(clocks: &[Clock], tracks: &[Track]) -> bool {
 
 /// The priority that a task has to begin with.
 fn priority(of: &Track) -> Option<i32> {
-    let priority = of.attributes.number("task_priority")?;
+    let priority = of.attributes.number(Track::TASK_PRIORITY)?;
     i32::try_from(priority).ok()
 }

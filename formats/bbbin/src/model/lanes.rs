@@ -276,6 +276,9 @@ impl Lanes {
         let track = self.add(reader, log, name, kind, content);
         self.put_under(track, own);
         self.say(track, "artifact_id", id.0);
+        if kind == TrackKind::Task && id.0 < 0 {
+            self.say(track, Track::IS_INTERRUPT, true);
+        }
         self.lookup(kind).insert(log, id, track);
     }
 
@@ -331,6 +334,9 @@ impl Lanes {
                 values.put(track.attributes.map_mut());
             }
         }
+        if carried::is_interrupt(of.id, of.kind) && !self.is_idle(track) {
+            self.say(track, Track::IS_INTERRUPT, true);
+        }
         if (kind, of.id.0) == (TrackKind::Task, UNKNOWN_TASK) {
             self.unknown_tasks.insert(of.log_file);
         }
@@ -384,6 +390,10 @@ impl Lanes {
         if let Some(track) = self.making.get_mut(track.0) {
             track.attributes.insert(name, value);
         }
+    }
+
+    fn is_idle(&self, track: TrackId) -> bool {
+        self.making.get(track.0).is_some_and(Track::is_idle)
     }
 
     fn attribute(&mut self, track: TrackId, attributes: Attributes) {

@@ -5,6 +5,8 @@
 //! message on the track of their type, and each number of them is a counter. All times are on one
 //! clock, whose zero the file does not tell.
 //!
+//! What has a negative id is an interrupt, unless an artifact says otherwise.
+//!
 //! Where it is not known which task runs, none does. A budget that is not known is none, and so is
 //! one below nothing.
 //!

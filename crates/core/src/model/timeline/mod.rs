@@ -155,6 +155,9 @@ impl Track {
     /// The attribute of a task that runs when there is nothing to do.
     pub const IS_IDLE: &str = "is_idle";
 
+    /// The attribute of a task that is an interrupt: it runs in turn with tasks, and not beside them.
+    pub const IS_INTERRUPT: &str = "is_interrupt";
+
     /// The attribute that says which priority a task has, where the recording tells that of the task
     /// and not of its stretches alone.
     pub const TASK_PRIORITY: &str = "task_priority";
