@@ -33,7 +33,9 @@ fn a_filter_has_the_events_that_are_about_a_track() {
     let (written, part) = extracted(&[sample("two_logs.bin")], &part);
     // The switch to the pump, and the one from it; nobody else is in them.
     assert_eq!(written.events, 2);
-    assert_eq!(all(&part), ["250 pump: begin, priority 5", "750 pump: end"]);
+    // Who runs after it is not in the part, and so is not known.
+    let gap = "750 pump: gap, switches are missing";
+    assert_eq!(all(&part), ["250 pump: begin, priority 5", "750 pump: end", gap]);
     assert_eq!(worst(&part), None);
 }
 
