@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use kymo_core::Result;
 use kymo_core::model::timeline::{
-    Activity, Content, Event, Missing, TimeNs, TimelineView, Track, TrackId, TrackKind, Window,
+    Activity, Content, Event, Missing, TimeNs, TimelineView, Track, TrackId, TrackKind, Tracks,
+    Window,
 };
 
 use crate::bounds::Bounds;
@@ -19,7 +20,7 @@ use crate::tasks::{CpuId, TaskId, Tasks};
 pub struct Analysis {
     timeline: Arc<dyn TimelineView>,
     window: Window,
-    tracks: Vec<Track>,
+    tracks: Tracks,
     tasks: Tasks,
     /// Which tracks are meant; nothing means all.
     meant: Option<Vec<bool>>,
@@ -226,7 +227,7 @@ impl Seen<'_> {
     #[inline]
     pub(crate) fn lacks_events(&self) -> Option<usize> {
         let missing = self.gap().filter(|missing| *missing != Missing::Switches);
-        missing.map(|_| self.tasks.recording(self.event.track))
+        missing.and_then(|_| self.tasks.recording_of(self.event.track))
     }
 
     /// Whether events of a track may be missing from here on.
@@ -360,7 +361,11 @@ impl Analysis {
             let is_meant = self.meant.is_some() && self.means(TrackId(*id));
             is_meant || matches!(track.kind, Task | States | Calls)
         };
-        Some(self.tracks.iter().enumerate().filter(is_read).map(|(id, _)| TrackId(id)).collect())
+        let tracks = || self.tracks.iter().enumerate();
+        if tracks().all(|track| is_read(&track)) {
+            return None;
+        }
+        Some(tracks().filter(is_read).map(|(id, _)| TrackId(id)).collect())
     }
 
     /// Finds out what goes on when the window begins.

@@ -7,13 +7,15 @@ use std::sync::Arc;
 use kymo_core::Result;
 use kymo_core::model::timeline::{ClockId, TimeNs, TimelineView, Track, TrackId, Window};
 
+use crate::slot::{Slot, at};
+
 /// The time that is looked at, on each clock: that of the recording, whichever tracks are meant, or
 /// the window's where that cuts through it.
 #[derive(Debug, Clone)]
 pub struct Bounds {
     /// Tracks without a clock are on one of their own, which is the last.
     clocks: Vec<OnClock>,
-    of_track: Vec<usize>,
+    of_track: Arc<[Slot]>,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -48,9 +50,9 @@ impl Bounds {
         let count = timeline.clocks().len();
         let mut clocks = vec![OnClock::default(); count + 1];
         let place = |clock: Option<ClockId>| clock.map_or(count, |clock| clock.0.min(count));
-        let of_track: Vec<_> = tracks.iter().map(|track| place(track.clock)).collect();
+        let of_track = tracks.iter().map(|track| Slot::new(place(track.clock))).collect();
         // Where a clock begins and ends may be dear to know, and files declare any number.
-        for id in of_track.iter().copied().collect::<BTreeSet<_>>() {
+        for id in tracks.iter().map(|track| place(track.clock)).collect::<BTreeSet<_>>() {
             if let Some(clock) = clocks.get_mut(id).filter(|_| id < count) {
                 *clock = OnClock::new(Arc::clone(timeline).range(ClockId(id))?, window);
             }
@@ -59,7 +61,7 @@ impl Bounds {
     }
 
     fn clock(&self, track: TrackId) -> Option<&OnClock> {
-        self.clocks.get(*self.of_track.get(track.0)?)
+        self.clocks.get(at(&self.of_track, track.0)?)
     }
 
     /// Where the window begins within the recording that a track is of.
@@ -85,7 +87,7 @@ impl Bounds {
 mod tests {
     use std::sync::Mutex;
 
-    use kymo_core::model::timeline::{Clock, Events};
+    use kymo_core::model::timeline::{Clock, Events, Tracks};
 
     use super::*;
     use crate::fixture::Timeline;
@@ -98,7 +100,7 @@ mod tests {
             vec![Timeline(Vec::new()).clocks().remove(0); 1000]
         }
 
-        fn tracks(&self) -> Vec<Track> {
+        fn tracks(&self) -> Tracks {
             Timeline(Vec::new()).tracks()
         }
 

@@ -10,7 +10,8 @@ const STEP_BITS: u32 = 7;
 
 /// The spread of numbers: how many, the smallest, the mean, percentiles, the largest.
 ///
-/// Of very many tasks most do something once: one number takes no room of its own.
+/// Of very many tasks most do something once or twice: one number takes no room of its own, and few
+/// take not much more than they are.
 #[derive(Debug, Clone, Default)]
 pub struct Distribution(Kept);
 
@@ -20,29 +21,41 @@ enum Kept {
     #[default]
     Nothing,
     One(u64),
+    Few(Box<Few>),
     Many(Box<Many>),
 }
 
-/// Several numbers.
+/// Several numbers, as they came.
+#[derive(Debug, Clone)]
+struct Few(Vec<u64>);
+
+/// Many numbers.
 #[derive(Debug, Clone)]
 struct Many {
     count: u64,
     sum: u128,
     min: u64,
     max: u64,
-    /// Every number, while they are few.
-    exact: Vec<u64>,
-    /// How many are at a step, when they are many.
+    /// How many are at a step.
     steps: BTreeMap<u32, u64>,
 }
 
 impl Distribution {
+    /// No numbers.
+    pub(crate) const NOTHING: Self = Self(Kept::Nothing);
+
     /// Adds a number.
     #[inline]
     pub fn add(&mut self, number: u64) {
         match &mut self.0 {
             Kept::Many(many) => many.add(number),
-            Kept::One(first) => self.0 = Kept::Many(Box::new(Many::of(*first, number))),
+            Kept::Few(few) if few.0.len() < EXACT_MAX => few.0.push(number),
+            Kept::Few(few) => {
+                let mut many = Many::of(&few.0);
+                many.add(number);
+                self.0 = Kept::Many(Box::new(many));
+            }
+            Kept::One(first) => self.0 = Kept::Few(Box::new(Few(vec![*first, number]))),
             Kept::Nothing => self.0 = Kept::One(number),
         }
     }
@@ -53,6 +66,7 @@ impl Distribution {
         match &self.0 {
             Kept::Nothing => 0,
             Kept::One(_) => 1,
+            Kept::Few(few) => few.0.len() as u64,
             Kept::Many(many) => many.count,
         }
     }
@@ -63,6 +77,7 @@ impl Distribution {
         match &self.0 {
             Kept::Nothing => 0,
             Kept::One(number) => (*number).into(),
+            Kept::Few(few) => few.0.iter().copied().map(u128::from).sum(),
             Kept::Many(many) => many.sum,
         }
     }
@@ -72,6 +87,7 @@ impl Distribution {
         match &self.0 {
             Kept::Nothing => None,
             Kept::One(number) => Some((*number, *number)),
+            Kept::Few(few) => Some((few.0.iter().min().copied()?, few.0.iter().max().copied()?)),
             Kept::Many(many) => Some((many.min, many.max)),
         }
     }
@@ -100,38 +116,45 @@ impl Distribution {
         match &self.0 {
             Kept::Nothing => None,
             Kept::One(number) => Some(*number),
+            Kept::Few(few) => few.percentile(percent),
             Kept::Many(many) => many.percentile(percent),
         }
     }
 }
 
+/// Which of so many numbers, in ascending order and counted from 1, so many percent are not larger than.
+fn rank(count: u64, percent: u8) -> Option<u64> {
+    let wanted = u128::from(count) * u128::from(percent.min(100));
+    Some(u64::try_from(wanted.div_ceil(100)).ok()?.max(1))
+}
+
+impl Few {
+    fn percentile(&self, percent: u8) -> Option<u64> {
+        let rank = rank(self.0.len() as u64, percent)?;
+        let mut sorted = self.0.clone();
+        sorted.sort_unstable();
+        sorted.get(usize::try_from(rank - 1).ok()?).copied()
+    }
+}
+
 impl Many {
-    fn of(one: u64, other: u64) -> Self {
-        let (count, sum) = (2, u128::from(one) + u128::from(other));
-        let (min, max) = (one.min(other), one.max(other));
-        Self { count, sum, min, max, exact: vec![one, other], steps: BTreeMap::new() }
+    fn of(few: &[u64]) -> Self {
+        let mut many = Self { count: 0, sum: 0, min: u64::MAX, max: 0, steps: BTreeMap::new() };
+        for number in few {
+            many.add(*number);
+        }
+        many
     }
 
     fn add(&mut self, number: u64) {
         self.count += 1;
         self.sum += u128::from(number);
         (self.min, self.max) = (self.min.min(number), self.max.max(number));
-        if self.steps.is_empty() && self.exact.len() < EXACT_MAX {
-            return self.exact.push(number);
-        }
-        for number in std::mem::take(&mut self.exact).into_iter().chain([number]) {
-            *self.steps.entry(step_of(number)).or_default() += 1;
-        }
+        *self.steps.entry(step_of(number)).or_default() += 1;
     }
 
     fn percentile(&self, percent: u8) -> Option<u64> {
-        let wanted = u128::from(self.count) * u128::from(percent.min(100));
-        let rank = u64::try_from(wanted.div_ceil(100)).ok()?.max(1);
-        if self.steps.is_empty() {
-            let mut sorted = self.exact.clone();
-            sorted.sort_unstable();
-            return sorted.get(usize::try_from(rank - 1).ok()?).copied();
-        }
+        let rank = rank(self.count, percent)?;
         let mut passed = 0;
         let found = self.steps.iter().find(|(_, count)| {
             passed += **count;
@@ -198,7 +221,7 @@ mod tests {
         }
         assert_eq!((many.max(), many.mean()), (Some(100_000), Some(50_000)));
         let Kept::Many(many) = many.0 else { panic!("{many:?}") };
-        assert!(many.exact.capacity() == 0 && many.steps.len() < 17 << STEP_BITS);
+        assert!(many.steps.len() < 17 << STEP_BITS);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use kymo_core::Result;
 use kymo_core::model::timeline::{
     Activity, Clock, ClockId, Content, Event, Events, Message, TimeNs, TimelineView, Track,
-    TrackId, TrackKind, Window,
+    TrackId, TrackKind, Tracks, Window,
 };
 use serde_json::Map;
 
@@ -68,8 +68,8 @@ fn track(name: &str, kind: TrackKind, parent: Option<usize>) -> Track {
         parent: parent.map(TrackId),
         kind,
         clock: Some(ClockId(0)),
-        content: String::new(),
-        attributes,
+        content: "".into(),
+        attributes: attributes.into(),
     }
 }
 
@@ -78,8 +78,8 @@ impl TimelineView for Timeline {
         vec![Clock { name: "clock".into(), recording: 0, since_epoch: false }]
     }
 
-    fn tracks(&self) -> Vec<Track> {
-        vec![
+    fn tracks(&self) -> Tracks {
+        [
             track("cpu 0", TrackKind::Calls, None),
             track("a", TrackKind::Task, Some(0)),
             track("b", TrackKind::Task, Some(0)),
@@ -92,6 +92,8 @@ impl TimelineView for Timeline {
             track("p", TrackKind::Task, Some(8)),
             track("q", TrackKind::Task, Some(8)),
         ]
+        .into_iter()
+        .collect()
     }
 
     fn events(self: Arc<Self>, window: &Window) -> Result<Box<dyn Events>> {

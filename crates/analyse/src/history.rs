@@ -35,7 +35,7 @@ pub struct History<'a> {
     /// What goes on at the end.
     unfinished: Vec<Stretch>,
     /// How often events are missing, by recording.
-    gaps: Vec<u64>,
+    gaps: Vec<u32>,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -48,8 +48,8 @@ struct Before {
     priority: Option<i64>,
     /// Whether it was seen to begin what it runs.
     is_begun: bool,
-    /// How many gaps are behind it.
-    gaps: u64,
+    /// How many gaps are behind it: of these it matters whether there are others than before.
+    gaps: u32,
 }
 
 impl<'a> History<'a> {
@@ -89,7 +89,7 @@ impl History<'_> {
         }
         if let Some(recording) = seen.lacks_events() {
             self.gaps.resize(self.gaps.len().max(recording + 1), 0);
-            self.gaps.get_mut(recording).into_iter().for_each(|gaps| *gaps += 1);
+            self.gaps.get_mut(recording).into_iter().for_each(|gaps| *gaps = gaps.wrapping_add(1));
         }
     }
 }
@@ -116,8 +116,7 @@ impl Pass for History<'_> {
         }
         self.gap(seen);
         let Some((task, cpu)) = seen.task else { return };
-        let gaps = seen.tasks.get(task).and_then(|task| self.gaps.get(task.recording));
-        let gaps = gaps.copied().unwrap_or(0);
+        let gaps = self.gaps.get(seen.tasks.recording(task)).copied().unwrap_or(0);
         let Some(before) = self.of(task.0) else { return };
         if before.gaps != gaps {
             // What runs since before was not touched.

@@ -34,6 +34,7 @@ mod outside;
 mod resolver;
 mod rules;
 mod sched;
+mod slot;
 mod states;
 mod switches;
 mod tasks;
@@ -49,7 +50,7 @@ pub use history::{History, Turn};
 pub use load::{Buckets, CpuLoad, InterruptLoad, Load, Spread, TaskLoad, UnknownLoad};
 pub use messages::{Doubts, Messages, Pair, PairKey, Sent, Sequence, Transfer, Wakeups};
 pub use rules::{Demand, Matcher, Meant, Number, Rule, Rules, Vacuous, Violation};
-pub use sched::{Completed, Open, Progress, Release, Sched, TaskSched};
+pub use sched::{Completed, Jobs, Open, Progress, Release, Sched, TaskSched};
 pub use states::{MachineStates, StateTime, States};
 pub use tasks::{Cpu, CpuId, Task, TaskId, Tasks};
 

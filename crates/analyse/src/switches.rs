@@ -3,6 +3,7 @@
 use kymo_core::model::timeline::{TimeNs, TrackId};
 
 use crate::Stretch;
+use crate::slot::{Slot, at};
 use crate::tasks::{CpuId, TaskId, Tasks};
 
 /// Where tasks take turns: a processor. Where the recording tells of none, each track by itself.
@@ -31,7 +32,7 @@ pub(crate) struct Running {
 pub(crate) struct Switches {
     lanes: Vec<Lane>,
     /// The lane of each track.
-    of_track: Vec<Option<usize>>,
+    of_track: Vec<Slot>,
     /// The first lane of each processor.
     of_cpu: Vec<Option<usize>>,
     cpus: Vec<Switched>,
@@ -71,7 +72,7 @@ impl Switches {
     pub(crate) fn new(tasks: &Tasks, tracks: usize) -> Self {
         let mut switches = Self {
             lanes: Vec::new(),
-            of_track: vec![None; tracks],
+            of_track: vec![Slot::NONE; tracks],
             of_cpu: vec![None; tasks.cpu_count()],
             cpus: vec![Switched::default(); tasks.cpu_count()],
             known: Vec::new(),
@@ -87,13 +88,13 @@ impl Switches {
             if let Some(first) = switches.of_cpu.get_mut(cpu.0) {
                 first.get_or_insert(lane);
             }
-            switches.of_track.get_mut(track).into_iter().for_each(|of| *of = Some(lane));
+            switches.of_track.get_mut(track).into_iter().for_each(|of| *of = Slot::new(lane));
         }
         switches
     }
 
     fn lane(&mut self, track: TrackId, time: TimeNs) -> Option<(&mut Lane, &mut Switched)> {
-        let id = (*self.of_track.get(track.0)?)?;
+        let id = at(&self.of_track, track.0)?;
         let lane = self.lanes.get_mut(id)?;
         if !lane.is_known {
             self.known.push(id);
@@ -174,7 +175,7 @@ impl Switches {
 
     /// The number of the lane of a track, and its processor.
     pub(crate) fn lane_of(&self, track: TrackId) -> Option<(usize, CpuId)> {
-        let lane = (*self.of_track.get(track.0)?)?;
+        let lane = at(&self.of_track, track.0)?;
         Some((lane, self.lanes.get(lane)?.cpu))
     }
 

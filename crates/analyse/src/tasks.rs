@@ -1,9 +1,13 @@
 //! Which tasks there are, and on which processors.
 
 use std::collections::HashMap;
+use std::hash::BuildHasher;
 
 use foldhash::fast::RandomState;
-use kymo_core::model::timeline::{ClockId, Missing, Track, TrackId, TrackKind};
+use hashbrown::HashTable;
+use kymo_core::model::timeline::{ClockId, Missing, Track, TrackId, TrackKind, Tracks};
+
+use crate::slot::{Slot, at};
 
 /// Tasks that have a name and no track are told apart up to so many; the rest are one.
 const NAMED_MAX: usize = 1 << 16;
@@ -16,17 +20,13 @@ pub struct TaskId(pub usize);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CpuId(pub usize);
 
-/// A task, or an interrupt.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A task, or an interrupt. [`Tasks`] know its name and number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Task {
-    /// Its name.
-    pub name: String,
-    /// Which of the dataset's recordings it is of.
-    pub recording: usize,
-    /// The number that the recording gives it.
-    pub task_id: Option<i64>,
     /// It runs when there is nothing to do.
     pub is_idle: bool,
+    /// It is an interrupt.
+    pub is_interrupt: bool,
     /// Whenever it stops by itself it is said to be complete.
     pub tells_completion: bool,
     /// The first of its tracks, which stands for all of them.
@@ -51,16 +51,20 @@ pub struct Cpu {
     pub has_interrupts: bool,
 }
 
-/// The tasks of a timeline.
+/// The tasks of a timeline. There may be a million: what they are called is not kept twice.
 #[derive(Debug, Default)]
 pub struct Tasks {
+    tracks: Tracks,
     all: Vec<Task>,
     cpus: Vec<Cpu>,
-    of_track: Vec<Option<(TaskId, CpuId)>>,
+    /// The task and the processor of each track.
+    of_track: Vec<(Slot, Slot)>,
     /// The processors that tracks are, and not just of.
-    is_cpu: Vec<Option<CpuId>>,
-    /// Which recording each track is of, and the track of the processor that it is or is of.
-    places: Vec<(usize, TrackId)>,
+    is_cpu: Vec<Slot>,
+    /// The track of the processor that each track is or is of.
+    places: Vec<Slot>,
+    /// What tasks are called that only their stretches name.
+    names: HashMap<TaskId, String, RandomState>,
     /// Tasks that only their stretches name.
     named: HashMap<TrackId, HashMap<String, TaskId, RandomState>, RandomState>,
     named_count: usize,
@@ -68,35 +72,37 @@ pub struct Tasks {
 
 impl Tasks {
     /// Finds tasks among tracks. Those whose name is said to be of one are idle.
-    pub fn new(tracks: &[Track], is_idle: &dyn Fn(&str) -> bool) -> Self {
-        let place = |(id, track): (usize, &Track)| {
-            let is_cpu = track.attributes.contains_key(Track::CPU_ID);
-            let cpu = if is_cpu { TrackId(id) } else { cpu_of(tracks, TrackId(id)) };
-            (track.recording, cpu)
+    pub fn new(tracks: &Tracks, is_idle: &dyn Fn(&str) -> bool) -> Self {
+        let count = tracks.iter().filter(|track| track.kind == TrackKind::Task).count();
+        let mut tasks = Self {
+            tracks: tracks.clone(),
+            all: Vec::with_capacity(count),
+            of_track: vec![(Slot::NONE, Slot::NONE); tracks.len()],
+            is_cpu: vec![Slot::NONE; tracks.len()],
+            places: (0..tracks.len()).map(|id| Slot::new(place_of(tracks, TrackId(id)))).collect(),
+            ..Self::default()
         };
-        let places = tracks.iter().enumerate().map(place).collect();
-        let mut tasks = Self { is_cpu: vec![None; tracks.len()], places, ..Self::default() };
-        let mut known = HashMap::new();
+        let mut known = Known::default();
         for (id, track) in tracks.iter().enumerate() {
             if track.kind != TrackKind::Task {
-                tasks.of_track.push(None);
                 continue;
             }
             let (id, on) = (TrackId(id), cpu_of(tracks, TrackId(id)));
-            let key = (track.recording, track.part(), track.name.as_str(), track.task_id());
-            let task = *known.entry(key).or_insert_with(|| {
-                tasks.add(Task {
-                    name: track.name.clone(),
-                    recording: track.recording,
-                    task_id: track.task_id(),
+            let task = known.find(track, &tasks).unwrap_or_else(|| {
+                let task = tasks.add(Task {
                     is_idle: track.is_idle() || is_idle(&track.name),
+                    is_interrupt: track.says(Track::IS_INTERRUPT),
                     tells_completion: track.says(Track::TELLS_COMPLETION),
                     home: id,
-                })
+                });
+                known.add(task, &tasks);
+                task
             });
             let known_cpu = tasks.is_cpu(on);
             let cpu = known_cpu.unwrap_or_else(|| tasks.add_cpu(tracks, on));
-            tasks.of_track.push(Some((task, cpu)));
+            if let Some(of_track) = tasks.of_track.get_mut(id.0) {
+                *of_track = (Slot::new(task.0), Slot::new(cpu.0));
+            }
         }
         tasks
     }
@@ -118,7 +124,7 @@ impl Tasks {
         });
         let cpu = CpuId(self.cpus.len() - 1);
         if let Some(of_track) = self.is_cpu.get_mut(track.0) {
-            *of_track = Some(cpu);
+            *of_track = Slot::new(cpu.0);
         }
         cpu
     }
@@ -134,9 +140,9 @@ impl Tasks {
             return Some((own, cpu));
         }
         self.named_count += 1;
-        let of_track = self.get(own)?.clone();
-        let (name_of, task_id) = (name.to_owned(), None);
-        let task = self.add(Task { name: name_of, task_id, is_idle: false, ..of_track });
+        let of_track = *self.get(own)?;
+        let task = self.add(Task { is_idle: false, ..of_track });
+        self.names.insert(task, name.to_owned());
         self.named.entry(track).or_default().insert(name.to_owned(), task);
         Some((task, cpu))
     }
@@ -144,26 +150,26 @@ impl Tasks {
     /// The task and the processor of a track.
     #[must_use]
     pub fn of_track(&self, track: TrackId) -> Option<(TaskId, CpuId)> {
-        self.of_track.get(track.0).copied().flatten()
+        let (task, cpu) = self.of_track.get(track.0)?;
+        Some((TaskId(task.get()?), CpuId(cpu.get()?)))
     }
 
     /// The processor that a track is, where it is one that tasks run on.
     #[must_use]
     pub fn is_cpu(&self, track: TrackId) -> Option<CpuId> {
-        self.is_cpu.get(track.0).copied().flatten()
+        at(&self.is_cpu, track.0).map(CpuId)
     }
 
     /// Which recording a track is of.
-    pub(crate) fn recording(&self, track: TrackId) -> usize {
-        self.places.get(track.0).map_or(0, |(recording, _)| *recording)
+    pub(crate) fn recording_of(&self, track: TrackId) -> Option<usize> {
+        self.tracks.get(track.0).map(|track| track.recording)
     }
 
     /// Whether what is missing from a gap on may be of a track.
     pub(crate) fn may_lack(&self, track: TrackId, (gap, missing): (TrackId, Missing)) -> bool {
-        let (of, at) = (self.places.get(track.0), self.places.get(gap.0));
-        of.zip(at).is_some_and(|((recording, cpu), (here, place))| {
-            recording == here && (missing == Missing::AllEvents || cpu == place)
-        })
+        let is_same = self.recording_of(track) == self.recording_of(gap);
+        let (of, place) = (at(&self.places, track.0), at(&self.places, gap.0));
+        is_same && of.is_some() && (missing == Missing::AllEvents || of == place)
     }
 
     /// The processor that stretches of a track interrupt.
@@ -186,16 +192,51 @@ impl Tasks {
         self.all.get(id.0)
     }
 
+    /// The first track of a task.
+    fn home_of(&self, id: TaskId) -> Option<&Track> {
+        self.tracks.get(self.get(id)?.home.0)
+    }
+
     /// The name of a task.
     #[must_use]
     pub fn name(&self, id: TaskId) -> &str {
-        self.get(id).map_or("", |task| &task.name)
+        if let Some(name) = self.names.get(&id) {
+            return name;
+        }
+        self.home_of(id).map_or("", |track| &track.name)
+    }
+
+    /// Which of the dataset's recordings a task is of.
+    #[must_use]
+    pub fn recording(&self, id: TaskId) -> usize {
+        self.home_of(id).map_or(0, |track| track.recording)
+    }
+
+    /// The number that the recording gives a task.
+    #[must_use]
+    pub fn task_id(&self, id: TaskId) -> Option<i64> {
+        let is_declared = !self.names.contains_key(&id);
+        self.home_of(id).filter(|_| is_declared).and_then(Track::task_id)
+    }
+
+    /// The priority that the recording says a task has, whether it ran or not.
+    #[must_use]
+    pub fn priority(&self, id: TaskId) -> Option<i64> {
+        let is_declared = !self.names.contains_key(&id);
+        let track = self.home_of(id).filter(|_| is_declared)?;
+        track.attributes.number(Track::TASK_PRIORITY)
     }
 
     /// Whether a task runs when there is nothing to do.
     #[must_use]
     pub fn is_idle(&self, id: TaskId) -> bool {
         self.get(id).is_some_and(|task| task.is_idle)
+    }
+
+    /// Whether a task is an interrupt.
+    #[must_use]
+    pub fn is_interrupt(&self, id: TaskId) -> bool {
+        self.get(id).is_some_and(|task| task.is_interrupt)
     }
 
     /// A processor.
@@ -221,6 +262,44 @@ impl Tasks {
     pub fn cpu_count(&self) -> usize {
         self.cpus.len()
     }
+}
+
+/// Tasks by what tells them from others: while tracks are gone through, there may be a million.
+#[derive(Default)]
+struct Known {
+    tasks: HashTable<TaskId>,
+    hasher: RandomState,
+}
+
+impl Known {
+    /// What tells the task of a track from others.
+    fn key(track: &Track) -> (usize, Option<u64>, &str, Option<i64>) {
+        (track.recording, track.part(), &track.name, track.task_id())
+    }
+
+    fn hash(&self, track: &Track) -> u64 {
+        self.hasher.hash_one(Some(Self::key(track)))
+    }
+
+    /// The task that a track is of, where one is known.
+    fn find(&self, track: &Track, tasks: &Tasks) -> Option<TaskId> {
+        let is_same = |task: &TaskId| {
+            tasks.home_of(*task).is_some_and(|home| Self::key(home) == Self::key(track))
+        };
+        self.tasks.find(self.hash(track), is_same).copied()
+    }
+
+    fn add(&mut self, task: TaskId, tasks: &Tasks) {
+        let Self { tasks: known, hasher } = self;
+        let hash = |task: &TaskId| hasher.hash_one(tasks.home_of(*task).map(Self::key));
+        known.insert_unique(hash(&task), task, hash);
+    }
+}
+
+/// The track of the processor that a track is or is of.
+fn place_of(tracks: &[Track], id: TrackId) -> usize {
+    let is_cpu = tracks.get(id.0).is_some_and(|of| of.attributes.contains_key(Track::CPU_ID));
+    if is_cpu { id.0 } else { cpu_of(tracks, id).0 }
 }
 
 /// The track of the processor that a track is of: the nearest that says so, and else the topmost.

@@ -44,7 +44,8 @@ fn parts(subject: &Subject, timeline: &dyn TimelineView) -> Vec<Part> {
     if !subject.format.info().abilities.contains(&Ability::Extract) {
         return Vec::new();
     }
-    let names = timeline.tracks().into_iter().map(|track| Some(vec![track.name]));
+    let tracks = timeline.tracks();
+    let names = tracks.iter().map(|track| Some(vec![track.name.clone()]));
     let parts = std::iter::once(None).chain(names);
     parts.map(|tracks| Part { tracks, ..Part::default() }).collect()
 }

@@ -389,10 +389,10 @@ impl Scope {
 
     /// The names of tasks that run when there is nothing to do.
     pub(crate) fn idle_names(&self) -> HashSet<String> {
-        let tracks = self.timeline.tracks().into_iter();
-        let tasks = tracks.filter(|track| track.kind == TrackKind::Task);
-        let is_idle = |track: &Track| track.is_idle() || self.is_idle(&track.name);
-        tasks.filter(is_idle).map(|track| track.name).collect()
+        let tracks = self.timeline.tracks();
+        let tasks = tracks.iter().filter(|track| track.kind == TrackKind::Task);
+        let is_idle = |track: &&Track| track.is_idle() || self.is_idle(&track.name);
+        tasks.filter(is_idle).map(|track| track.name.clone()).collect()
     }
 
     /// Whether a task is said to be idle, or called so.
@@ -405,7 +405,7 @@ impl Scope {
         let of = analysis.tasks().get(task);
         let track = of.and_then(|of| analysis.tracks().get(of.home.0));
         let is_marked = track.is_some_and(Track::is_idle);
-        let name = of.map_or("", |of| &of.name);
+        let name = analysis.tasks().name(task);
         is_idle_name(name) && !is_marked && !self.is_named_idle(name)
     }
 
@@ -437,7 +437,7 @@ impl Scope {
     /// Whether functions are called, as the first events tell: tracks of calls have others, too.
     fn has_calls(&self) -> bool {
         let tracks = self.timeline.tracks();
-        let calls = (0..).map(TrackId).zip(&tracks).filter(|(_, of)| of.kind == TrackKind::Calls);
+        let calls = (0..).map(TrackId).zip(&*tracks).filter(|(_, of)| of.kind == TrackKind::Calls);
         let tracks = Some(calls.map(|(id, _)| id).collect());
         let window = Window { tracks, ..Window::default() };
         let Ok(mut events) = Arc::clone(&self.timeline).events(&window) else { return false };

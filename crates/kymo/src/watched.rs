@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 use std::sync::{Arc, OnceLock};
 
 use kymo_core::model::timeline::{
-    Clock, ClockId, Event, Events, Tally, TimeNs, TimelineView, Track, TrackId, Window,
+    Clock, ClockId, Event, Events, Tally, TimeNs, TimelineView, TrackId, Tracks, Window,
 };
 use kymo_core::{Finding, Result};
 
@@ -91,7 +91,7 @@ impl TimelineView for Watched {
         self.timeline.clocks()
     }
 
-    fn tracks(&self) -> Vec<Track> {
+    fn tracks(&self) -> Tracks {
         self.timeline.tracks()
     }
 
@@ -212,7 +212,7 @@ fn parts_before(time: TimeNs, range: (TimeNs, TimeNs)) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use kymo_core::model::timeline::{Content, TrackKind};
+    use kymo_core::model::timeline::{Attributes, Content, Track, TrackKind};
 
     use super::*;
 
@@ -224,11 +224,12 @@ mod tests {
             vec![Clock { name: "clock".to_owned(), recording: 0, since_epoch: false }]
         }
 
-        fn tracks(&self) -> Vec<Track> {
-            let (clock, attributes) = (Some(ClockId(0)), serde_json::Map::new());
-            let (name, content) = ("ticks".to_owned(), "utf-8".to_owned());
+        fn tracks(&self) -> Tracks {
+            let (clock, attributes) = (Some(ClockId(0)), Attributes::new());
+            let (name, content) = ("ticks".to_owned(), "utf-8".into());
             let kind = TrackKind::Messages;
             vec![Track { name, recording: 0, parent: None, kind, clock, content, attributes }]
+                .into()
         }
 
         fn events(self: Arc<Self>, window: &Window) -> Result<Box<dyn Events>> {

@@ -7,6 +7,8 @@ mod support;
 use std::fs;
 use std::path::Path;
 
+use kymo_bbbin::spec::TaskClass;
+use kymo_bbbin::{ArtifactId, ArtifactKind, Body, Definitions, Event, Writer};
 use kymo_conformance::shared;
 use serde_json::Value;
 use support::{folder, kymo, run};
@@ -376,6 +378,63 @@ fn interrupts_and_all_processors_of_ranges_that_adjoin_add_up() {
     assert_eq!(added, whole);
     // Both were looked at for 327,044,075 ns.
     assert_eq!(whole[2] + whole[3], 2 * 327_044_075);
+}
+
+/// Task 1 runs 0–10, 14–20 and on from 25; interrupt 3 runs 10–14 and 20–25, as a task does.
+#[test]
+fn interrupts_that_take_turns_with_tasks_are_told_from_them() {
+    let mut definitions = Definitions::default();
+    let log_file = definitions.add_log_file("cpu0.log", "by hand");
+    let custom_type = definitions.empty_type(log_file);
+    let kind = ArtifactKind::Task { task_class: Ok(TaskClass::Task), priority: 7 };
+    definitions.add_artifact(log_file, ArtifactId(1), "main", kind);
+    let out = folder();
+    let path = out.path().join("logset.bin");
+    let file = fs::File::create(&path).unwrap();
+    let mut writer = Writer::new(file, &definitions.log_files, &definitions.types).unwrap();
+    for (timestamp, from, to) in [(0, 777, 1), (10, 1, -3), (14, -3, 1), (20, 1, -3), (25, -3, 1)] {
+        let (in_task, out_task) = (ArtifactId(to), ArtifactId(from));
+        let body = Body::TaskSwitch { in_task, out_task, in_task_priority: 7 };
+        writer.write(&Event { timestamp, log_file, body, custom_type, custom: &[] }).unwrap();
+    }
+    writer.finish(&definitions.artifacts).unwrap();
+    let rows = |command: &str, ns: &str| -> Vec<(bool, i64, i64)> {
+        let (code, rows, said) = run(kymo().args([command, "--json", "-n0"]).arg(&path));
+        assert_eq!(code, Some(0), "{said}");
+        let figure = |row: &Value, name: &str| row[name].as_i64().unwrap();
+        let row = |row: &Value| {
+            (row["is_interrupt"].as_bool().unwrap(), figure(row, "task_id"), figure(row, ns))
+        };
+        json(&rows).iter().map(row).collect()
+    };
+    let expected = [(false, 1, 16), (true, -3, 9)];
+    assert_eq!(rows("load", "run_ns"), expected);
+    assert_eq!(rows("sched", "stretch_total_ns"), expected);
+    let (_, text, _) = run(kymo().arg("load").arg(&path));
+    assert!(text.contains("25 ns, 100.0% busy, 9 ns in interrupts"), "{text}");
+}
+
+/// `TASK_INFO` says that task 1, `a`, has priority 6; it is made ready, and the recording ends.
+#[test]
+fn a_task_that_never_ran_has_the_priority_that_is_told_of_it() {
+    let out = folder();
+    let path = out.path().join("ready.svdat");
+    let header = b";\n; Version     SEGGER SystemViewer V2.42\n; Author      kymo\n;\n";
+    let packets = [
+        &[10, 0][..],
+        &[24, 6, 0xC0, 0x84, 0x3D, 1, 2, 0, 5],
+        &[9, 1, 6, 1, b'a', 1],
+        &[6, 1, 3],
+        &[11, 1],
+    ];
+    fs::write(&path, [&header[..], &packets.concat()].concat()).unwrap();
+    let (code, rows, said) = run(kymo().args(["sched", "--json"]).arg(&path));
+    assert_eq!(code, Some(0), "{said}");
+    let rows = json(&rows);
+    let row = &rows[0];
+    let figures = ["task", "activations", "stretches", "priority_min", "priority_max"];
+    let expected = [Value::from("a"), 1.into(), 0.into(), 6.into(), 6.into()];
+    assert_eq!(figures.map(|name| row[name].clone()), expected);
 }
 
 #[test]

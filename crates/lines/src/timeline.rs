@@ -8,7 +8,7 @@ use foldhash::fast::RandomState;
 use kymo_core::Result;
 use kymo_core::model::timeline::{
     Activity, Clock, ClockId, Content, Event, Events, Missing, TimeNs, TimelineView, Track,
-    TrackId, TrackKind, Window,
+    TrackId, TrackKind, Tracks, Window,
 };
 use serde_json::{Map, json};
 
@@ -19,7 +19,7 @@ use crate::{Grammar, Key, Line, Reader, Telling, Told, Who};
 /// The timeline of a recording.
 pub(crate) struct Timeline<G> {
     reader: Arc<Reader<G>>,
-    tracks: Vec<Track>,
+    tracks: Tracks,
     found: HashMap<Key<'static>, TrackId, RandomState>,
     /// The first track of each task, whatever processor it is of.
     of_tasks: HashMap<Who<'static>, TrackId, RandomState>,
@@ -30,17 +30,16 @@ impl<G: Grammar> Timeline<G> {
         let keys: BTreeSet<_> = reader.survey().keys.iter().cloned().collect();
         let mut timeline = Self {
             reader,
-            tracks: Vec::new(),
+            tracks: Tracks::default(),
             found: HashMap::default(),
             of_tasks: HashMap::default(),
         };
-        for key in keys {
-            timeline.add(key);
-        }
+        timeline.tracks = keys.into_iter().map(|key| timeline.add(key)).collect();
         timeline
     }
 
-    fn add(&mut self, key: Key<'static>) {
+    /// Adds a track; they come one after another.
+    fn add(&mut self, key: Key<'static>) -> Track {
         let (kind, content) = match &key {
             Key::Events(_) | Key::Says(_) => (TrackKind::Messages, "utf-8"),
             Key::Cpu(_) => (TrackKind::Calls, "cpu"),
@@ -73,15 +72,15 @@ impl<G: Grammar> Timeline<G> {
             parent: self.parent(&key),
             kind,
             clock: Some(ClockId(0)),
-            content: content.to_owned(),
-            attributes,
+            content: content.into(),
+            attributes: attributes.into(),
         };
-        let id = TrackId(self.tracks.len());
+        let id = TrackId(self.found.len());
         if let Key::Task(_, who) = &key {
             self.of_tasks.entry(who.clone()).or_insert(id);
         }
         self.found.insert(key, id);
-        self.tracks.push(track);
+        track
     }
 
     fn name(&self, key: &Key<'_>) -> String {
@@ -155,7 +154,7 @@ impl<G: Grammar> TimelineView for Timeline<G> {
         vec![Clock { name: "clock".to_owned(), recording: 0, since_epoch }]
     }
 
-    fn tracks(&self) -> Vec<Track> {
+    fn tracks(&self) -> Tracks {
         self.tracks.clone()
     }
 

@@ -13,7 +13,7 @@ use serde_json::{Map, Value as Json, json};
 
 use crate::read::values;
 use crate::spec::{FieldType, TaskClass};
-use crate::types::{Artifact, ArtifactId, ArtifactKind, CustomField, CustomType, TypeId};
+use crate::types::{ArtifactId, ArtifactKind, CustomField, CustomType, Declared, TypeId};
 
 /// Of a task: its class, by name or number, where that is not TASK.
 pub(crate) const TASK_CLASS: &str = "task_class";
@@ -53,15 +53,16 @@ fn words_bytes(of: &CustomType) -> u64 {
 pub(crate) const FIELDS_MAX: usize = 1 << 8;
 
 /// Attributes that BBBin has a place for.
-const KEPT: [&str; 16] = [
+const KEPT: [&str; 17] = [
     Track::CPU_ID,
     Track::HAS_INTERRUPTS,
     Track::RECORDING,
     Track::IS_IDLE,
+    Track::IS_INTERRUPT,
     Track::TELLS_COMPLETION,
     "tid",
     "artifact_id",
-    "task_priority",
+    Track::TASK_PRIORITY,
     "log_file_size",
     "imported_at_timestamp",
     "importer_name",
@@ -84,10 +85,18 @@ fn is_storage(track: &Track, name: &str, value: &Json) -> bool {
 }
 
 /// The attributes of a track that BBBin has no place for.
-pub(crate) fn unkept(track: &Track) -> impl Iterator<Item = &str> {
+pub(crate) fn unkept(track: &Track) -> Vec<String> {
     let is_kept = |name: &str, value: &Json| KEPT.contains(&name) || is_storage(track, name, value);
-    let left = track.attributes.iter().filter(move |(name, value)| !is_kept(name, value));
-    left.map(|(name, _)| name.as_str())
+    let all = track.attributes.to_map();
+    let left = all.iter().filter(|(name, value)| !is_kept(name, value));
+    left.map(|(name, _)| name.clone()).collect()
+}
+
+/// Whether an artifact is an interrupt: those have the negative number of theirs as id. What is said to
+/// be a process or a thread is none, whatever its id.
+pub(crate) fn is_interrupt(id: ArtifactId, kind: ArtifactKind) -> bool {
+    let is_task = matches!(kind, ArtifactKind::Task { task_class: Ok(TaskClass::Task), .. });
+    id.0 < 0 && is_task
 }
 
 /// A task class as an attribute.
@@ -137,14 +146,14 @@ pub(crate) struct Values {
 
 impl Values {
     /// Those of an artifact, where they are of their type and there is room for them.
-    pub(crate) fn of(artifact: &Artifact, of: &CustomType, room: &mut u64) -> Option<Self> {
+    pub(crate) fn of(artifact: &Declared<'_>, of: &CustomType, room: &mut u64) -> Option<Self> {
         let is_small = artifact.custom.len() <= VALUE_BYTES_MAX && of.fields.len() <= FIELDS_MAX;
-        if !is_small || values(of, &artifact.custom, 0).is_err() {
+        if !is_small || values(of, artifact.custom, 0).is_err() {
             return None;
         }
         *room = room.checked_sub(2 * artifact.custom.len() as u64 + words_bytes(of))?;
         let (type_name, fields) = (of.name.clone(), of.fields.clone());
-        Some(Self { type_name, fields, custom: artifact.custom.clone() })
+        Some(Self { type_name, fields, custom: artifact.custom.to_vec() })
     }
 
     pub(crate) fn put(&self, attributes: &mut Map<String, Json>) {
@@ -448,24 +457,24 @@ mod tests {
             parent: None,
             kind: TrackKind::Counter,
             clock: None,
-            content: String::new(),
-            attributes: attributes.as_object().unwrap().clone(),
+            content: "".into(),
+            attributes: attributes.as_object().unwrap().clone().into(),
         };
         let foreign = track(json!({ "offset": "12", "stream": "left", "length": "4", "tid": 1 }));
-        assert_eq!(unkept(&foreign).collect::<Vec<_>>(), ["offset", "stream", "length"]);
+        assert_eq!(unkept(&foreign), ["offset", "stream", "length"]);
         let own = track(json!({ "offset": 12, "length": 4, "cont": true, "gain": 0.5 }));
-        assert_eq!(unkept(&own).count(), 0);
+        assert_eq!(unkept(&own).len(), 0);
     }
 
     #[test]
     fn values_are_carried_while_there_is_room() {
-        let artifact = Artifact {
+        let artifact = Declared {
             offset: 0,
             id: ArtifactId(1),
-            name: "t".into(),
+            name: crate::Text(b"t"),
             log_file: crate::LogFileId(0),
             custom_type: TypeId(1),
-            custom: vec![7],
+            custom: &[7],
             kind: ArtifactKind::Generic,
         };
         let fields = vec![CustomField::scalar("x".repeat(100), FieldType::Uint8)];

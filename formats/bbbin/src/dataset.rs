@@ -12,7 +12,7 @@ use kymo_core::{
 
 use crate::model::{Timeline, undeclared_name};
 use crate::spec::{ArtifactClass, MAGIC, VERSION};
-use crate::types::{Artifact, LogFile, TaskExecution};
+use crate::types::{Declared, LogFile, TaskExecution};
 use crate::utf8::{self, Recoded, RecodedSink, RecodedTable, Recoding};
 use crate::{Reader, check, demo, dump, extract, from_timeline, repair, tables};
 
@@ -178,12 +178,12 @@ impl Dataset for LogSet {
 
 /// Says that tasks are called by their numbers alone, as `repair` calls those whose artifacts are lost.
 fn nameless(reader: &Reader) -> Option<Finding> {
-    let is_task = |of: &&Artifact| of.kind.class() == ArtifactClass::Task;
-    let mut tasks = reader.definitions().artifacts.iter().filter(is_task).peekable();
+    let is_task = |of: &Declared<'_>| of.kind.class() == ArtifactClass::Task;
+    let mut tasks = reader.artifacts().filter(is_task).peekable();
     tasks.peek()?;
     let message = "tasks have numbers in place of names: what they are called, and which of them run \
                    when there is nothing to do, is not known";
-    let is_nameless = tasks.all(|of| of.name == undeclared_name(of.id));
+    let is_nameless = tasks.all(|of| of.name.to_string() == undeclared_name(of.id));
     is_nameless.then(|| Finding::whole(Severity::Note, "artifacts", message))
 }
 
@@ -192,7 +192,6 @@ const ROWS_MAX: usize = 64;
 
 fn summary(reader: &Reader) -> Summary {
     let mut summary = Summary { dialect: format!("version {VERSION}"), ..Summary::default() };
-    let definitions = reader.definitions();
     summary.fact("events", reader.num_events());
     if let Some((first, last, how)) = span(reader) {
         summary.span(&(TimeNs(first)..=TimeNs(last)), reader.is_since_epoch());
@@ -200,15 +199,15 @@ fn summary(reader: &Reader) -> Summary {
             how.clone_into(&mut fact.detail);
         }
     }
-    summary.fact("log files", definitions.log_files.len());
-    summary.fact("types", definitions.types.len());
-    summary.fact("artifacts", definitions.artifacts.len());
+    summary.fact("log files", reader.log_files().len());
+    summary.fact("types", reader.types().len());
+    summary.fact("artifacts", reader.artifact_count());
     summary.fact("blocks", reader.blocks().len());
     if let Some(statistics) = reader.statistics() {
         summary.fact("task switches", statistics.num_task_switches);
     }
     let row = |of: &LogFile| (of.name.clone(), log_file_words(of));
-    let rows = definitions.log_files.iter().map(row);
+    let rows = reader.log_files().iter().map(row);
     summary.sections.push(Section::new("log files", rows, ROWS_MAX));
     let rows = busiest(reader.task_executions()).into_iter();
     let rows = rows.map(|of| execution_row(reader, of));

@@ -8,7 +8,7 @@ use kymo_core::{DumpRequest, Field, Flow, Record, RecordSink, Result, Value};
 use crate::Reader;
 use crate::spec::{Section, TaskClass};
 use crate::types::{
-    Artifact, ArtifactKind, Body, CustomField, CustomType, Event, Found, LogFile, LogFileId,
+    ArtifactKind, Body, CustomField, CustomType, Declared, Event, Found, LogFile, LogFileId,
     Message,
 };
 
@@ -20,20 +20,19 @@ pub(crate) fn dump(
     request: &DumpRequest,
     sink: &mut dyn RecordSink,
 ) -> Result<()> {
-    let definitions = reader.definitions();
     for (section, _) in reader.sections() {
         let flow = match section {
-            Section::LogFiles => each(sink, "log_file", &definitions.log_files, |of| {
+            Section::LogFiles => each(sink, "log_file", reader.log_files(), |of| {
                 Ok((of.offset, log_file_fields(reader, of)))
             })?,
-            Section::Types => each(sink, "type", &definitions.types, |of| {
-                Ok((of.offset, type_fields(reader, of)))
-            })?,
+            Section::Types => {
+                each(sink, "type", reader.types(), |of| Ok((of.offset, type_fields(reader, of))))?
+            }
             Section::Events => each(sink, "event", reader.events(), |found| {
                 Ok((found.offset, event_fields(reader, &found, request)?))
             })?,
-            Section::Artifacts => each(sink, "artifact", &definitions.artifacts, |of| {
-                Ok((of.offset, artifact_fields(reader, of, request)?))
+            Section::Artifacts => each(sink, "artifact", reader.artifacts(), |of| {
+                Ok((of.offset, artifact_fields(reader, &of, request)?))
             })?,
             Section::EventIndex | Section::TaskExecutions | Section::Statistics => Flow::More,
         };
@@ -95,12 +94,12 @@ pub(crate) fn fields_text(of: &CustomType) -> String {
     of.fields.iter().map(field).collect::<Vec<_>>().join(", ")
 }
 
-fn artifact_fields(reader: &Reader, of: &Artifact, request: &DumpRequest) -> Result<Fields> {
+fn artifact_fields(reader: &Reader, of: &Declared<'_>, request: &DumpRequest) -> Result<Fields> {
     let mut fields: Fields = vec![
         ("recording", recording_value(reader, of.log_file)),
         ("artifact_class", of.kind.class().name().into()),
         ("artifact_id", of.id.0.into()),
-        ("artifact_name", of.name.clone().into()),
+        ("artifact_name", of.name.to_string().into()),
         ("log_file_id", of.log_file.0.into()),
     ];
     match of.kind {
@@ -113,7 +112,7 @@ fn artifact_fields(reader: &Reader, of: &Artifact, request: &DumpRequest) -> Res
     }
     fields.push(("custom_type_id", of.custom_type.0.into()));
     if !request.headers_only {
-        let custom = reader.custom_value(of.log_file, of.custom_type, &of.custom, of.offset)?;
+        let custom = reader.custom_value(of.log_file, of.custom_type, of.custom, of.offset)?;
         fields.push(("custom", custom.into()));
     }
     Ok(fields)

@@ -182,6 +182,33 @@ pub struct Artifact {
     pub custom: Vec<u8>,
 }
 
+/// An artifact as a file declares it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Declared<'a> {
+    /// Its first byte.
+    pub offset: u64,
+    /// Its id within the log file.
+    pub id: ArtifactId,
+    /// Its name.
+    pub name: Text<'a>,
+    /// The log file it is of.
+    pub log_file: LogFileId,
+    /// What it is.
+    pub kind: ArtifactKind,
+    /// The type of its values.
+    pub custom_type: TypeId,
+    /// Its values, as bytes.
+    pub custom: &'a [u8],
+}
+
+impl From<Declared<'_>> for Artifact {
+    fn from(of: Declared<'_>) -> Self {
+        let Declared { offset, id, name, log_file, kind, custom_type, custom } = of;
+        let (name, custom) = (name.to_string(), custom.to_vec());
+        Self { offset, id, name, log_file, kind, custom_type, custom }
+    }
+}
+
 /// What an artifact is, with what only such artifacts have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ArtifactKind {

@@ -12,7 +12,7 @@ use arrow_array::{Array, ArrayRef, RecordBatch, StringArray};
 use arrow_schema::{Schema, SchemaRef};
 use kymo_core::model::timeline::{
     Activity, Clock, ClockId, Content, Event, Events, Fields, Message, Tally, TimeNs, TimelineView,
-    Track, Window,
+    Tracks, Window,
 };
 use kymo_core::table::{Batches, Scan};
 use kymo_core::{
@@ -146,15 +146,15 @@ impl TimelineView for Recoded {
         self.timeline.clocks()
     }
 
-    fn tracks(&self) -> Vec<Track> {
-        let mut tracks = self.timeline.tracks();
+    fn tracks(&self) -> Tracks {
+        let mut tracks = self.timeline.tracks().to_vec();
         for track in &mut tracks {
             track.name = self.recoding.text(&track.name);
-            for (_, value) in &mut track.attributes {
+            for (_, value) in track.attributes.map_mut() {
                 self.recoding.json(value);
             }
         }
-        tracks
+        tracks.into()
     }
 
     fn events(self: Arc<Self>, window: &Window) -> Result<Box<dyn Events>> {

@@ -226,7 +226,7 @@ fn log_files_types_and_artifacts() {
     assert_eq!(kinds, expected);
     assert_eq!(definitions.artifacts[0].custom, [0; 8]);
     let found = reader.artifact(LogFileId(1), ArtifactClass::State, ArtifactId(13)).unwrap();
-    assert_eq!(found.name, "s");
+    assert_eq!(found.name, Text(b"s"));
     // Ids are of a log file: there is no such type in the other.
     assert!(reader.custom_type(LogFileId(0), TypeId(4)).is_none());
     let [TaskExecution { log_file, task, task_exec, .. }] = *reader.task_executions() else {

@@ -10,7 +10,9 @@ mod support;
 
 use kymo_bbbin::{Bbbin, Reader};
 use kymo_core::bytes::Limits;
-use kymo_core::model::timeline::{Activity, ClockId, Content, TimeNs, TrackId, Window};
+use kymo_core::model::timeline::{
+    Activity, ClockId, Content, TimeNs, Track, TrackId, TrackKind, Window,
+};
 use kymo_core::{Context, Destination, Format, Part, Source};
 use support::shown::{all, dataset, extracted, lines, sample, timeline, written};
 use support::{Bytes, Hand, event, log_file, task_switch, type_of};
@@ -186,8 +188,7 @@ fn states_of_one_name_are_told_apart_and_come_back() {
     let (_, again) = written(write);
     assert_eq!(entered(&again), expected);
     let reader = Reader::open(&again, &Context::default()).unwrap();
-    let artifacts = reader.definitions().artifacts.iter();
-    let names: Vec<_> = artifacts.map(|of| of.name.as_str()).collect();
+    let names: Vec<_> = reader.artifacts().map(|of| of.name.to_string()).collect();
     assert_eq!(names, ["m", "run", "stop", "run"]);
 }
 
@@ -402,4 +403,57 @@ fn a_function_says_when_it_ends() {
     let found = Bbbin.check(&source, &Context::default()).unwrap();
     let rules: Vec<_> = found.iter().map(|finding| finding.rule).collect();
     assert_eq!(rules, ["end-time"]);
+}
+
+/// What says to be an interrupt, and the priority that is told of it.
+fn interrupts(source: &Source) -> Vec<(String, bool, Option<i64>)> {
+    let tracks = timeline(source).tracks();
+    let tasks = tracks.iter().filter(|track| track.kind == TrackKind::Task);
+    let told = |track: &Track| {
+        let priority = track.attributes.number(Track::TASK_PRIORITY);
+        (track.name.clone(), track.says(Track::IS_INTERRUPT), priority)
+    };
+    tasks.map(told).collect()
+}
+
+/// Negative ids are of interrupts, declared or not, but for what is said to be a process or a thread,
+/// or to run when there is nothing to do.
+#[test]
+fn interrupts_are_what_has_a_negative_id_and_is_nothing_else() {
+    let task = |id: i32, name: &[u8], class: i32, priority: i32| {
+        let artifact = Bytes::new().i32(2).i32(id).string(name).i32(0);
+        artifact.i32(class).i32(priority).i32(0).i32(0)
+    };
+    let switches = [(1, -4), (-4, -5), (-5, -6), (-6, -9), (-9, 1)];
+    let events = (0..).zip(switches).map(|(time, (out, to))| task_switch(0, time, out, to));
+    let hand = Hand {
+        log_files: vec![log_file(0, b"a.log")],
+        artifacts: vec![
+            task(1, b"main", 1, 7),
+            task(-4, b"timer", 1, -777),
+            task(-5, b"shell", 2, 3),
+            task(-6, b"worker", 3, 2),
+        ],
+        events: events.collect(),
+        ..Hand::default()
+    };
+    let source = Source::from_bytes("", hand.file());
+    let told = |name: &str, is_one, priority| (name.to_owned(), is_one, priority);
+    let expected = [
+        told("main", false, Some(7)),
+        told("timer", true, None),
+        told("shell", false, Some(3)),
+        told("worker", false, Some(2)),
+        told("interrupt 9", true, None),
+    ];
+    assert_eq!(interrupts(&source), expected);
+    let write = |to: &Destination| {
+        Bbbin.write_timeline(timeline(&source), to, &Context::default()).unwrap()
+    };
+    let (_, again) = written(write);
+    let mut again = interrupts(&again);
+    let mut expected = expected.to_vec();
+    again.sort();
+    expected.sort();
+    assert_eq!(again, expected);
 }

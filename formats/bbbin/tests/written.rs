@@ -15,7 +15,7 @@ use kymo_bbbin::spec::TaskClass;
 use kymo_bbbin::{ArtifactId, ArtifactKind, Bbbin, Body, Reader};
 use kymo_core::model::timeline::{
     Activity, Clock, ClockId, Content, Event, Events, Message, TimeNs, TimelineView, Track,
-    TrackId, TrackKind, Window,
+    TrackId, TrackKind, Tracks, Window,
 };
 use kymo_core::{Context, Format, Origin, Part, Severity, Source, Value, Written};
 use support::shown::{all, dataset, lines, sample, timeline, worst, written};
@@ -103,7 +103,8 @@ fn every_class_survives_being_written() {
         (6, "open", state(5)),
         (7, "ajar", state(6)),
     ];
-    let artifacts = reader.definitions().artifacts.iter();
+    let definitions = reader.definitions();
+    let artifacts = definitions.artifacts.iter();
     let mut found: Vec<_> = artifacts.map(|of| (of.id.0, of.name.as_str(), of.kind)).collect();
     found.sort_by_key(|(id, ..)| *id);
     assert_eq!(found, expected);
@@ -143,7 +144,7 @@ fn types_and_values_survive_being_written() {
     assert_eq!(took.losses, []);
     let of = |source: &Source| -> (Vec<_>, Vec<_>) {
         let reader = Reader::open(source, &Context::default()).unwrap();
-        let types = reader.definitions().types.iter().filter(|of| !of.fields.is_empty());
+        let types = reader.types().iter().filter(|of| !of.fields.is_empty());
         let types = types.map(|of| (of.name.clone(), of.fields.clone())).collect();
         let values = reader.events().map(|found| found.event.custom.to_vec());
         (types, values.filter(|values| !values.is_empty()).collect())
@@ -211,7 +212,7 @@ impl Made {
             parent: parent.map(TrackId),
             kind,
             clock: Some(ClockId(0)),
-            content: String::new(),
+            content: "".into(),
             attributes: [(attribute.0.to_owned(), value)].into_iter().collect(),
         });
         self
@@ -254,8 +255,8 @@ impl TimelineView for Made {
         vec![Clock { name: "clock".into(), recording: 0, since_epoch: self.since_epoch }]
     }
 
-    fn tracks(&self) -> Vec<Track> {
-        self.tracks.clone()
+    fn tracks(&self) -> Tracks {
+        self.tracks.clone().into()
     }
 
     fn events(self: Arc<Self>, _window: &Window) -> kymo_core::Result<Box<dyn Events>> {
@@ -342,7 +343,7 @@ fn a_task_of_several_processors_is_one_and_idle_stays_idle() {
     let mut by = Vec::new();
     while let Some(event) = events.next().unwrap() {
         if let Content::Activity(Activity::Release { by: Some(track), .. }) = event.content {
-            by.push(tracks[track.0].attributes[Track::CPU_ID].clone());
+            by.push(tracks[track.0].attributes.number(Track::CPU_ID).unwrap());
         }
     }
     assert_eq!(by, [7]);
@@ -379,7 +380,7 @@ fn times_that_count_from_the_epoch_do_so_when_they_are_read_again() {
         assert_eq!(worst(&file), None);
         // An artifact in each of two log files says so, and is on no track.
         let reader = Reader::open(&file, &Context::default()).unwrap();
-        let named = reader.definitions().artifacts.iter().filter(|of| of.name == "Epoch").count();
+        let named = reader.artifacts().filter(|of| of.name == kymo_bbbin::Text(b"Epoch")).count();
         assert_eq!(named, if since_epoch { 2 } else { 0 });
         assert_eq!(all(&file), ["5 a: send M"]);
         assert_eq!(timeline(&file).untold().unwrap(), []);
@@ -455,7 +456,7 @@ fn log_files_remember_where_they_came_from() {
         let of = |log: &kymo_bbbin::LogFile| {
             (log.name.clone(), log.size, log.importer.clone(), log.imported_at_ms)
         };
-        reader.definitions().log_files.iter().map(of).collect::<Vec<_>>()
+        reader.log_files().iter().map(of).collect::<Vec<_>>()
     };
     let log = |name: &str| (name.to_owned(), 4711, "kymo, CTF".to_owned(), 1_700_000_000_123);
     let expected = [log("trace/kernel, cpu 0"), log("trace/kernel, cpu 7")];
@@ -469,9 +470,9 @@ fn log_files_remember_where_they_came_from() {
         Bbbin.write_timeline(view, &to, &Context::default()).unwrap()
     });
     assert_eq!(logs(&again), expected);
-    let cpus = timeline(&again).tracks().into_iter();
+    let tracks = timeline(&again).tracks();
     let cpus: Vec<_> =
-        cpus.filter_map(|track| track.attributes.get(Track::CPU_ID).cloned()).collect();
+        tracks.iter().filter_map(|track| track.attributes.number(Track::CPU_ID)).collect();
     assert_eq!(cpus, [0, 7]);
 }
 
@@ -495,7 +496,7 @@ fn fields_of_one_name_survive_being_written() {
 fn interrupts_are_told_from_functions_when_they_are_read_again() {
     let mut made =
         Made::two_processors().call(1, 0, "irq 5").end(2, 0).call(3, 1, "main").end(4, 1);
-    made.tracks[0].attributes.insert(Track::HAS_INTERRUPTS.into(), true.into());
+    made.tracks[0].attributes.insert(Track::HAS_INTERRUPTS, true);
     let (told, file) = made.written();
     assert_eq!(told.losses, []);
     let tracks = timeline(&file).tracks();

@@ -578,7 +578,8 @@ fn a_session_is_one_recording_on_one_clock() {
     let dataset = Ctf.open(&source, &Context::default()).unwrap();
     let timeline = dataset.timeline().unwrap();
     assert_eq!(timeline.clocks().len(), 1);
-    let streams: Vec<_> = timeline.tracks().into_iter().filter(|of| of.content == "ctf").collect();
+    let tracks = timeline.tracks();
+    let streams: Vec<_> = tracks.iter().filter(|of| of.content == "ctf").collect();
     let names: Vec<_> = streams.iter().map(|track| track.name.as_str()).collect();
     let ust = "ust/uid/1000/64-bit";
     let expected = ["kernel/channel0_0", "kernel/channel0_1"].map(str::to_owned);

@@ -156,7 +156,11 @@ fn found_switches(folder: &Path) -> Switches {
         match activity {
             Activity::End => ended = Some(tid),
             Activity::Begin { name: None, priority: Some(_), .. } => {
-                let cpu = tracks[track.parent.unwrap().0].attributes["cpu_id"].to_string();
+                let cpu = tracks[track.parent.unwrap().0]
+                    .attributes
+                    .number("cpu_id")
+                    .unwrap()
+                    .to_string();
                 let of_cpu = switches.entry(cpu).or_default();
                 of_cpu.push((event.time.unwrap().0, ended.take().unwrap(), tid));
             }

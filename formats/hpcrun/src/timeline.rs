@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 
 use kymo_core::model::timeline::{
     Clock, Content, Event, Events, Merged, Run, Tally, TimeNs, TimelineView, Track, TrackId,
-    TrackKind, Window,
+    TrackKind, Tracks, Window,
 };
 use kymo_core::{Error, Result};
 use serde_json::{Map, Value, json};
@@ -146,7 +146,7 @@ impl TimelineView for Timeline {
         self.clocks.list().to_vec()
     }
 
-    fn tracks(&self) -> Vec<Track> {
+    fn tracks(&self) -> Tracks {
         let parts = (0..self.traced.len()).filter_map(|track| self.part(TrackId(track)));
         let track = |(recording, part): (usize, &Part)| Track {
             name: part.label.clone(),
@@ -154,8 +154,8 @@ impl TimelineView for Timeline {
             parent: None,
             kind: TrackKind::Samples,
             clock: Some(self.clocks.of_part(part)),
-            content: "calling context".to_owned(),
-            attributes: attributes(part),
+            content: "calling context".into(),
+            attributes: attributes(part).into(),
         };
         parts.map(track).collect()
     }

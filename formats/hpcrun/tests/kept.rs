@@ -140,7 +140,7 @@ fn a_sample_keeps_its_bytes_as_they_were_written() {
     let dataset = open_bytes(bytes);
     assert_eq!(samples(&*dataset), [(0, None, vec![19, 0, 0, 0, 2, 0, 0, 0])]);
     let track = &dataset.timeline().unwrap().tracks()[0];
-    assert_eq!(track.attributes["byte_order"], "little-endian");
+    assert_eq!(track.attributes.text("byte_order"), Some("little-endian"));
     assert_eq!(dataset.findings(), []);
 }
 

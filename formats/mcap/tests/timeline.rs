@@ -15,7 +15,8 @@ use std::sync::Arc;
 use kymo_conformance::testdata;
 use kymo_core::bytes::Limits;
 use kymo_core::model::timeline::{
-    Clock, ClockId, Content, Event, Events, TimeNs, TimelineView, Track, TrackId, TrackKind, Window,
+    Attributes, Clock, ClockId, Content, Event, Events, TimeNs, TimelineView, Track, TrackId,
+    TrackKind, Tracks, Window,
 };
 use kymo_core::{Context, Destination, Format, Result, Source, Value, Written};
 use kymo_mcap::Mcap;
@@ -66,8 +67,8 @@ impl TimelineView for Made {
     fn clocks(&self) -> Vec<Clock> {
         self.clocks.clone()
     }
-    fn tracks(&self) -> Vec<Track> {
-        self.tracks.clone()
+    fn tracks(&self) -> Tracks {
+        self.tracks.clone().into()
     }
     fn events(self: Arc<Self>, _window: &Window) -> Result<Box<dyn Events>> {
         Ok(Box::new(MadeEvents(self, 0)))
@@ -85,8 +86,8 @@ fn track(name: &str, kind: TrackKind, clock: Option<usize>, content: &str) -> Tr
         parent: None,
         kind,
         clock: clock.map(ClockId),
-        content: content.into(),
-        attributes: serde_json::Map::new(),
+        content: content.to_owned().into(),
+        attributes: Attributes::new(),
     }
 }
 
@@ -94,7 +95,7 @@ fn track(name: &str, kind: TrackKind, clock: Option<usize>, content: &str) -> Tr
 fn recording() -> Made {
     let mut sample = track("sample", TrackKind::Counter, Some(0), "uint16le");
     let attributes = json!({ "unit": "V", "deep": { "n": [1, null, 2.5] }, "gain": 0.5 });
-    sample.attributes.clone_from(attributes.as_object().unwrap());
+    sample.attributes = attributes.as_object().unwrap().clone().into();
     let mut child = track("screenshot", TrackKind::Messages, Some(0), "png");
     child.parent = Some(TrackId(0));
     let tracks = vec![
@@ -154,10 +155,10 @@ fn a_timeline_comes_back_with_its_tracks_attributes_payloads_and_times() {
     assert_eq!((written.events, written.losses.len()), (5, 0));
     let view = view(&bytes);
     assert_eq!(view.clocks(), made.clocks);
-    assert_eq!(view.tracks(), made.tracks);
+    assert_eq!(&*view.tracks(), made.tracks);
     assert_eq!(events(&view, &Window::default()), made.events);
     // Written again it is the same file.
-    let again = Made { clocks: view.clocks(), tracks: view.tracks(), events: made.events };
+    let again = Made { clocks: view.clocks(), tracks: view.tracks().to_vec(), events: made.events };
     assert_eq!(write(&again).1, bytes);
 }
 
@@ -232,12 +233,12 @@ fn channels_of_others_are_tracks_with_their_metadata_and_schema() {
     let view = sample("zstd.mcap");
     assert_eq!(view.clocks(), [clock("log_time", true)]);
     let tracks = view.tracks();
-    assert_eq!((tracks[0].name.as_str(), tracks[0].content.as_str()), ("/pose", "json"));
+    assert_eq!((tracks[0].name.as_str(), &*tracks[0].content), ("/pose", "json"));
     let attributes = json!({
         "frame": "map", "schema_name": "Pose", "schema_encoding": "jsonschema",
         "schema": "{\"type\":\"object\"}",
     });
-    assert_eq!(serde_json::Value::Object(tracks[0].attributes.clone()), attributes);
+    assert_eq!(serde_json::json!(tracks[0].attributes), attributes);
     let range = Arc::clone(&view).range(ClockId(0)).unwrap().unwrap();
     let start = 1_700_000_000_000_000_000;
     assert_eq!(range, TimeNs(start)..=TimeNs(start + 9_000));
@@ -275,7 +276,7 @@ fn the_schemas_of_others_survive_a_timeline() {
     }
     out.finish().unwrap();
     let view = view(&out.into_inner().into_inner());
-    let again = Made { clocks: view.clocks(), tracks: view.tracks(), events: Vec::new() };
+    let again = Made { clocks: view.clocks(), tracks: view.tracks().to_vec(), events: Vec::new() };
     let summary = mcap::Summary::read(&write(&again).1).unwrap().unwrap();
     let mut schemas: Vec<_> = summary.channels.values().collect();
     schemas.sort_by_key(|channel| channel.id);

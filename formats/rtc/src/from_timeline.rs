@@ -67,7 +67,7 @@ impl Taken {
 }
 
 fn take(timeline: &Arc<dyn TimelineView>, known: &Known, out: impl Write) -> Result<Taken> {
-    let (clocks, mut tracks) = (timeline.clocks(), timeline.tracks());
+    let (clocks, mut tracks) = (timeline.clocks(), timeline.tracks().to_vec());
     Track::keep_recordings(&mut tracks);
     // Each may get the longest description that it can have.
     let metas = (0..).zip(&tracks).map(|(id, track)| (id, longest_meta(track, &clocks)));
@@ -201,7 +201,7 @@ impl<W: Write> Taking<W> {
         let track = self.tracks.get(id.0)?;
         let parent = track.parent.filter(|parent| self.ways.contains_key(parent));
         self.orphans += u64::from(track.parent.is_some() && parent.is_none());
-        let of = self.is_spelt(id, track).then(|| (track.kind, track.content.clone()));
+        let of = self.is_spelt(id, track).then(|| (track.kind, track.content.to_string()));
         let number = |track: TrackId| track.0 as u64;
         let is_worth_it = parent.is_some() || of.is_some() || self.parents.contains(&id);
         let kept = Kept { set: 0, track: number(id), parent: parent.map(number), of };
@@ -309,7 +309,7 @@ impl<W: Write> Taking<W> {
     /// Defines the streams of tracks on which nothing happened.
     fn tracks_without_events(&mut self) -> Result<()> {
         for track in self.tracks.iter().filter(|track| track.is_clock()) {
-            if !["timespec", "int64le"].contains(&track.content.as_str()) {
+            if !["timespec", "int64le"].contains(&&*track.content) {
                 let (name, content) = (shortened(&track.name), &track.content);
                 let message = format!(
                     "the clock {name} was of format {content}, and is written as times: they are \
@@ -345,7 +345,7 @@ impl<W: Write> Taking<W> {
             Some(name) => with(meta, "clock", &Json::String(name.clone())),
             None => meta,
         };
-        let mut attributes = track.attributes.clone();
+        let mut attributes = track.attributes.to_map().into_owned();
         if let Some(kept) = kept {
             kept.put(&mut attributes);
         }
@@ -390,15 +390,15 @@ fn longest_meta(track: &Track, clocks: &[Clock]) -> StreamMeta {
     // Numbers that tell clocks of one name apart, a length, and what its events are written as.
     let more = format!("{}{}", clock.unwrap_or_default(), "-".repeat(64));
     let meta = StreamMeta::new(&track.name).format(&track.content);
-    let mut attributes = track.attributes.clone();
-    let of = Some((track.kind, track.content.clone()));
+    let mut attributes = track.attributes.to_map().into_owned();
+    let of = Some((track.kind, track.content.to_string()));
     Kept { set: u64::MAX, track: u64::MAX, parent: Some(u64::MAX), of }.put(&mut attributes);
     with_all(with(meta, "clock", &Json::String(more)), &attributes)
 }
 
 /// Whether the events of a track are texts.
 fn is_text(track: &Track) -> bool {
-    track.kind == TrackKind::Messages && ["utf-8", "json", "text"].contains(&track.content.as_str())
+    track.kind == TrackKind::Messages && ["utf-8", "json", "text"].contains(&&*track.content)
 }
 
 fn is_annotation(track: &Track) -> bool {

@@ -86,7 +86,7 @@ fn a_clock_that_goes_back_in_one_part_is_the_same_clock() {
     for inputs in [[&rising[..], &falling], [&falling, &rising]] {
         let timeline = joined(&inputs);
         assert_eq!(texts(&timeline), pairs([("v", "a@10 c@20 d@15 b@30 e@40 ")]));
-        assert_eq!(timeline.tracks()[0].attributes["rises"], false);
+        assert_eq!(timeline.tracks()[0].attributes.get("rises").as_deref(), Some(&false.into()));
     }
 }
 

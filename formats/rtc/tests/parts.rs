@@ -155,7 +155,8 @@ fn remarks_keep_their_times_without_what_they_are_about() {
     assert_eq!((written.events, written.losses.len()), (1, 0));
     let source = Source::from_bytes("out.rtc", out);
     let timeline = Rtc.open(&source, &Context::default()).unwrap().timeline().unwrap();
-    let track = timeline.tracks().into_iter().find(|track| track.name == "remarks").unwrap();
+    let tracks = timeline.tracks();
+    let track = tracks.iter().find(|track| track.name == "remarks").unwrap();
     let clock = &timeline.clocks()[track.clock.unwrap().0];
     assert_eq!((clock.name.as_str(), clock.since_epoch), ("cyc", false));
 }
@@ -409,7 +410,7 @@ impl Followed for Names {
     }
 
     fn track(&mut self, track: &Track) -> kymo_core::Result<()> {
-        self.0.push(track.content.clone());
+        self.0.push(track.content.to_string());
         Ok(())
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use kymo_core::model::timeline::TimelineView;
 use kymo_core::{
     Confidence, Context, Dataset, DumpRequest, Error, Finding, Format, FormatInfo, Probe,
-    RecordSink, Result, Source, Summary, Table,
+    RecordSink, Result, Section, Source, Summary, Table,
 };
 
 use crate::model::Timeline;
@@ -49,6 +49,9 @@ impl Format for SystemView {
     }
 }
 
+/// Tasks that are listed one by one.
+const ROWS_MAX: usize = 64;
+
 /// An open recording.
 struct SystemViewDataset(Arc<Reader>);
 
@@ -67,6 +70,11 @@ impl Dataset for SystemViewDataset {
         if let Some(times) = reader.time_range() {
             summary.span(&times, false);
         }
+        let rows = reader.told_tasks().into_iter().map(|(tid, name, priority)| {
+            let priority = priority.map_or_else(String::new, |of| format!("priority {of}, "));
+            (kymo_core::shortened(name).into_owned(), format!("{priority}task {tid}"))
+        });
+        summary.sections.push(Section::new("tasks", rows, ROWS_MAX));
         summary
     }
 

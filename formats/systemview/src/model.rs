@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use kymo_core::model::timeline::{
     Activity, Clock, ClockId, Content, Event, Events, Field, Fields, Missing, TimeNs, TimelineView,
-    Track, TrackId, TrackKind, Window,
+    Track, TrackId, TrackKind, Tracks, Window,
 };
 use kymo_core::{Result, Value};
 use serde_json::{Map, json};
@@ -34,7 +34,7 @@ const STATE_AHEAD_MAX: usize = 1 << 6;
 /// The timeline of a recording.
 pub(crate) struct Timeline {
     reader: Arc<Reader>,
-    tracks: Vec<Track>,
+    tracks: Tracks,
     found: HashMap<Key, TrackId>,
     /// What was known at places in between, as far as somebody went.
     states: Mutex<Vec<State>>,
@@ -68,29 +68,31 @@ impl Timeline {
         for core in &reader.survey.idle {
             keys.insert(Key::Idle(*core), format!("IDLE{core}"));
         }
-        let (tracks, found) = (Vec::new(), HashMap::new());
+        let (tracks, found) = (Tracks::default(), HashMap::new());
         let mut timeline = Self { reader, tracks, found, states: Mutex::default() };
-        for (key, name) in keys {
-            timeline.add(key, name);
-        }
+        timeline.tracks = keys.into_iter().map(|(key, name)| timeline.add(key, name)).collect();
         timeline
     }
 
     /// Adds a track. Processors come before their tasks in the order of keys.
-    fn add(&mut self, key: Key, name: String) {
+    fn add(&mut self, key: Key, name: String) -> Track {
         let (kind, core, content) = match key {
             Key::Core(core) => (TrackKind::Messages, core, "systemview"),
             Key::Cpu(core) => (TrackKind::Calls, core, "cpu"),
             Key::Idle(core) | Key::Task(core, _) => (TrackKind::Task, core, "task"),
         };
-        // There may be very many tasks, and most have one.
-        let mut attributes = Map::with_capacity(1);
+        let mut attributes = Map::new();
         let own = match key {
             Key::Core(_) | Key::Cpu(_) => (Track::CPU_ID, json!(core)),
             Key::Idle(_) => (Track::IS_IDLE, json!(true)),
             Key::Task(_, tid) => ("tid", json!(tid)),
         };
         attributes.insert(own.0.to_owned(), own.1);
+        if let Key::Task(_, tid) = key
+            && let Some(priority) = self.reader.priority(tid)
+        {
+            attributes.insert(Track::TASK_PRIORITY.to_owned(), json!(priority));
+        }
         if matches!(key, Key::Cpu(_)) {
             attributes.insert(Track::HAS_INTERRUPTS.to_owned(), json!(true));
         }
@@ -99,16 +101,16 @@ impl Timeline {
         }
         let is_below = kind == TrackKind::Task;
         let parent = is_below.then(|| self.found.get(&Key::Cpu(core)).copied()).flatten();
-        self.found.insert(key, TrackId(self.tracks.len()));
-        self.tracks.push(Track {
+        self.found.insert(key, TrackId(self.found.len()));
+        Track {
             name,
             recording: 0,
             parent,
             kind,
             clock: Some(ClockId(0)),
-            content: content.to_owned(),
-            attributes,
-        });
+            content: content.into(),
+            attributes: attributes.into(),
+        }
     }
 
     /// Tells what an event is to tasks and interrupts, given what was before.
@@ -197,7 +199,7 @@ impl TimelineView for Timeline {
         vec![Clock { name: "target".into(), recording: 0, since_epoch: false }]
     }
 
-    fn tracks(&self) -> Vec<Track> {
+    fn tracks(&self) -> Tracks {
         self.tracks.clone()
     }
 

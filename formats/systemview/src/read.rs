@@ -187,6 +187,16 @@ impl Reader {
         self.priorities.get(&tid).copied()
     }
 
+    /// The tasks that `TASK_INFO` tells of, whether they ran or not: number, name, and the priority to
+    /// begin with.
+    pub(crate) fn told_tasks(&self) -> Vec<(u64, &str, Option<i64>)> {
+        let tasks = self.tasks.iter();
+        let mut tasks: Vec<_> =
+            tasks.map(|(tid, name)| (*tid, name.as_str(), self.priority(*tid))).collect();
+        tasks.sort_unstable();
+        tasks
+    }
+
     /// Notes what is odd about the whole.
     fn notice(&mut self) {
         let is_empty = self.count() == 0;

@@ -5,7 +5,7 @@ mod support;
 
 use std::path::Path;
 
-use kymo_core::model::timeline::{ClockId, Content, TimeNs, Window};
+use kymo_core::model::timeline::{ClockId, Content, TimeNs, Track, Window};
 use kymo_core::{Context, Format, Source};
 use kymo_systemview::{Reader, SystemView};
 
@@ -248,4 +248,29 @@ fn a_summary_counts_tasks_and_interrupts_as_they_occur() {
     let names = [&[14, 13][..], b"I#15=a,I#16=b", &[1]].concat();
     let made = with(&[&names, &[4, 1, 1], &[4, 2, 1], &[4, 3, 1], &[4, 1, 1]]);
     assert_eq!(counts(&made), ["3", "0"]);
+}
+
+/// A recording of task 1, which is made ready and never runs, and task 2, of which only `TASK_INFO`
+/// tells.
+#[test]
+fn tasks_that_never_ran_have_the_priority_that_is_told_of_them() {
+    let packets = [
+        vec![10, 0],
+        vec![24, 6, 0xC0, 0x84, 0x3D, 1, 2, 0, 5],
+        vec![9, 1, 6, 1, b'a', 1],
+        vec![9, 2, 4, 1, b'b', 1],
+        vec![6, 1, 3],
+        vec![11, 1],
+    ];
+    let recording = [support::HEADER.to_vec(), packets.concat()].concat();
+    let source = Source::from_bytes("a.svdat", recording);
+    let dataset = SystemView.open(&source, &Context::default()).unwrap();
+    let timeline = dataset.timeline().unwrap();
+    let tracks = timeline.tracks();
+    let task = tracks.iter().find(|track| track.name == "a").unwrap();
+    assert_eq!(task.attributes.number(Track::TASK_PRIORITY), Some(6));
+    let summary = dataset.summary();
+    let rows = &summary.sections[0].rows;
+    let rows: Vec<_> = rows.iter().map(|row| (row.name.as_str(), row.text.as_str())).collect();
+    assert_eq!(rows, [("a", "priority 6, task 1"), ("b", "priority 4, task 2")]);
 }

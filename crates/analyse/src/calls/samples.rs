@@ -9,7 +9,7 @@ use kymo_core::Result;
 use kymo_core::model::profile::ContextId;
 use kymo_core::model::timeline::{
     Activity, Clock, ClockId, Content, Event, Events, TimeNs, TimelineView, Track, TrackId,
-    TrackKind, Window,
+    TrackKind, Tracks, Window,
 };
 
 use super::contexts::Contexts;
@@ -33,16 +33,16 @@ impl TimelineView for Samples {
         self.timeline.clocks()
     }
 
-    fn tracks(&self) -> Vec<Track> {
-        let mut tracks = self.timeline.tracks();
+    fn tracks(&self) -> Tracks {
+        let mut tracks = self.timeline.tracks().to_vec();
         for (id, track) in (0..).map(TrackId).zip(&mut tracks) {
             if track.kind == TrackKind::Calls {
                 let thread = thread_of(track, id).to_string();
-                track.attributes.insert(Track::THREAD.to_owned(), thread.into());
+                track.attributes.insert(Track::THREAD, thread);
                 track.kind = TrackKind::Samples;
             }
         }
-        tracks
+        tracks.into()
     }
 
     /// Where a thread is depends on all calls before.
@@ -97,7 +97,7 @@ impl Sample {
 struct Sampled {
     events: Box<dyn Events>,
     contexts: Arc<Contexts>,
-    names: Vec<Track>,
+    names: Tracks,
     /// The functions that threads are in.
     stacks: HashMap<TrackId, Nest<ContextId>, RandomState>,
     hasher: RandomState,

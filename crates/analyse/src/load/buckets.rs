@@ -74,44 +74,115 @@ impl Buckets {
 }
 
 /// How long something went on within each bucket. Most tasks of a recording that has very many run
-/// in few of them: what is before the first and after the last takes no room.
+/// in few of them, or in one: the others take no room, and one takes none of its own.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Spread {
-    /// The first bucket that has anything.
-    first: usize,
-    ns: Vec<u64>,
+pub struct Spread(Kept);
+
+/// A bucket, and how long within it.
+type Part = (u32, u64);
+
+/// What is kept of buckets.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+enum Kept {
+    #[default]
+    Nothing,
+    One(u32, u64),
+    Many(Box<Parts>),
 }
+
+/// Several buckets, in ascending order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Parts(Vec<Part>);
 
 impl Spread {
     /// How long within each of so many buckets.
     #[must_use]
     pub fn to_vec(&self, count: usize) -> Vec<u64> {
-        let mut all = vec![0; self.first.min(count)];
-        all.extend(&self.ns);
-        all.resize(count, 0);
+        let mut all = vec![0; count];
+        for (at, ns) in self.parts() {
+            if let Some(place) = usize::try_from(at).ok().and_then(|at| all.get_mut(at)) {
+                *place = ns;
+            }
+        }
         all
     }
 
+    fn parts(&self) -> impl Iterator<Item = Part> {
+        let (one, many) = match &self.0 {
+            Kept::Nothing => (None, None),
+            Kept::One(at, ns) => (Some((*at, *ns)), None),
+            Kept::Many(parts) => (None, Some(parts)),
+        };
+        one.into_iter().chain(many.into_iter().flat_map(|parts| parts.0.iter().copied()))
+    }
+
     pub(super) fn add(&mut self, at: usize, ns: u64) {
-        if self.ns.is_empty() {
-            self.first = at;
-        }
-        if let Some(earlier) = self.first.checked_sub(at).filter(|earlier| *earlier > 0) {
-            self.ns.splice(0..0, std::iter::repeat_n(0, earlier));
-            self.first = at;
-        }
-        let place = at - self.first;
-        if self.ns.len() <= place {
-            self.ns.resize(place + 1, 0);
-        }
-        if let Some(sum) = self.ns.get_mut(place) {
-            *sum = sum.saturating_add(ns);
+        // There are never so many buckets that a number does not fit.
+        let Ok(at) = u32::try_from(at) else { return };
+        match &mut self.0 {
+            Kept::Nothing => self.0 = Kept::One(at, ns),
+            Kept::One(first, sum) if *first == at => *sum = sum.saturating_add(ns),
+            Kept::One(first, sum) => {
+                let mut parts = Parts(vec![(*first, *sum)]);
+                parts.add(at, ns);
+                self.0 = Kept::Many(Box::new(parts));
+            }
+            Kept::Many(parts) => parts.add(at, ns),
         }
     }
 
     pub(super) fn add_all(&mut self, other: &Self) {
-        for (place, ns) in other.ns.iter().enumerate() {
-            self.add(other.first + place, *ns);
+        for (at, ns) in other.parts() {
+            self.add(usize::try_from(at).unwrap_or(usize::MAX), ns);
         }
+    }
+}
+
+impl Parts {
+    fn add(&mut self, at: u32, ns: u64) {
+        let Self(parts) = self;
+        match parts.last_mut() {
+            // Times go up, as a rule.
+            Some((last, sum)) if *last == at => return *sum = sum.saturating_add(ns),
+            Some((last, _)) if *last < at => return parts.push((at, ns)),
+            _ => {}
+        }
+        match parts.binary_search_by_key(&at, |(at, _)| *at) {
+            Ok(place) => {
+                if let Some((_, sum)) = parts.get_mut(place) {
+                    *sum = sum.saturating_add(ns);
+                }
+            }
+            Err(place) => parts.insert(place, (at, ns)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buckets_that_are_filled_in_any_order_are_told_in_theirs() {
+        let mut spread = Spread::default();
+        assert_eq!(spread.to_vec(3), [0, 0, 0]);
+        spread.add(4, 10);
+        spread.add(4, 1);
+        assert_eq!(spread.to_vec(6), [0, 0, 0, 0, 11, 0]);
+        for (at, ns) in [(1, 2), (5, 3), (4, 4), (1, 5), (5, 6)] {
+            spread.add(at, ns);
+        }
+        assert_eq!(spread.to_vec(6), [0, 7, 0, 0, 15, 9]);
+        let mut other = Spread::default();
+        other.add(0, 1);
+        other.add_all(&spread);
+        assert_eq!(other.to_vec(6), [1, 7, 0, 0, 15, 9]);
+        // What is beyond the last is not told.
+        assert_eq!(spread.to_vec(2), [0, 7]);
+    }
+
+    #[test]
+    fn one_bucket_takes_no_room_of_its_own() {
+        assert_eq!(size_of::<Spread>(), 16);
     }
 }

@@ -10,6 +10,7 @@ use foldhash::fast::RandomState;
 use kymo_core::model::timeline::TimeNs;
 
 use crate::bounds::Bounds;
+use crate::slot::{Slot, at};
 use crate::tasks::{CpuId, TaskId, Tasks};
 use crate::{LeftOut, Pass, Run, Seen, Standing, Stretch, elapsed};
 pub use buckets::{Buckets, Spread};
@@ -27,7 +28,11 @@ pub struct Load {
     buckets: Option<Buckets>,
     /// From when to when each processor was seen.
     seen: Vec<Option<(TimeNs, TimeNs)>>,
-    ran: HashMap<(CpuId, TaskId), Ran, RandomState>,
+    /// What tasks ran, in the order in which they came to processors.
+    ran: Vec<TaskLoad>,
+    /// The first place there of each task, and the next of the same task.
+    first: Vec<Slot>,
+    next: Vec<Slot>,
     /// When it is not known who ran.
     unknown: HashMap<CpuId, Ran, RandomState>,
     gaps: HashMap<CpuId, Gaps, RandomState>,
@@ -62,11 +67,6 @@ impl Ran {
         self.ns = self.ns.saturating_add(other.ns);
         self.stretches += other.stretches;
         self.buckets.add_all(&other.buckets);
-    }
-
-    fn load(&self, cpu: CpuId, task: TaskId) -> TaskLoad {
-        let (run_ns, stretches, buckets) = (self.ns, self.stretches, self.buckets.clone());
-        TaskLoad { cpu, task, run_ns, stretches, buckets }
     }
 }
 
@@ -145,7 +145,7 @@ impl CpuLoad {
             }
         }
         let mut loads: Vec<_> = found.into_values().collect();
-        loads.sort_by_key(|load| (tasks.is_idle(load.task), u64::MAX - load.run_ns, load.task));
+        loads.sort_unstable_by_key(|load| order(load, tasks));
         let mut unknown = UnknownLoad::default();
         for cpu in cpus {
             unknown.add(&cpu.unknown);
@@ -183,11 +183,28 @@ impl UnknownLoad {
 }
 
 impl TaskLoad {
+    fn new(cpu: CpuId, task: TaskId) -> Self {
+        Self { cpu, task, run_ns: 0, stretches: 0, buckets: Spread::default() }
+    }
+
+    fn run(&mut self, since: TimeNs, until: TimeNs, buckets: Option<Buckets>) {
+        self.run_ns = self.run_ns.saturating_add(elapsed(since, until));
+        self.stretches += 1;
+        for (index, ns) in buckets.into_iter().flat_map(|buckets| buckets.split(since, until)) {
+            self.buckets.add(index, ns);
+        }
+    }
+
     fn add(&mut self, other: &Self) {
         self.run_ns = self.run_ns.saturating_add(other.run_ns);
         self.stretches += other.stretches;
         self.buckets.add_all(&other.buckets);
     }
+}
+
+/// The busiest tasks come first, and idle ones last.
+fn order(load: &TaskLoad, tasks: &Tasks) -> (bool, u64, TaskId) {
+    (tasks.is_idle(load.task), u64::MAX - load.run_ns, load.task)
 }
 
 impl Load {
@@ -210,10 +227,30 @@ impl Load {
     }
 
     fn ran(&mut self, stretch: &Stretch) {
-        let ran = self.ran.entry((stretch.cpu, stretch.task)).or_default();
-        ran.add(stretch.since, stretch.until, self.buckets);
+        let buckets = self.buckets;
+        if let Some(ran) = self.of(stretch.cpu, stretch.task) {
+            ran.run(stretch.since, stretch.until, buckets);
+        }
         self.see(stretch.cpu, stretch.since);
         self.see(stretch.cpu, stretch.until);
+    }
+
+    /// What a task ran on a processor. Few run on several.
+    fn of(&mut self, cpu: CpuId, task: TaskId) -> Option<&mut TaskLoad> {
+        let mut place = at(&self.first, task.0);
+        while let Some(known) = place {
+            if self.ran.get(known).is_some_and(|ran| ran.cpu == cpu) {
+                return self.ran.get_mut(known);
+            }
+            place = at(&self.next, known);
+        }
+        if self.first.len() <= task.0 {
+            self.first.resize(task.0 + 1, Slot::NONE);
+        }
+        let first = self.first.get_mut(task.0)?;
+        self.next.push(std::mem::replace(first, Slot::new(self.ran.len())));
+        self.ran.push(TaskLoad::new(cpu, task));
+        self.ran.last_mut()
     }
 
     fn see(&mut self, cpu: CpuId, time: TimeNs) {
@@ -256,23 +293,35 @@ impl Load {
     /// What was found, a processor after the other: those that switch anywhere in the recording.
     #[must_use]
     pub fn cpus(&self, tasks: &Tasks) -> Vec<CpuLoad> {
-        let mut of_cpu = vec![Vec::new(); tasks.cpu_count()];
-        for ((cpu, task), ran) in &self.ran {
-            of_cpu.get_mut(cpu.0).into_iter().for_each(|of| of.push(ran.load(*cpu, *task)));
-        }
-        let cpus = (0..).map(CpuId).zip(of_cpu);
-        let is_there =
-            |cpu: CpuId| self.seen(cpu).is_some() || self.looked_at_ns.contains_key(&cpu);
-        let there = cpus.filter(|(cpu, _)| is_there(*cpu));
-        there.map(|(cpu, loads)| self.cpu(cpu, loads, tasks)).collect()
+        self.found(self.ran.clone(), tasks)
     }
 
-    fn cpu(&self, cpu: CpuId, mut loads: Vec<TaskLoad>, tasks: &Tasks) -> CpuLoad {
-        loads.sort_by_key(|load| (tasks.is_idle(load.task), u64::MAX - load.run_ns, load.task));
-        let (idle, busy): (Vec<_>, Vec<_>) =
-            loads.iter().partition(|load| tasks.is_idle(load.task));
-        let sum = |loads: &[&TaskLoad]| {
-            loads.iter().fold(0, |sum: u64, load| sum.saturating_add(load.run_ns))
+    /// The same, where it is not asked for again: of very many tasks nothing is there twice.
+    #[must_use]
+    pub fn take_cpus(&mut self, tasks: &Tasks) -> Vec<CpuLoad> {
+        (self.first, self.next) = (Vec::new(), Vec::new());
+        let ran = std::mem::take(&mut self.ran);
+        self.found(ran, tasks)
+    }
+
+    fn found(&self, mut ran: Vec<TaskLoad>, tasks: &Tasks) -> Vec<CpuLoad> {
+        ran.sort_unstable_by_key(|load| (load.cpu, order(load, tasks)));
+        let is_there =
+            |cpu: &CpuId| self.seen(*cpu).is_some() || self.looked_at_ns.contains_key(cpu);
+        let mut found = Vec::new();
+        for cpu in (0..tasks.cpu_count()).rev().map(CpuId).filter(is_there) {
+            let start = ran.partition_point(|load| load.cpu < cpu);
+            let loads = if start == 0 { std::mem::take(&mut ran) } else { ran.split_off(start) };
+            found.push(self.cpu(cpu, loads, tasks));
+        }
+        found.reverse();
+        found
+    }
+
+    fn cpu(&self, cpu: CpuId, loads: Vec<TaskLoad>, tasks: &Tasks) -> CpuLoad {
+        let sum = |is_idle: bool| {
+            let such = loads.iter().filter(|load| tasks.is_idle(load.task) == is_idle);
+            such.fold(0, |sum: u64, load| sum.saturating_add(load.run_ns))
         };
         let seen: Vec<_> = self.seen(cpu).into_iter().collect();
         let span_ns = seen.iter().map(|(first, last)| elapsed(*first, *last)).sum();
@@ -281,8 +330,8 @@ impl Load {
             cpu,
             seen,
             unseen_ns: looked_at_ns.saturating_sub(span_ns),
-            busy_ns: sum(&busy),
-            idle_ns: sum(&idle),
+            busy_ns: sum(false),
+            idle_ns: sum(true),
             unknown: self.unknown.get(&cpu).map(UnknownLoad::of).unwrap_or_default(),
             tasks: loads,
             interrupts: self.interrupts.get(&cpu).and_then(Interrupts::load),

@@ -419,7 +419,7 @@ impl Messages {
         open.retain(|at| {
             let pair = self.pairs.get_mut(*at);
             let is_of = |pair: &&mut Pair| {
-                pair.end.is_some_and(|end| seen.tasks.recording(end) == recording)
+                pair.end.is_some_and(|end| seen.tasks.recording_of(end) == Some(recording))
             };
             let Some(pair) = pair.filter(is_of) else { return true };
             pair.cut(seen.time);

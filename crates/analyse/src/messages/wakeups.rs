@@ -15,27 +15,44 @@ pub struct Wakeups {
     messages: Messages,
     tasks: Vec<Woken>,
     /// How often events are missing, by recording.
-    gaps: Vec<u64>,
+    gaps: Vec<u32>,
 }
 
 /// Who woke a task, and when.
 type By = (TrackId, TimeNs);
 
-/// What is known of a task.
-#[derive(Debug, Clone, Copy, Default)]
+/// What is known of a task. There may be a million, and most are woken by nobody.
+#[derive(Debug, Clone, Default)]
 struct Woken {
     is_running: bool,
     /// Whether it was complete in the stretch that is not over.
     is_complete: bool,
+    /// How many gaps are behind it: of these it matters whether there are others than before.
+    gaps: u32,
     /// When its last stretch ended.
     ended: Option<TimeNs>,
+    by: Option<Box<WokenBy>>,
+}
+
+/// What a task is woken for.
+#[derive(Debug, Clone, Copy, Default)]
+struct WokenBy {
     /// It is to run for this.
     for_this: Option<By>,
     /// It was woken while it ran: for its next stretch if it was about to sleep and nothing else
     /// wakes it, and else for nothing.
     meanwhile: Option<By>,
-    /// How many gaps are behind it.
-    gaps: u64,
+}
+
+impl Woken {
+    fn by(&self) -> WokenBy {
+        self.by.as_deref().copied().unwrap_or_default()
+    }
+
+    /// What it was to run for, which it has run for now.
+    fn take(&mut self) -> Option<By> {
+        self.by.as_mut()?.for_this.take()
+    }
 }
 
 impl Wakeups {
@@ -60,7 +77,7 @@ impl Wakeups {
 
     fn of(&mut self, task: TaskId) -> Option<&mut Woken> {
         if self.tasks.len() <= task.0 {
-            self.tasks.resize(task.0 + 1, Woken::default());
+            self.tasks.resize_with(task.0 + 1, Woken::default);
         }
         self.tasks.get_mut(task.0)
     }
@@ -71,7 +88,7 @@ impl Wakeups {
         let (task, _) = seen.task?;
         let of = seen.tasks.get(task)?;
         let (to, is_last) = (of.home, of.tells_completion);
-        let gaps = self.gaps.get(of.recording).copied().unwrap_or(0);
+        let gaps = self.gaps.get(seen.tasks.recording(task)).copied().unwrap_or(0);
         let woken = self.of(task)?;
         if woken.gaps != gaps {
             // It may have run for what it was woken for where events are missing.
@@ -82,23 +99,24 @@ impl Wakeups {
         }
         match (seen.run, &seen.event.content) {
             (Some(Run::Begins), _) => {
-                let Woken { for_this, meanwhile, .. } =
-                    std::mem::replace(woken, Woken { is_running: true, gaps, ..Woken::default() });
+                let now = Woken { is_running: true, gaps, ..Woken::default() };
+                let WokenBy { for_this, meanwhile } = std::mem::replace(woken, now).by();
                 return self.arrive((to, seen.time), for_this, meanwhile);
             }
             (Some(Run::Ends { .. }), _) => {
                 let is_complete = std::mem::take(&mut woken.is_complete);
                 (woken.is_running, woken.ended) = (false, Some(seen.time));
-                woken.meanwhile = woken.meanwhile.filter(|_| is_complete);
                 // What was to run and ends has run, and it is not known since when. What is complete
                 // was woken again.
-                let by = woken.for_this.take_if(|_| !is_complete)?;
+                let by = woken.by.as_mut().filter(|_| !is_complete)?;
+                by.meanwhile = None;
+                let by = by.for_this.take()?;
                 return self.untimed(to, by);
             }
             (None, Content::Activity(Activity::Complete { .. })) => {
                 // Some recordings say that it stopped before they say that it was complete.
                 woken.is_complete = woken.ended != Some(seen.time);
-                let by = woken.for_this.take()?;
+                let by = woken.take()?;
                 return self.untimed(to, by);
             }
             _ => {}
@@ -113,7 +131,7 @@ impl Wakeups {
         }
         if let Some(recording) = seen.lacks_events() {
             self.gaps.resize(self.gaps.len().max(recording + 1), 0);
-            self.gaps.get_mut(recording).into_iter().for_each(|gaps| *gaps += 1);
+            self.gaps.get_mut(recording).into_iter().for_each(|gaps| *gaps = gaps.wrapping_add(1));
         }
     }
 
@@ -132,7 +150,7 @@ impl Wakeups {
         if seen.run.is_none() && !is_complete {
             return None;
         }
-        let (from, left) = std::mem::take(self.of(task)?).for_this?;
+        let (from, left) = std::mem::take(self.of(task)?).by().for_this?;
         let sent = self.messages.receive_after(to, seen.time, &wakeup(from, Some(left)))?;
         match seen.run {
             Some(Run::Begins) => Some(Moved::Arrived(sent)),
@@ -143,14 +161,15 @@ impl Wakeups {
     /// A task is woken. Where tasks are known to go to sleep, the last time counts.
     fn wake(&mut self, (task, to): (TaskId, TrackId), by: By, is_last: bool) -> Option<Moved> {
         let woken = self.of(task)?;
+        let known = woken.by.get_or_insert_default();
         if woken.is_running {
-            woken.meanwhile = Some(by);
+            known.meanwhile = Some(by);
             return None;
         }
-        if woken.for_this.is_some() && !is_last {
+        if known.for_this.is_some() && !is_last {
             return None;
         }
-        (woken.for_this, woken.meanwhile) = (Some(by), None);
+        **known = WokenBy { for_this: Some(by), meanwhile: None };
         let (from, time) = by;
         let id = self.messages.send(from, time, &wakeup(to, None));
         let (name, to) = (WAKEUP.to_owned(), Some(to));

@@ -408,7 +408,7 @@ fn what_follows_is_on_a_clock_that_can_be_compared() {
 
 /// Goes through what is told, whatever fits; tracks named b may be on a clock of their own.
 fn checked_unbalanced(told: Vec<Told>, demand: Demand, own_clock: Option<bool>) -> Rules {
-    let (mut tracks, mut clocks) = (timeline().tracks(), timeline().clocks());
+    let (mut tracks, mut clocks) = (timeline().tracks().to_vec(), timeline().clocks());
     if let Some(since_epoch) = own_clock {
         clocks.push(clocks[0].clone());
         for clock in &mut clocks {

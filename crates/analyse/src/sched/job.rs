@@ -1,6 +1,7 @@
 //! What a task is at.
 
 use std::collections::VecDeque;
+use std::ops::{Deref, DerefMut};
 
 use kymo_core::model::timeline::TimeNs;
 
@@ -53,9 +54,36 @@ pub struct Open {
     pub run_ns: u64,
 }
 
-/// What a task is at.
+/// What a task is at. What it is released for takes no room where nothing tells of releases.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Job {
+    is_started: bool,
+    /// Whether it ran besides, and it is not known for how long.
+    is_run_unknown: bool,
+    /// How many gaps are behind it: of these it matters whether there are others than before.
+    gaps: u32,
+    /// When the job before was complete, or the task preempted.
+    last: Last,
+    ran_ns: u64,
+    running_since: Option<TimeNs>,
+    releases: Option<Box<Releases>>,
+}
+
+/// What came last of a task.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Last {
+    /// Nothing that matters.
+    #[default]
+    Nothing,
+    /// The job before was complete, within the stretch that is not over.
+    Completed(TimeNs),
+    /// A stretch ended with the job not complete.
+    Preempted(TimeNs),
+}
+
+/// What a task is released for.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Releases {
     /// What the job was released for, where that is known.
     release: Option<Release>,
     /// Releases that came before the job was complete.
@@ -65,17 +93,30 @@ pub(super) struct Job {
     released_last: Option<TimeNs>,
     /// When the job was released that started last.
     started_last: Option<TimeNs>,
-    is_started: bool,
-    /// When the job before was complete, within the stretch that is not over.
-    completed_at: Option<TimeNs>,
-    /// When a stretch ended with the job not complete.
-    preempted_at: Option<TimeNs>,
-    ran_ns: u64,
-    /// Whether it ran besides, and it is not known for how long.
-    is_run_unknown: bool,
-    running_since: Option<TimeNs>,
-    /// How many gaps are behind it.
-    gaps: u64,
+}
+
+impl Releases {
+    const NONE: &Self = &Self {
+        release: None,
+        waiting: VecDeque::new(),
+        counted: 0,
+        released_last: None,
+        started_last: None,
+    };
+}
+
+impl Deref for Job {
+    type Target = Releases;
+
+    fn deref(&self) -> &Releases {
+        self.releases.as_deref().unwrap_or(Releases::NONE)
+    }
+}
+
+impl DerefMut for Job {
+    fn deref_mut(&mut self) -> &mut Releases {
+        self.releases.get_or_insert_default()
+    }
 }
 
 impl Job {
@@ -111,14 +152,17 @@ impl Job {
 
     /// It ran, and nothing tells until when.
     pub(super) fn lose(&mut self) {
-        (self.running_since, self.completed_at) = (None, None);
+        self.running_since = None;
+        if self.is_completed() {
+            self.last = Last::Nothing;
+        }
         self.is_run_unknown = true;
     }
 
     /// So many gaps are behind: what did not run all through the last may have run in it, be complete
     /// and be released again.
     #[inline]
-    pub(super) fn cross(&mut self, gaps: u64) {
+    pub(super) fn cross(&mut self, gaps: u32) {
         if self.gaps != gaps {
             let is_running = self.running_since.is_some();
             self.gaps = gaps;
@@ -143,13 +187,14 @@ impl Job {
         match self.running_since {
             // It runs for this: since just now, or when it is through with what it did.
             Some(since)
-                if self.release.is_none()
-                    && (since == release.time || self.completed_at.is_some()) =>
+                if self.release.is_none() && (since == release.time || self.is_completed()) =>
             {
                 self.reset();
                 self.release = Some(release);
                 self.running_since = Some(release.time);
-                self.completed_at = self.completed_at.map(|_| release.time);
+                if self.is_completed() {
+                    self.last = Last::Completed(release.time);
+                }
                 self.start(figures);
             }
             None if self.release.is_none() || ends_untold || self.is_used_up(release, figures) => {
@@ -158,6 +203,11 @@ impl Job {
             }
             _ => self.wait(release, figures),
         }
+    }
+
+    /// Whether the job before is complete, and the stretch not over.
+    fn is_completed(&self) -> bool {
+        matches!(self.last, Last::Completed(_))
     }
 
     /// Nothing has run for what is next.
@@ -211,7 +261,7 @@ impl Job {
 
     /// Tells the delay when the job starts.
     pub(super) fn begin(&mut self, time: TimeNs, figures: &mut TaskSched) -> Option<u64> {
-        (self.running_since, self.completed_at, self.preempted_at) = (Some(time), None, None);
+        (self.running_since, self.last) = (Some(time), Last::Nothing);
         // Where times go back, it is not known.
         let delay = took(self.start(figures)?, time)?;
         figures.delay_ns.add(delay);
@@ -227,14 +277,14 @@ impl Job {
             self.is_run_unknown = true;
         }
         self.running_since = None;
-        match (self.completed_at.take(), self.release) {
+        match (std::mem::take(&mut self.last), self.release) {
             // It ran on for a moment after it was complete, or not at all: that is of no job.
-            (Some(_), None) => self.reset(),
-            (Some(at), Some(_)) if at == time => self.reset(),
+            (Last::Completed(_), None) => self.reset(),
+            (Last::Completed(at), Some(_)) if at == time => self.reset(),
             _ => {
                 self.start(figures);
-                self.preempted_at = Some(time);
-                figures.preemptions += 1;
+                self.last = Last::Preempted(time);
+                figures.preemptions = figures.preemptions.saturating_add(1);
             }
         }
     }
@@ -246,10 +296,10 @@ impl Job {
         remaining_ns: Option<i64>,
         figures: &mut TaskSched,
     ) -> Completed {
-        let is_over = self.preempted_at.take() == Some(time);
+        let is_over = self.last == Last::Preempted(time);
         if is_over {
             // It stopped since it was complete: the recording says the one before the other.
-            figures.preemptions -= 1;
+            figures.preemptions = figures.preemptions.saturating_sub(1);
         }
         let now = self.running_since.map_or(0, |since| elapsed(since, time));
         let run_ns = self.ran_ns.saturating_add(now);
@@ -284,13 +334,15 @@ impl Job {
     /// not over may be one of which the begin is missing.
     fn next(&mut self, time: TimeNs, is_over: bool) {
         let is_running = self.running_since.is_some();
-        if self.release.is_none() {
-            // It was one of those that nothing else is known of.
-            self.counted = self.counted.saturating_sub(1);
+        if self.releases.is_some() {
+            if self.release.is_none() {
+                // It was one of those that nothing else is known of.
+                self.counted = self.counted.saturating_sub(1);
+            }
+            self.release = self.waiting.pop_front();
         }
-        self.release = self.waiting.pop_front();
         self.is_started = is_running && self.release.is_some();
-        self.completed_at = (!is_over).then_some(time);
+        self.last = if is_over { Last::Nothing } else { Last::Completed(time) };
         self.running_since = self.running_since.map(|_| time);
         (self.ran_ns, self.is_run_unknown) = (0, false);
     }

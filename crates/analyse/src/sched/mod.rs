@@ -2,6 +2,8 @@
 
 mod job;
 
+use std::ops::{Deref, DerefMut};
+
 use kymo_core::model::timeline::{Activity, Content, TimeNs, TrackId};
 
 use crate::bounds::Bounds;
@@ -28,18 +30,31 @@ pub struct Sched {
     /// Where the window cuts through the recording.
     bounds: Option<Bounds>,
     /// How often events are missing, by recording.
-    gaps: Vec<u64>,
+    gaps: Vec<u32>,
 }
 
-/// The figures of a task.
-#[derive(Debug, Clone, Default)]
+/// The figures of a task, and of its jobs: those of a task that has none take no room.
+#[derive(Debug, Clone)]
 pub struct TaskSched {
+    /// Every stretch that it ran.
+    pub stretch_ns: Distribution,
+    /// The smallest and the largest priority of stretches, as they began; the other way round where
+    /// there is none.
+    priorities: (i64, i64),
+    /// How often a stretch ended with the job not complete.
+    preemptions: u32,
+    /// Whether what ends and is not complete is known to be preempted.
+    tells_completion: bool,
+    jobs: Option<Box<Jobs>>,
+}
+
+/// The figures of the jobs of a task.
+#[derive(Debug, Clone, Default)]
+pub struct Jobs {
     /// How often it was released.
     pub activations: u64,
     /// How often it was complete.
     pub completions: u64,
-    /// Every stretch that it ran.
-    pub stretch_ns: Distribution,
     /// From release to the first stretch.
     pub delay_ns: Distribution,
     /// How long jobs ran whose response is known.
@@ -56,17 +71,55 @@ pub struct TaskSched {
     pub budgets: u64,
     /// How many of those took longer.
     pub misses: u64,
-    /// The smallest and the largest priority of stretches, as they began.
-    pub priorities: Option<(i64, i64)>,
     /// Jobs that were too many to be kept apart: they count, and when they were released is not
     /// known.
     counted: u64,
     /// Jobs that were complete before they were released, as times that go back have it.
     backwards: u64,
-    /// How often a stretch ended with the job not complete.
-    preemptions: u64,
-    /// Whether what ends and is not complete is known to be preempted.
-    tells_completion: bool,
+}
+
+impl Jobs {
+    /// Those of a task that has none.
+    const NONE: &Self = &Self {
+        activations: 0,
+        completions: 0,
+        delay_ns: Distribution::NOTHING,
+        run_ns: Distribution::NOTHING,
+        wait_ns: Distribution::NOTHING,
+        response_ns: Distribution::NOTHING,
+        period_ns: Distribution::NOTHING,
+        open: 0,
+        budgets: 0,
+        misses: 0,
+        counted: 0,
+        backwards: 0,
+    };
+}
+
+impl Default for TaskSched {
+    fn default() -> Self {
+        Self {
+            stretch_ns: Distribution::NOTHING,
+            priorities: (i64::MAX, i64::MIN),
+            preemptions: 0,
+            tells_completion: false,
+            jobs: None,
+        }
+    }
+}
+
+impl Deref for TaskSched {
+    type Target = Jobs;
+
+    fn deref(&self) -> &Jobs {
+        self.jobs.as_deref().unwrap_or(Jobs::NONE)
+    }
+}
+
+impl DerefMut for TaskSched {
+    fn deref_mut(&mut self) -> &mut Jobs {
+        self.jobs.get_or_insert_default()
+    }
 }
 
 impl TaskSched {
@@ -86,14 +139,20 @@ impl TaskSched {
     }
 
     fn run_with(&mut self, priority: i64) {
-        let (min, max) = self.priorities.unwrap_or((priority, priority));
-        self.priorities = Some((min.min(priority), max.max(priority)));
+        let (min, max) = self.priorities;
+        self.priorities = (min.min(priority), max.max(priority));
+    }
+
+    /// The smallest and the largest priority of stretches, as they began.
+    #[must_use]
+    pub fn priorities(&self) -> Option<(i64, i64)> {
+        Some(self.priorities).filter(|(min, max)| min <= max)
     }
 
     /// Preemptions, where completions tell them from ends.
     #[must_use]
     pub fn preemptions(&self) -> Option<u64> {
-        (self.completions > 0 || self.tells_completion).then_some(self.preemptions)
+        (self.completions > 0 || self.tells_completion).then(|| self.preemptions.into())
     }
 }
 
@@ -135,11 +194,11 @@ impl Sched {
     }
 
     /// How often events are missing of the recording that a task is of.
-    fn gaps_of(&self, task: TaskId, tasks: &Tasks) -> u64 {
+    fn gaps_of(&self, task: TaskId, tasks: &Tasks) -> u32 {
         if self.gaps.is_empty() {
             return 0;
         }
-        tasks.get(task).and_then(|task| self.gaps.get(task.recording)).copied().unwrap_or(0)
+        self.gaps.get(tasks.recording(task)).copied().unwrap_or(0)
     }
 
     /// What runs counts up to where events are missing. Whatever else waits may have run there, on any
@@ -155,7 +214,7 @@ impl Sched {
         }
         if let Some(recording) = seen.lacks_events() {
             self.gaps.resize(self.gaps.len().max(recording + 1), 0);
-            self.gaps.get_mut(recording).into_iter().for_each(|gaps| *gaps += 1);
+            self.gaps.get_mut(recording).into_iter().for_each(|gaps| *gaps = gaps.wrapping_add(1));
         }
     }
 
@@ -252,9 +311,12 @@ impl Pass for Sched {
             let Some((_, end)) = home.and_then(|home| bounds.of(home)) else { continue };
             let late = |open: &Open| open.release.is_late(end);
             let late = job.open().filter(late).count() as u64;
-            figures.open = job.open().count() as u64 + job.counted();
-            figures.budgets += late;
-            figures.misses += late;
+            let open = job.open().count() as u64 + job.counted();
+            if open > 0 {
+                figures.open = open;
+                figures.budgets += late;
+                figures.misses += late;
+            }
         }
     }
 

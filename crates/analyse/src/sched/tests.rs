@@ -50,7 +50,7 @@ fn jobs_are_as_worked_out_by_hand() {
     assert_eq!(spread(&found.response_ns), (3, Some(10), Some((58 + 10 + 70) / 3), Some(70)));
     assert_eq!(spread(&found.wait_ns), (3, Some(0), Some(34 / 3), Some(30)));
     assert_eq!((found.budgets, found.misses, found.preemptions()), (3, 1, Some(1)));
-    assert_eq!(found.priorities, Some((5, 5)));
+    assert_eq!(found.priorities(), Some((5, 5)));
     // Periods 100 and 130: their mean is 115.
     assert_eq!((found.period_ns.mean(), found.jitter_ns()), (Some(115), Some(15)));
 }
@@ -66,7 +66,7 @@ fn a_job_may_go_on_elsewhere() {
         (20, 5, END),
     ];
     let found = figures(told, "a");
-    assert_eq!(found.priorities, Some((-3, 1)));
+    assert_eq!(found.priorities(), Some((-3, 1)));
     assert_eq!((found.response_ns.max(), found.run_ns.max()), (Some(20), Some(15)));
     assert_eq!((found.wait_ns.max(), found.preemptions()), (Some(5), Some(1)));
 }

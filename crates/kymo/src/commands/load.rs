@@ -43,7 +43,8 @@ use crate::session::{Opened, Outcome, Session};
 ///
 /// Interrupts have a row of their own where they are recorded. Their time is also time of the tasks
 /// that they interrupt, idle ones too, for no switch tells otherwise. How long they took before the
-/// first switch and after the last is told besides, and is in no share. Those that did not end before
+/// first switch and after the last is told besides, and is in no share. Where a recording switches to
+/// interrupts as to tasks, each has a row, and its time is that of no other. Those that did not end before
 /// they came again or another task ran are left out; this is said and is a finding.
 ///
 /// In JSON and CSV, `cpu_ns` is the time that shares are of, and `unseen_ns` is for how much more the
@@ -138,15 +139,15 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
             let columns = if args.buckets.is_some() { OVER_TIME } else { COLUMNS };
             Grid::new(columns).csv_header(&mut session.out)?;
         }
-        let cpus = cpus(&load, &analysis);
+        // Those count of which nothing is known, too, and those whose tasks are not shown.
+        let mut cpus = every_cpu(&mut load, &analysis);
+        let count = cpus.len();
+        let all = if args.total { CpuLoad::together(&cpus, analysis.tasks()) } else { None };
+        cpus.retain(is_told);
         if cpus.is_empty() {
             let why = format!("no task is known to have run {}", scope.place());
             return Err(Failure::new(why).into());
         }
-        // Those count of which nothing is known, too, and those whose tasks are not shown.
-        let every = every_cpu(&load, &analysis);
-        let count = every.len();
-        let all = if args.total { CpuLoad::together(&every, analysis.tasks()) } else { None };
         for cpu in all.as_ref().map_or(&cpus[..], std::slice::from_ref) {
             let shown = Shown { args, analysis: &analysis, load: &load, cpu, count };
             shown.print(session, opened)?;
@@ -159,8 +160,8 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
 }
 
 /// Every processor that switches anywhere in the recording, each with the tasks that are meant.
-fn every_cpu(load: &Load, analysis: &Analysis) -> Vec<CpuLoad> {
-    let mut cpus = load.cpus(analysis.tasks());
+fn every_cpu(load: &mut Load, analysis: &Analysis) -> Vec<CpuLoad> {
+    let mut cpus = load.take_cpus(analysis.tasks());
     for cpu in &mut cpus {
         cpu.tasks.retain(|of| analysis.means_task(of.task));
         let track = analysis.tasks().cpu(cpu.cpu).map(|cpu| cpu.track);
@@ -169,21 +170,25 @@ fn every_cpu(load: &Load, analysis: &Analysis) -> Vec<CpuLoad> {
     cpus
 }
 
-/// The processors of which something is to be told, each with the tasks that are meant. Where nobody
-/// runs all the time, that is worth knowing too.
-pub(super) fn cpus(load: &Load, analysis: &Analysis) -> Vec<CpuLoad> {
+/// The processors of which something is to be told, each with the tasks that are meant.
+pub(super) fn cpus(load: &mut Load, analysis: &Analysis) -> Vec<CpuLoad> {
     let mut cpus = every_cpu(load, analysis);
-    cpus.retain(|cpu| {
-        let is_nobody = cpu.busy_ns == 0 && cpu.idle_ns == 0 && cpu.span_ns() > 0;
-        is_nobody || !cpu.tasks.is_empty() || cpu.unknown.ns > 0
-    });
+    cpus.retain(is_told);
     cpus
+}
+
+/// Whether something is to be told of a processor. Where nobody runs all the time, that is worth
+/// knowing too.
+fn is_told(cpu: &CpuLoad) -> bool {
+    let is_nobody = cpu.busy_ns == 0 && cpu.idle_ns == 0 && cpu.span_ns() > 0;
+    is_nobody || !cpu.tasks.is_empty() || cpu.unknown.ns > 0
 }
 
 /// Says which tasks are taken for idle though the recording does not call them so.
 pub(super) fn idle_by_name(cpus: &[CpuLoad], scope: &Scope, analysis: &Analysis) -> Option<String> {
-    let tasks: BTreeSet<_> = cpus.iter().flat_map(|cpu| &cpu.tasks).map(|of| of.task).collect();
-    let tasks = tasks.into_iter().filter(|task| scope.is_idle_by_name(analysis, *task));
+    let tasks = cpus.iter().flat_map(|cpu| &cpu.tasks).map(|of| of.task);
+    let tasks = tasks.filter(|task| scope.is_idle_by_name(analysis, *task));
+    let tasks = tasks.collect::<BTreeSet<_>>().into_iter();
     let names: Vec<_> = tasks.map(|task| escaped(analysis.tasks().name(task))).collect();
     match &names[..] {
         [] => None,
@@ -222,7 +227,7 @@ impl Shown<'_> {
         if self.args.grid.is_text() {
             let bold = out.paint().style(style::TITLE);
             let heading = if self.args.total {
-                together(self.cpu, self.count)
+                together(self.cpu, self.count, self.analysis.tasks())
             } else {
                 heading(self.analysis.tasks(), self.cpu)
             };
@@ -262,13 +267,13 @@ impl Shown<'_> {
 }
 
 /// What all processors did together, in a few words.
-fn together(all: &CpuLoad, count: usize) -> String {
+fn together(all: &CpuLoad, count: usize, tasks: &Tasks) -> String {
     let processors = numbers::count(count as u64, "processor", "processors");
     let mut words = vec![processors, measure::duration(all.span_ns())];
     if let Value::Float(share) = share(all.busy_ns, all.span_ns()) {
         words.push(format!("{:.1}% busy", share * 100.0));
     }
-    words.extend(besides(all));
+    words.extend(besides(all, tasks));
     if all.unseen_ns > 0 {
         words.push(format!("{} more not known", measure::duration(all.unseen_ns)));
     }
@@ -276,17 +281,19 @@ fn together(all: &CpuLoad, count: usize) -> String {
 }
 
 /// What is to be known besides: how long nobody is known to have run, and interrupts.
-fn besides(cpu: &CpuLoad) -> Vec<String> {
+fn besides(cpu: &CpuLoad, tasks: &Tasks) -> Vec<String> {
     let mut words = Vec::new();
     if let (Value::Float(share), true) = (share(cpu.unknown.ns, cpu.span_ns()), cpu.unknown.ns > 0)
     {
         words.push(format!("{:.1}% not known", share * 100.0));
     }
-    if let Some(interrupts) = &cpu.interrupts {
-        words.push(format!("{} in interrupts", measure::duration(interrupts.run_ns)));
-        if interrupts.outside_ns > 0 {
-            words.push(format!("{} beyond that time", measure::duration(interrupts.outside_ns)));
-        }
+    let such = cpu.tasks.iter().filter(|of| tasks.is_interrupt(of.task)).map(|of| of.run_ns);
+    let beside = cpu.interrupts.as_ref().map(|interrupts| interrupts.run_ns);
+    if let Some(ns) = such.chain(beside).reduce(u64::saturating_add) {
+        words.push(format!("{} in interrupts", measure::duration(ns)));
+    }
+    if let Some(interrupts) = cpu.interrupts.as_ref().filter(|of| of.outside_ns > 0) {
+        words.push(format!("{} beyond that time", measure::duration(interrupts.outside_ns)));
     }
     words
 }
@@ -303,7 +310,7 @@ pub(super) fn heading(tasks: &Tasks, cpu: &CpuLoad) -> String {
         Value::Float(share) => format!("{:.1}% busy", share * 100.0),
         _ => String::new(),
     });
-    words.extend(besides(cpu));
+    words.extend(besides(cpu, tasks));
     words.join(", ")
 }
 
@@ -323,14 +330,14 @@ struct Row<'a> {
 /// The tasks of a processor, how long it is not known who ran, and its interrupts.
 fn rows<'a>(cpu: &'a CpuLoad, tasks: &'a Tasks) -> impl Iterator<Item = Row<'a>> {
     let of_tasks = cpu.tasks.iter().map(|of| Row {
-        recording: tasks.get(of.task).map_or(0, |task| task.recording),
-        task_id: tasks.get(of.task).and_then(|task| task.task_id),
+        recording: tasks.recording(of.task),
+        task_id: tasks.task_id(of.task),
         name: tasks.name(of.task),
         run_ns: of.run_ns,
         stretches: of.stretches,
         buckets: &of.buckets,
         is_idle: tasks.is_idle(of.task),
-        is_interrupt: false,
+        is_interrupt: tasks.is_interrupt(of.task),
         is_unknown: false,
     });
     let recording = tasks.cpu(cpu.cpu).map_or(0, |cpu| cpu.recording);

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use anstyle::{AnsiColor, Style};
 use kymo_core::model::profile::{IDLE, ProfileView, ThreadId, Traced, TracedLine, traced};
-use kymo_core::model::timeline::{Track, TrackId, TrackKind, Window};
+use kymo_core::model::timeline::{Track, TrackId, TrackKind, Tracks, Window};
 use serde_json::json;
 
 use crate::cli::OpenArgs;
@@ -177,7 +177,7 @@ fn width(session: &Session) -> usize {
 }
 
 /// The tracks, where threads were, and what does not fit in that.
-type Read = (Vec<Track>, Traced, Vec<String>);
+type Read = (Tracks, Traced, Vec<String>);
 
 fn read(args: &Args, opened: &Opened, width: usize) -> anyhow::Result<Read> {
     let (mut profile, mut timeline) = (opened.dataset.profile(), opened.timeline());

@@ -56,7 +56,7 @@ pub(crate) fn fields(activity: &Activity<'_>, tracks: &[Track]) -> Vec<(&'static
 
 #[cfg(test)]
 mod tests {
-    use kymo_core::model::timeline::{ClockId, TrackKind};
+    use kymo_core::model::timeline::{Attributes, ClockId, TrackKind};
 
     use super::*;
 
@@ -67,8 +67,8 @@ mod tests {
             parent: None,
             kind: TrackKind::Task,
             clock: Some(ClockId(0)),
-            content: String::new(),
-            attributes: serde_json::Map::new(),
+            content: "".into(),
+            attributes: Attributes::new(),
         }
     }
 

@@ -352,7 +352,7 @@ fn field(name: &str, text: &str, out: &mut Vec<u8>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kymo_core::model::timeline::{Activity, ClockId, Field, TrackId, TrackKind};
+    use kymo_core::model::timeline::{Activity, Attributes, ClockId, Field, TrackId, TrackKind};
 
     fn line(look: Look, time: Option<i64>, content: Content<'_>) -> String {
         line_of_part(look, time, content, None)
@@ -372,8 +372,8 @@ mod tests {
             parent: None,
             kind: TrackKind::Messages,
             clock: Some(ClockId(0)),
-            content: "utf-8".to_owned(),
-            attributes: serde_json::Map::new(),
+            content: "utf-8".into(),
+            attributes: Attributes::new(),
         });
         let time = time.map(TimeNs);
         let (track, offset, payload) = (TrackId(0), 7, &[0xAB]);

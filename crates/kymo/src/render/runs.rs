@@ -24,8 +24,7 @@ struct Begun {
 
 /// Whether an event is a piece of a run of text.
 pub(crate) fn is_piece(track: &Track, event: &Event<'_>) -> bool {
-    matches!(event.content, Content::Text(_))
-        && track.attributes.get("cont").is_some_and(|is_cont| is_cont == true)
+    matches!(event.content, Content::Text(_)) && track.says("cont")
 }
 
 impl Runs {
@@ -77,7 +76,7 @@ mod tests {
             parent: None,
             kind: TrackKind::Messages,
             clock: None,
-            content: "utf-8".to_owned(),
+            content: "utf-8".into(),
             attributes,
         }
     }

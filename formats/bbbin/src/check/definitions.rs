@@ -9,17 +9,17 @@ use super::Told;
 use crate::Reader;
 use crate::read::{CUSTOM_SIZE, values};
 use crate::spec::NO_TYPE;
-use crate::types::{Artifact, ArtifactKind, CustomType, LogFileId};
+use crate::types::{ArtifactKind, CustomType, Declared, LogFileId};
 use crate::write::Parents;
 
 pub(super) fn check(reader: &Reader, told: &mut Told) {
     log_files(reader, told);
-    for of in &reader.definitions().types {
+    for of in reader.types() {
         custom_type(reader, of, told);
     }
     let mut parents = Parents::default();
     let mut known = HashSet::new();
-    for of in &reader.definitions().artifacts {
+    for of in reader.artifacts() {
         let class = of.kind.class();
         if !known.insert((of.log_file, class, of.id)) {
             told.tell(("duplicate-id", 3, place(of.offset)), Warning, of.offset, || {
@@ -27,8 +27,10 @@ pub(super) fn check(reader: &Reader, told: &mut Told) {
                 format!("{} {} is there twice in log file {log}", class.name(), of.id.0)
             });
         }
-        artifact(reader, of, told);
-        if let (false, ArtifactKind::State { parent }) = (parents.take(of), of.kind) {
+        artifact(reader, &of, told);
+        if let (false, ArtifactKind::State { parent }) =
+            (parents.take(of.log_file, of.id, of.kind), of.kind)
+        {
             told.tell(("parent", place(of.offset), 0), Warning, of.offset, || {
                 let (parent, id) = (parent.0, of.id.0);
                 format!("no state or state machine {parent} comes before its state {id}")
@@ -44,7 +46,7 @@ pub(super) fn place(offset: u64) -> i64 {
 
 fn log_files(reader: &Reader, told: &mut Told) {
     let mut known = HashSet::new();
-    for (number, of) in (0..).zip(&reader.definitions().log_files) {
+    for (number, of) in (0..).zip(reader.log_files()) {
         if !known.insert(of.id) {
             told.tell(("duplicate-id", 1, of.id.0.into()), Warning, of.offset, || {
                 format!("log file {} is there twice", of.id.0)
@@ -92,7 +94,7 @@ fn custom_type(reader: &Reader, of: &CustomType, told: &mut Told) {
     }
 }
 
-fn artifact(reader: &Reader, of: &Artifact, told: &mut Told) {
+fn artifact(reader: &Reader, of: &Declared<'_>, told: &mut Told) {
     let (log, offset) = (of.log_file, of.offset);
     if !has_log_file(reader, log) {
         told.tell(("unknown-log-file", log.0.into(), 2), Warning, offset, || {
@@ -106,7 +108,7 @@ fn artifact(reader: &Reader, of: &Artifact, told: &mut Told) {
     }
     let type_id = of.custom_type;
     match reader.custom_type(log, type_id) {
-        Some(custom) => match values(custom, &of.custom, offset) {
+        Some(custom) => match values(custom, of.custom, offset) {
             Ok(values) => told.unknown_among((reader, log), custom, &values, offset),
             Err(error) => told.tell((CUSTOM_SIZE, place(offset), 0), Warning, offset, || {
                 format!("values of artifact {} are not of their type: {}", of.id.0, error.kind)

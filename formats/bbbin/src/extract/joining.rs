@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use crate::Reader;
 use crate::spec::ArtifactClass;
-use crate::types::{Artifact, ArtifactId, CustomType, LogFile, LogFileId, TypeId};
+use crate::types::{ArtifactId, CustomType, Declared, LogFile, LogFileId, TypeId};
 
 /// What a log file says of itself; those that say the same are parts of one.
 type Description<'a> = (&'a str, i64, i64, &'a str);
@@ -20,7 +20,7 @@ pub(super) struct Joining<'a> {
     /// The log files of the output by what they say of themselves.
     alike: HashMap<Description<'a>, Vec<LogFileId>>,
     types: HashMap<(LogFileId, TypeId), &'a CustomType>,
-    artifacts: HashMap<(LogFileId, ArtifactClass, ArtifactId), &'a Artifact>,
+    artifacts: HashMap<(LogFileId, ArtifactClass, ArtifactId), Declared<'a>>,
     /// Of the input that is joined: what each log file defines, and how many of those that say the
     /// same it has by now.
     own: HashMap<LogFileId, Own<'a>>,
@@ -33,7 +33,7 @@ pub(super) struct Joining<'a> {
 #[derive(Default)]
 struct Own<'a> {
     types: Vec<&'a CustomType>,
-    artifacts: Vec<&'a Artifact>,
+    artifacts: Vec<Declared<'a>>,
 }
 
 impl<'a> Joining<'a> {
@@ -42,10 +42,10 @@ impl<'a> Joining<'a> {
         self.used.clear();
         self.added.clear();
         self.own.clear();
-        for of in &reader.definitions().types {
+        for of in reader.types() {
             self.own.entry(of.log_file).or_default().types.push(of);
         }
-        for of in &reader.definitions().artifacts {
+        for of in reader.artifacts() {
             self.own.entry(of.log_file).or_default().artifacts.push(of);
         }
     }
@@ -66,8 +66,8 @@ impl<'a> Joining<'a> {
             let known = self.types.get(&(with, of.id));
             known.is_none_or(|it| (&it.name, &it.fields) == (&of.name, &of.fields))
         };
-        let described = |of: &'a Artifact| (&of.name, of.kind, of.custom_type, &of.custom);
-        let is_artifact = |of: &&'a Artifact| {
+        let described = |of: &Declared<'a>| (of.name, of.kind, of.custom_type, of.custom);
+        let is_artifact = |of: &Declared<'a>| {
             let known = self.artifacts.get(&(with, of.kind.class(), of.id));
             known.is_none_or(|it| described(it) == described(of))
         };
@@ -89,7 +89,7 @@ impl<'a> Joining<'a> {
             self.types.entry((id, of.id)).or_insert(of);
         }
         for of in self.own.get(&of.id).into_iter().flat_map(|own| &own.artifacts) {
-            self.artifacts.entry((id, of.kind.class(), of.id)).or_insert(of);
+            self.artifacts.entry((id, of.kind.class(), of.id)).or_insert(*of);
         }
     }
 }

@@ -88,7 +88,7 @@ fn stray(events: u64) -> Option<Finding> {
 
 /// Says that times of some files count from the Epoch, and those of others do not.
 fn mixed_times(readers: &[Arc<Reader>]) -> Option<Finding> {
-    let has_logs = |reader: &&Arc<Reader>| !reader.definitions().log_files.is_empty();
+    let has_logs = |reader: &&Arc<Reader>| !reader.log_files().is_empty();
     let mut said = readers.iter().filter(has_logs).map(|reader| reader.is_since_epoch());
     let first = said.next()?;
     let message = "times of some of the files count from the Epoch and of others do not: together \

@@ -25,18 +25,18 @@ impl Numbering {
     /// Everything that some files define. Of several, those that are joined are one log file.
     pub(super) fn definitions(&mut self, readers: &[Arc<Reader>], join: bool) -> Definitions {
         if let [reader] = readers
-            && are_numbered(reader.definitions())
+            && are_numbered(reader.log_files())
         {
             self.is_same = true;
-            return reader.definitions().clone();
+            return reader.definitions();
         }
         let mut all = Definitions::default();
         let mut names = HashSet::new();
         let mut joining = Joining::default();
         for (input, reader) in readers.iter().enumerate() {
-            let own = Names::new(reader.definitions(), &mut names);
+            let own = Names::new(reader.log_files(), &mut names);
             joining.begin(reader);
-            for of in &reader.definitions().log_files {
+            for of in reader.log_files() {
                 let first = if join { self.first(&mut joining, of) } else { None };
                 let id = first.unwrap_or_else(|| {
                     let next = LogFileId(self.next);
@@ -71,17 +71,17 @@ impl Numbering {
     fn define(&mut self, all: &mut Definitions, readers: &[Arc<Reader>]) {
         let (mut types, mut artifacts) = (HashMap::new(), HashMap::new());
         for (input, reader) in readers.iter().enumerate() {
-            for of in &reader.definitions().types {
+            for of in reader.types() {
                 let log_file = self.number(input, of.log_file);
                 if *types.entry((log_file, of.id)).or_insert(input) == input {
                     all.types.push(CustomType { log_file, ..of.clone() });
                 }
             }
-            for of in &reader.definitions().artifacts {
+            for of in reader.artifacts() {
                 let log_file = self.number(input, of.log_file);
                 let key = (log_file, of.kind.class(), of.id);
                 if *artifacts.entry(key).or_insert(input) == input {
-                    all.artifacts.push(Artifact { log_file, ..of.clone() });
+                    all.artifacts.push(Artifact { log_file, ..of.into() });
                 }
             }
         }
@@ -100,17 +100,17 @@ impl Numbering {
 }
 
 /// Whether log files are numbered from 0 on, in their order.
-fn are_numbered(definitions: &Definitions) -> bool {
-    (0..).zip(&definitions.log_files).all(|(number, of)| of.id == LogFileId(number))
+fn are_numbered(log_files: &[LogFile]) -> bool {
+    (0..).zip(log_files).all(|(number, of)| of.id == LogFileId(number))
 }
 
 /// What the recordings of a file are called in the output: the later ones get a number.
 struct Names(HashMap<String, String>);
 
 impl Names {
-    fn new(definitions: &Definitions, taken: &mut HashSet<String>) -> Self {
+    fn new(log_files: &[LogFile], taken: &mut HashSet<String>) -> Self {
         let mut names: HashMap<String, String> = HashMap::new();
-        for of in &definitions.log_files {
+        for of in log_files {
             let (name, _) = of.recording();
             let numbered = (2..).map(|count: u64| format!("{name} ({count})"));
             let mut free = std::iter::once(name.to_owned()).chain(numbered);

@@ -98,7 +98,7 @@ impl Numbers {
 }
 
 fn number(track: &Track) -> Option<i64> {
-    track.attributes.get(Track::CPU_ID).and_then(serde_json::Value::as_i64)
+    track.attributes.number(Track::CPU_ID)
 }
 
 /// The processor of each track: the first track that says it is of that one.
@@ -124,8 +124,8 @@ fn define(
     definitions: &mut Definitions,
 ) -> LogFileId {
     if let Some(log) = was {
-        let text = log.attributes.get(IMPORTER_NAME).and_then(serde_json::Value::as_str);
-        let number = |name: &str| log.attributes.get(name).and_then(serde_json::Value::as_i64);
+        let text = log.attributes.text(IMPORTER_NAME);
+        let number = |name: &str| log.attributes.number(name);
         let id = definitions.add_log_file(&log.name, text.unwrap_or("kymo"));
         if let Some(of) = definitions.log_files.last_mut() {
             of.size = number(LOG_FILE_SIZE).unwrap_or(0);

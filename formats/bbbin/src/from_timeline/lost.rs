@@ -187,15 +187,15 @@ const NAMES_MAX: usize = 8;
 fn attributes(tracks: &[Track]) -> Option<Finding> {
     let (mut names, mut count) = (BTreeSet::new(), 0);
     for track in tracks {
-        let mut left = carried::unkept(track).peekable();
-        count += u64::from(left.peek().is_some());
+        let left = carried::unkept(track);
+        count += u64::from(!left.is_empty());
         for name in left {
             if names.len() < NAMES_MAX {
                 names.insert(name);
             }
         }
     }
-    let names: Vec<_> = names.into_iter().map(shortened).collect();
+    let names: Vec<_> = names.iter().map(|name| shortened(name)).collect();
     let message =
         format!("attributes of tracks are not kept ({count} in all): {}", names.join(", "));
     (count > 0).then(|| Finding::whole(Severity::Warning, "attributes", message))

@@ -63,7 +63,7 @@ struct Whole {
 impl Plan {
     /// Looks at every event once.
     pub(super) fn new(timeline: &Arc<dyn TimelineView>, origin: Option<&Origin>) -> Result<Self> {
-        let mut tracks = timeline.tracks();
+        let mut tracks = timeline.tracks().to_vec();
         Track::restore_recordings(&mut tracks);
         let mut definitions = Definitions::default();
         let cpus = logs::cpus(&tracks);
@@ -196,7 +196,7 @@ impl Plan {
             for log in logs {
                 if self.role(first).is_machine {
                     self.definitions.add_artifact(log, id, &of.name, ArtifactKind::StateMachine);
-                    if let Some(values) = carried::Values::read(&of.attributes) {
+                    if let Some(values) = carried::Values::read(&of.attributes.to_map()) {
                         self.give_values(log, &values);
                     }
                 } else {
@@ -212,13 +212,17 @@ impl Plan {
 
     fn define_task(&mut self, log: LogFileId, id: ArtifactId, name: &str, of: Option<&Track>) {
         let priority = of.and_then(priority).unwrap_or(UNKNOWN_PRIORITY);
-        let task_class = of.and_then(|of| carried::task_class(&of.attributes));
-        let task_class = task_class.unwrap_or(Ok(TaskClass::Task));
+        let task_class = of.and_then(|of| carried::task_class(&of.attributes.to_map()));
+        // What has a negative number and is no interrupt has to say so.
+        let is_none =
+            id.0 < 0 && !of.is_some_and(|of| of.says(Track::IS_INTERRUPT) || of.is_idle());
+        let plain = if is_none { TaskClass::Thread } else { TaskClass::Task };
+        let task_class = task_class.unwrap_or(Ok(plain));
         let kind = ArtifactKind::Task { task_class, priority };
         self.definitions.add_artifact(log, id, name, kind);
         let says = |name: &str| of.is_some_and(|of| of.says(name));
         let more = [says(Track::IS_IDLE), says(Track::TELLS_COMPLETION)];
-        if let Some(values) = of.and_then(|of| carried::Values::read(&of.attributes)) {
+        if let Some(values) = of.and_then(|of| carried::Values::read(&of.attributes.to_map())) {
             self.give_values(log, &values);
         } else if more.contains(&true) {
             let of = self.own_type(log, TASK_TYPE);
@@ -344,7 +348,7 @@ impl Plan {
 
     /// The type and the value that say on which processor a task was released.
     pub(super) fn released_by(&self, log: LogFileId, by: TrackId) -> Option<(TypeId, [u8; 4])> {
-        let cpu = self.tracks.get(by.0)?.attributes.get(Track::CPU_ID)?.as_i64()?;
+        let cpu = self.tracks.get(by.0)?.attributes.number(Track::CPU_ID)?;
         let of = *self.own_types.get(&(log, RELEASE_TYPE.name))?;
         Some((of, i32::try_from(cpu).ok()?.to_be_bytes()))
     }
@@ -382,6 +386,6 @@ fn is_since_epoch(clocks: &[Clock], tracks: &[Track]) -> bool {
 
 /// The priority that a task has to begin with.
 fn priority(of: &Track) -> Option<i32> {
-    let priority = of.attributes.get("task_priority")?.as_i64()?;
+    let priority = of.attributes.number(Track::TASK_PRIORITY)?;
     i32::try_from(priority).ok()
 }

@@ -28,7 +28,7 @@ impl Restored {
         let mut restored = Self::default();
         for (id, (track, log)) in tracks.iter().zip(logs).enumerate() {
             let is_typed = track.kind == TrackKind::Messages && track.content == "json";
-            let fields = carried::fields(&track.attributes).filter(|_| is_typed);
+            let fields = carried::fields(&track.attributes.to_map()).filter(|_| is_typed);
             let above = track.parent.filter(|parent| restored.types.contains_key(parent));
             if let Some(fields) = fields {
                 definitions.add_type(*log, &track.name, fields);
@@ -90,7 +90,7 @@ impl Plan {
             else {
                 continue;
             };
-            let carried = CarriedArtifact::all(&track.attributes);
+            let carried = CarriedArtifact::all(&track.attributes.to_map());
             if track.content == LOG_FILE && !carried.is_empty() {
                 self.define_carried_of(log, &carried, &machine_tracks, ids)?;
             }

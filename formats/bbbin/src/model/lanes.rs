@@ -4,34 +4,60 @@ use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
 use foldhash::fast::RandomState;
-use kymo_core::model::timeline::{ClockId, Track, TrackId, TrackKind};
-use serde_json::{Map, Value as Json};
+use kymo_core::model::timeline::{Attributes, ClockId, Track, TrackId, TrackKind, Tracks};
+use serde_json::Value as Json;
 
 use super::undeclared::Undeclared;
-use super::untold::states_of_logs;
+use super::untold::{borrowed, states_of_logs};
 use crate::Reader;
 use crate::carried::{self, CarriedArtifact, Values};
 use crate::spec::{
-    CALL_TYPE, CALLS_TYPE, CLOCK_TYPE, FieldType, OwnType, PROCESSOR_TYPE, RELEASE_TYPE, TASK_TYPE,
-    TaskClass, UNKNOWN_TASK,
+    ArtifactClass, CALL_TYPE, CALLS_TYPE, CLOCK_TYPE, FieldType, OwnType, PROCESSOR_TYPE,
+    RELEASE_TYPE, TASK_TYPE, TaskClass, UNKNOWN_PRIORITY, UNKNOWN_TASK,
 };
 use crate::types::{
-    Artifact, ArtifactId, ArtifactKind, CustomField, CustomType, LogFile, LogFileId, TypeId,
+    ArtifactId, ArtifactKind, CustomField, CustomType, Declared, LogFile, LogFileId, TypeId,
 };
 
 type Lookup<K, V> = HashMap<K, V, RandomState>;
 
+/// The tracks of artifacts. A log may have a million, so that a number takes no more room than it has
+/// to.
+#[derive(Debug, Default)]
+struct Found(Lookup<(LogFileId, ArtifactId), u32>);
+
+impl Found {
+    #[inline]
+    fn get(&self, log: LogFileId, id: ArtifactId) -> Option<TrackId> {
+        let track = self.0.get(&(log, id))?;
+        usize::try_from(*track).ok().map(TrackId)
+    }
+
+    fn has(&self, log: LogFileId, id: ArtifactId) -> bool {
+        self.0.contains_key(&(log, id))
+    }
+
+    /// Tracks are fewer than artifacts have ids.
+    fn insert(&mut self, log: LogFileId, id: ArtifactId, track: TrackId) {
+        if let Ok(track) = u32::try_from(track.0) {
+            self.0.insert((log, id), track);
+        }
+    }
+}
+
 /// The tracks of a file, and how events find theirs.
 #[derive(Debug, Default)]
 pub(crate) struct Lanes {
-    pub tracks: Vec<Track>,
+    pub tracks: Tracks,
+    /// The same, until all are there.
+    making: Vec<Track>,
     logs: Lookup<LogFileId, LogLanes>,
-    tasks: Lookup<(LogFileId, ArtifactId), TrackId>,
-    machines: Lookup<(LogFileId, ArtifactId), TrackId>,
+    tasks: Found,
+    machines: Found,
     /// What states are called, where that is not their name: another of the machine has it.
     states: Lookup<(LogFileId, ArtifactId), String>,
     /// What functions run on, where that is not the log file.
-    threads: Lookup<(LogFileId, ArtifactId), TrackId>,
+    threads: Found,
     types: Lookup<(LogFileId, TypeId), TypeLanes>,
     /// Types whose values say which thread a function runs on.
     call_types: HashSet<(LogFileId, TypeId), RandomState>,
@@ -86,6 +112,12 @@ pub(crate) struct TypeLanes {
     pub counters: Vec<(usize, TrackId)>,
 }
 
+/// The numbers that tasks have.
+const TASK_NUMBERS: [&str; 2] = ["artifact_id", Track::TASK_PRIORITY];
+
+/// The number of a task whose priority is not known.
+const TASK_NUMBER: [&str; 2] = ["artifact_id", ""];
+
 /// What the tracks of log files hold.
 pub(crate) const LOG_FILE: &str = "log file";
 
@@ -109,15 +141,18 @@ impl Lanes {
     pub(crate) fn new(reader: &Reader) -> Self {
         let room = carried::room(reader.size_bytes());
         let mut lanes = Self { room, ..Self::default() };
-        let definitions = reader.definitions();
-        for of in &definitions.log_files {
+        for of in reader.log_files() {
             lanes.log_file(of, reader);
         }
-        for of in &definitions.artifacts {
-            lanes.artifact(of, reader);
+        // Most are tasks where there are very many. A log file may have one for others besides.
+        let tasks = reader.artifacts().filter(|of| of.kind.class() == ArtifactClass::Task).count();
+        lanes.making.reserve_exact(tasks + reader.log_files().len());
+        lanes.tasks.0.reserve(tasks);
+        for of in reader.artifacts() {
+            lanes.artifact(&of, reader);
         }
         for (log, states) in states_of_logs(reader) {
-            let told = carried::told_apart(&states).into_iter();
+            let told = carried::told_apart(&borrowed(&states)).into_iter();
             lanes.states.extend(told.map(|(state, name)| ((log, state), name)));
         }
         let undeclared = Undeclared::new(reader);
@@ -131,9 +166,10 @@ impl Lanes {
         if !undeclared.are_all {
             lanes.other_tasks(reader);
         }
-        for of in &definitions.types {
+        for of in reader.types() {
             lanes.custom_type(of, reader);
         }
+        lanes.tracks = std::mem::take(&mut lanes.making).into();
         lanes
     }
 
@@ -144,8 +180,8 @@ impl Lanes {
     /// The track of a task, or that of all others.
     #[inline]
     pub(crate) fn task(&self, log: LogFileId, id: ArtifactId) -> Option<TaskLane> {
-        match self.tasks.get(&(log, id)) {
-            Some(track) => Some(TaskLane::Own(*track)),
+        match self.tasks.get(log, id) {
+            Some(track) => Some(TaskLane::Own(track)),
             None => self.log(log)?.other_tasks.map(TaskLane::Others),
         }
     }
@@ -159,7 +195,7 @@ impl Lanes {
 
     /// The track of a state machine, or of the log file where nothing declares it.
     pub(crate) fn machine(&self, log: LogFileId, id: ArtifactId) -> Option<TrackId> {
-        let declared = self.machines.get(&(log, id)).copied();
+        let declared = self.machines.get(log, id);
         declared.or_else(|| Some(self.log(log)?.own))
     }
 
@@ -167,7 +203,7 @@ impl Lanes {
     pub(crate) fn peer(&self, log: LogFileId, id: ArtifactId, is_task: bool) -> Option<TrackId> {
         let is_nobody = id.0 == UNKNOWN_TASK && !self.unknown_tasks.contains(&log);
         let lookup = if is_task { &self.tasks } else { &self.machines };
-        if is_nobody { None } else { lookup.get(&(log, id)).copied() }
+        if is_nobody { None } else { lookup.get(log, id) }
     }
 
     /// The track of the thread that the values of a function name.
@@ -176,7 +212,7 @@ impl Lanes {
             return None;
         }
         let id = ArtifactId(i32::from_be_bytes(values.try_into().ok()?));
-        self.threads.get(&(log, id)).copied()
+        self.threads.get(log, id)
     }
 
     /// The track of the processor on which a task was released, where the values of the release
@@ -192,7 +228,7 @@ impl Lanes {
 
     /// Whether a state machine has a track.
     pub(crate) fn has_machine(&self, log: LogFileId, id: ArtifactId) -> bool {
-        self.machines.contains_key(&(log, id))
+        self.machines.has(log, id)
     }
 
     pub(crate) fn of_type(&self, log: LogFileId, id: TypeId) -> Option<&TypeLanes> {
@@ -207,8 +243,8 @@ impl Lanes {
         let cpu = cpu_of(of, reader);
         let recording = reader.recording_of(of.id).unwrap_or_default();
         self.cpus.extend(cpu.map(|cpu| ((recording, cpu), own)));
-        if let Some(track) = self.tracks.get_mut(own.0) {
-            let attributes = &mut track.attributes;
+        if let Some(track) = self.making.get_mut(own.0) {
+            let attributes = track.attributes.map_mut();
             attributes.extend(cpu.map(|cpu| (Track::CPU_ID.into(), cpu.into())));
             attributes.insert(LOG_FILE_SIZE.into(), of.size.into());
             attributes.insert(IMPORTED_AT.into(), of.imported_at_ms.into());
@@ -218,7 +254,7 @@ impl Lanes {
     }
 
     fn other_tasks(&mut self, reader: &Reader) {
-        for of in &reader.definitions().log_files {
+        for of in reader.log_files() {
             let Some(log) = self.log(of.id).filter(|log| log.other_tasks.is_none()) else {
                 continue;
             };
@@ -240,7 +276,10 @@ impl Lanes {
         let track = self.add(reader, log, name, kind, content);
         self.put_under(track, own);
         self.say(track, "artifact_id", id.0);
-        self.lookup(kind).insert((log, id), track);
+        if kind == TrackKind::Task && id.0 < 0 {
+            self.say(track, Track::IS_INTERRUPT, true);
+        }
+        self.lookup(kind).insert(log, id, track);
     }
 
     /// What a state is called, where that is not its name.
@@ -248,7 +287,7 @@ impl Lanes {
         self.states.get(&(log, state)).map(String::as_str)
     }
 
-    fn artifact(&mut self, of: &Artifact, reader: &Reader) {
+    fn artifact(&mut self, of: &Declared<'_>, reader: &Reader) {
         let Some(log) = self.log(of.log_file) else {
             self.untold_artifacts += 1;
             return;
@@ -271,33 +310,37 @@ impl Lanes {
                 return self.carry(of, custom_type, log.own);
             }
         };
-        let key = (of.log_file, of.id);
-        if self.lookup(kind).contains_key(&key) {
+        if self.lookup(kind).has(of.log_file, of.id) {
             // Of several with one id, the first counts.
             self.untold_artifacts += 1;
             return;
         }
         let content = of.kind.class().name();
-        let track = self.add(reader, of.log_file, of.name.clone(), kind, content);
+        let track = self.add(reader, of.log_file, of.name.to_string(), kind, content);
         self.put_under(track, log.own);
-        self.say(track, "artifact_id", of.id.0);
         if let ArtifactKind::Task { task_class, priority } = of.kind {
-            self.say(track, "task_priority", priority);
+            let names = if priority == UNKNOWN_PRIORITY { &TASK_NUMBER } else { &TASK_NUMBERS };
+            self.attribute(track, Attributes::numbers(names, [of.id.0, priority]));
             if task_class != Ok(TaskClass::Task) {
                 self.say(track, carried::TASK_CLASS, carried::task_class_json(task_class));
             }
+        } else {
+            self.say(track, "artifact_id", of.id.0);
         }
-        let is_said = is_of(TASK_TYPE) && self.say_more(track, &of.custom);
+        let is_said = is_of(TASK_TYPE) && self.say_more(track, of.custom);
         if !is_said {
             let values = self.values(of, custom_type);
-            if let (Some(track), Some(values)) = (self.tracks.get_mut(track.0), values) {
-                values.put(&mut track.attributes);
+            if let (Some(track), Some(values)) = (self.making.get_mut(track.0), values) {
+                values.put(track.attributes.map_mut());
             }
+        }
+        if carried::is_interrupt(of.id, of.kind) && !self.is_idle(track) {
+            self.say(track, Track::IS_INTERRUPT, true);
         }
         if (kind, of.id.0) == (TrackKind::Task, UNKNOWN_TASK) {
             self.unknown_tasks.insert(of.log_file);
         }
-        self.lookup(kind).insert(key, track);
+        self.lookup(kind).insert(of.log_file, of.id, track);
     }
 
     /// Says of a task what its values do.
@@ -314,24 +357,24 @@ impl Lanes {
     }
 
     /// Has a log file carry a state or a GENERIC artifact, of which there are no tracks.
-    fn carry(&mut self, of: &Artifact, custom_type: Option<&CustomType>, own: TrackId) {
+    fn carry(&mut self, of: &Declared<'_>, custom_type: Option<&CustomType>, own: TrackId) {
         if self.carried >= carried::ARTIFACTS_MAX {
             self.untold_artifacts += 1;
             return;
         }
         self.carried += 1;
-        let (id, name, kind) = (of.id, of.name.clone(), of.kind);
+        let (id, name, kind) = (of.id, of.name.to_string(), of.kind);
         let values = self.values(of, custom_type);
         let said = CarriedArtifact { id, name, kind, values }.to_json();
-        let Some(track) = self.tracks.get_mut(own.0) else { return };
-        let list = track.attributes.entry(carried::ARTIFACTS);
+        let Some(track) = self.making.get_mut(own.0) else { return };
+        let list = track.attributes.map_mut().entry(carried::ARTIFACTS);
         if let Json::Array(list) = list.or_insert_with(|| Json::Array(Vec::new())) {
             list.push(said);
         }
     }
 
     /// The values of an artifact, where it has any.
-    fn values(&mut self, of: &Artifact, custom_type: Option<&CustomType>) -> Option<Values> {
+    fn values(&mut self, of: &Declared<'_>, custom_type: Option<&CustomType>) -> Option<Values> {
         let has_type = |of: &CustomType| !(of.fields.is_empty() && of.name.is_empty());
         let is_plain = custom_type.is_none_or(|of| !has_type(of) || of.is(CALLS_TYPE));
         if is_plain && of.custom.is_empty() {
@@ -344,12 +387,22 @@ impl Lanes {
     }
 
     fn say(&mut self, track: TrackId, name: &str, value: impl Into<Json>) {
-        if let Some(track) = self.tracks.get_mut(track.0) {
-            track.attributes.insert(name.into(), value.into());
+        if let Some(track) = self.making.get_mut(track.0) {
+            track.attributes.insert(name, value);
         }
     }
 
-    fn lookup(&mut self, kind: TrackKind) -> &mut Lookup<(LogFileId, ArtifactId), TrackId> {
+    fn is_idle(&self, track: TrackId) -> bool {
+        self.making.get(track.0).is_some_and(Track::is_idle)
+    }
+
+    fn attribute(&mut self, track: TrackId, attributes: Attributes) {
+        if let Some(track) = self.making.get_mut(track.0) {
+            track.attributes = attributes;
+        }
+    }
+
+    fn lookup(&mut self, kind: TrackKind) -> &mut Found {
         match kind {
             TrackKind::States => &mut self.machines,
             TrackKind::Calls => &mut self.threads,
@@ -383,7 +436,7 @@ impl Lanes {
         for (place, field) in of.fields.iter().enumerate().filter(|(_, field)| is_number(field)) {
             let name = format!("{prefix}.{}", field.name);
             let content = field.type_name();
-            let track = self.add(reader, of.log_file, name, TrackKind::Counter, &content);
+            let track = self.add(reader, of.log_file, name, TrackKind::Counter, content);
             self.put_under(track, values);
             counters.push((place, track));
         }
@@ -396,22 +449,22 @@ impl Lanes {
         log: LogFileId,
         name: String,
         kind: TrackKind,
-        content: &str,
+        content: impl Into<Cow<'static, str>>,
     ) -> TrackId {
-        self.tracks.push(Track {
+        self.making.push(Track {
             name,
             recording: reader.recording_of(log).unwrap_or_default(),
             parent: None,
             kind,
             clock: Some(ClockId(0)),
-            content: content.to_owned(),
-            attributes: Map::new(),
+            content: content.into(),
+            attributes: Attributes::new(),
         });
-        TrackId(self.tracks.len() - 1)
+        TrackId(self.making.len() - 1)
     }
 
     fn put_under(&mut self, track: TrackId, parent: TrackId) {
-        if let Some(track) = self.tracks.get_mut(track.0) {
+        if let Some(track) = self.making.get_mut(track.0) {
             track.parent = Some(parent);
         }
     }

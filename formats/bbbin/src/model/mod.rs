@@ -5,6 +5,8 @@
 //! message on the track of their type, and each number of them is a counter. All times are on one
 //! clock, whose zero the file does not tell.
 //!
+//! What has a negative id is an interrupt, unless an artifact says otherwise.
+//!
 //! Where it is not known which task runs, none does. A budget that is not known is none, and so is
 //! one below nothing.
 //!
@@ -24,8 +26,8 @@ use std::ops::{Range, RangeInclusive};
 use std::sync::{Arc, OnceLock};
 
 use kymo_core::model::timeline::{
-    Activity, Clock, ClockId, Content, Event, Events, TimeNs, TimelineView, Track, TrackId, Wanted,
-    Window,
+    Activity, Clock, ClockId, Content, Event, Events, TimeNs, TimelineView, TrackId, Tracks,
+    Wanted, Window,
 };
 use kymo_core::{Finding, Result};
 
@@ -133,7 +135,7 @@ impl TimelineView for Timeline {
         vec![Clock { name: "log set".into(), recording: 0, since_epoch }]
     }
 
-    fn tracks(&self) -> Vec<Track> {
+    fn tracks(&self) -> Tracks {
         self.lanes().tracks.clone()
     }
 
@@ -146,7 +148,7 @@ impl TimelineView for Timeline {
     }
 
     fn has_fields(&self) -> bool {
-        self.reader.definitions().types.iter().any(|of| !of.name.is_empty())
+        self.reader.types().iter().any(|of| !of.name.is_empty())
     }
 
     fn range(self: Arc<Self>, _clock: ClockId) -> Result<Option<RangeInclusive<TimeNs>>> {

@@ -189,7 +189,7 @@ impl One<'_> {
             return name.to_owned();
         }
         let found = self.reader.artifact(self.log, ArtifactClass::State, id);
-        found.map_or_else(|| format!("state {}", id.0), |state| state.name.clone())
+        found.map_or_else(|| format!("state {}", id.0), |state| state.name.to_string())
     }
 
     /// Tells the values of an event; as bytes, where they are not of their type, beside the numbers

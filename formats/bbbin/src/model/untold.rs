@@ -37,12 +37,13 @@ fn wide_types(reader: &Reader) -> u64 {
         let first = reader.custom_type(of.log_file, of.id).map(|first| first.offset);
         of.fields.len() > carried::FIELDS_MAX || first != Some(of.offset)
     };
-    reader.definitions().types.iter().filter(is_untold).count() as u64
+    reader.types().iter().filter(is_untold).count() as u64
 }
 
 /// States whose machine has another that is told by the same name, which comes before.
 fn states_of_one_name(reader: &Reader) -> u64 {
-    let of_log = |states: Vec<carried::State<'_>>| {
+    let of_log = |named: Vec<Named>| {
+        let states = borrowed(&named);
         let machines = carried::machines(states.iter().map(|(id, parent, _)| (*id, *parent)));
         let told = carried::told_apart(&states);
         let names = states.iter().map(|(id, _, name)| {
@@ -53,12 +54,20 @@ fn states_of_one_name(reader: &Reader) -> u64 {
     states_of_logs(reader).into_values().map(of_log).sum()
 }
 
+/// A state, what it is part of, and its name.
+pub(super) type Named = (ArtifactId, ArtifactId, String);
+
+/// States as whoever tells them apart takes them.
+pub(super) fn borrowed(named: &[Named]) -> Vec<carried::State<'_>> {
+    named.iter().map(|(id, parent, name)| (*id, *parent, name.as_str())).collect()
+}
+
 /// The states of each log file.
-pub(super) fn states_of_logs(reader: &Reader) -> HashMap<LogFileId, Vec<carried::State<'_>>> {
-    let mut of_logs: HashMap<LogFileId, Vec<carried::State<'_>>> = HashMap::new();
-    for of in &reader.definitions().artifacts {
+pub(super) fn states_of_logs(reader: &Reader) -> HashMap<LogFileId, Vec<Named>> {
+    let mut of_logs: HashMap<LogFileId, Vec<Named>> = HashMap::new();
+    for of in reader.artifacts() {
         if let ArtifactKind::State { parent } = of.kind {
-            of_logs.entry(of.log_file).or_default().push((of.id, parent, &of.name));
+            of_logs.entry(of.log_file).or_default().push((of.id, parent, of.name.to_string()));
         }
     }
     of_logs

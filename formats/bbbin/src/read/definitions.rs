@@ -4,7 +4,7 @@ use kymo_core::bytes::{Cursor, ReadError, ReadErrorKind, ReadResult};
 
 use crate::spec::{ArtifactClass, FieldType, TaskClass};
 use crate::types::{
-    Artifact, ArtifactId, ArtifactKind, CustomField, CustomType, LogFile, LogFileId, Text, TypeId,
+    ArtifactId, ArtifactKind, CustomField, CustomType, Declared, LogFile, LogFileId, Text, TypeId,
 };
 
 /// How many items may still be kept.
@@ -128,20 +128,20 @@ fn field(cursor: &mut Cursor<'_>) -> ReadResult<CustomField> {
 }
 
 /// An entry of ARTIFACTS.
-pub(crate) fn artifact(cursor: &mut Cursor<'_>, _: &mut Budget) -> ReadResult<Artifact> {
+pub(crate) fn artifact<'a>(cursor: &mut Cursor<'a>, _: &mut Budget) -> ReadResult<Declared<'a>> {
     let offset = cursor.offset();
     let number = cursor.i32("artifact-class")?;
     let class = ArtifactClass::from_number(number).ok_or_else(|| {
         ReadError::invalid("artifact-class", offset, format!("there is no artifact class {number}"))
     })?;
-    Ok(Artifact {
+    Ok(Declared {
         offset,
         id: ArtifactId(cursor.i32("artifact-id")?),
-        name: text(cursor, "artifact-name")?.to_string(),
+        name: text(cursor, "artifact-name")?,
         log_file: LogFileId(cursor.i32("log-file-id")?),
         kind: artifact_kind(cursor, class)?,
         custom_type: TypeId(cursor.i32("custom-type-id")?),
-        custom: custom(cursor)?.to_vec(),
+        custom: custom(cursor)?,
     })
 }
 

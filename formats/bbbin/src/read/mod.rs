@@ -3,6 +3,7 @@
 //! Opening reads everything but the events: the header, what is defined, and the index. Events
 //! are decoded as they are asked for.
 
+mod artifacts;
 mod definitions;
 mod event;
 mod header;
@@ -26,9 +27,10 @@ use kymo_core::{Context, Finding, Result, Severity, Source, Value};
 
 use crate::spec::{ArtifactClass, CLOCK_TYPE, Section};
 use crate::types::{
-    Artifact, ArtifactId, Block, CustomType, Definitions, Found, IndexHeader, LogFileId,
-    Statistics, TaskExecution, TypeId,
+    Artifact, ArtifactId, Block, CustomType, Declared, Definitions, Found, IndexHeader, LogFile,
+    LogFileId, Statistics, TaskExecution, TypeId,
 };
+use artifacts::Artifacts;
 use definitions::{Budget, Listed, artifact, count, custom_type, list, log_file};
 use event::event;
 use index::{Index, Span, index, statistics, task_execution};
@@ -54,12 +56,13 @@ pub(crate) const UNKNOWN_LOG_FILE: &str = "unknown-log-file";
 pub struct Reader {
     bytes: Bytes,
     limits: Limits,
-    definitions: Definitions,
-    log_files: HashMap<LogFileId, usize, RandomState>,
+    log_files: Vec<LogFile>,
+    types: Vec<CustomType>,
+    artifacts: Artifacts,
+    log_file_ids: HashMap<LogFileId, usize, RandomState>,
     recordings: Recordings,
     is_since_epoch: bool,
-    types: HashMap<(LogFileId, TypeId), usize, RandomState>,
-    artifacts: HashMap<(LogFileId, ArtifactClass, ArtifactId), usize, RandomState>,
+    type_ids: HashMap<(LogFileId, TypeId), usize, RandomState>,
     /// Where sections are, by their first byte.
     sections: Vec<(Section, Range<u64>)>,
     num_events: u64,
@@ -74,9 +77,10 @@ pub struct Reader {
     task_executions: Vec<TaskExecution>,
     statistics: Option<Statistics>,
     noticed: Noticed,
-    /// Where events are that were read.
+    /// Of each byte, whether it begins an event that was read. Room for that is made once, as some
+    /// tests measure what reading takes.
     #[cfg(test)]
-    touched: std::sync::Mutex<std::collections::BTreeSet<u64>>,
+    touched: Vec<AtomicBool>,
 }
 
 impl Reader {
@@ -112,10 +116,40 @@ impl Reader {
         Ok(Arc::new(opening.reader))
     }
 
-    /// Log files, types and artifacts.
+    /// Log files, types and artifacts, all of them, to be written again.
     #[must_use]
-    pub fn definitions(&self) -> &Definitions {
-        &self.definitions
+    pub fn definitions(&self) -> Definitions {
+        let (log_files, types) = (self.log_files.clone(), self.types.clone());
+        let artifacts = self.artifacts().map(Artifact::from).collect();
+        Definitions { log_files, types, artifacts, ..Definitions::default() }
+    }
+
+    /// The logs that were imported.
+    #[must_use]
+    pub fn log_files(&self) -> &[LogFile] {
+        &self.log_files
+    }
+
+    /// The types of values.
+    #[must_use]
+    pub fn types(&self) -> &[CustomType] {
+        &self.types
+    }
+
+    /// What events are about, in the order of the file.
+    pub fn artifacts(&self) -> impl Iterator<Item = Declared<'_>> {
+        (0..self.artifact_count()).filter_map(|place| self.artifact_at(place))
+    }
+
+    /// How many artifacts there are.
+    #[must_use]
+    pub fn artifact_count(&self) -> usize {
+        self.artifacts.len()
+    }
+
+    /// An artifact by its place among them.
+    pub(crate) fn artifact_at(&self, place: usize) -> Option<Declared<'_>> {
+        self.artifacts.get(place, &self.bytes)
     }
 
     /// How many events the file says it has.
@@ -172,7 +206,7 @@ impl Reader {
     /// A type by its id, which is of a log file.
     #[must_use]
     pub fn custom_type(&self, log_file: LogFileId, id: TypeId) -> Option<&CustomType> {
-        self.definitions.types.get(*self.types.get(&(log_file, id))?)
+        self.types.get(*self.type_ids.get(&(log_file, id))?)
     }
 
     /// An artifact by its class and id, which is of a log file.
@@ -182,8 +216,8 @@ impl Reader {
         log_file: LogFileId,
         class: ArtifactClass,
         id: ArtifactId,
-    ) -> Option<&Artifact> {
-        self.definitions.artifacts.get(*self.artifacts.get(&(log_file, class, id))?)
+    ) -> Option<Declared<'_>> {
+        self.artifacts.find((log_file, class, id), &self.bytes)
     }
 
     /// What was found by now.
@@ -221,7 +255,7 @@ impl Reader {
 
     /// A log file's place in the list of log files.
     pub(crate) fn log_file_place(&self, id: LogFileId) -> Option<usize> {
-        self.log_files.get(&id).copied()
+        self.log_file_ids.get(&id).copied()
     }
 
     /// The recordings: what they are called, and whether they have several log files.
@@ -320,8 +354,8 @@ impl Reader {
 
     #[cfg(test)]
     fn touch(&self, offset: u64) {
-        let touched = self.touched.lock();
-        touched.unwrap_or_else(std::sync::PoisonError::into_inner).insert(offset);
+        let touched = usize::try_from(offset).ok().and_then(|offset| self.touched.get(offset));
+        touched.into_iter().for_each(|is_touched| is_touched.store(true, Relaxed));
     }
 
     /// Notices that times go back; where they do so first is enough.
@@ -387,12 +421,13 @@ impl Opening {
         let reader = Reader {
             bytes: bytes.clone(),
             limits,
-            definitions: Definitions::default(),
-            log_files: HashMap::default(),
+            log_files: Vec::new(),
+            types: Vec::new(),
+            artifacts: Artifacts::default(),
+            log_file_ids: HashMap::default(),
             recordings: Recordings::default(),
             is_since_epoch: false,
-            types: HashMap::default(),
-            artifacts: HashMap::default(),
+            type_ids: HashMap::default(),
             sections: Vec::new(),
             num_events: 0,
             index: Index::default(),
@@ -404,21 +439,22 @@ impl Opening {
             statistics: None,
             noticed: Noticed::default(),
             #[cfg(test)]
-            touched: std::sync::Mutex::default(),
+            touched: std::iter::repeat_with(AtomicBool::default).take(bytes.len()).collect(),
         };
         Self { bytes, reader, budget: Budget::new(limits.items_max), faults: Vec::new() }
     }
 
     /// Reads every section but the events, which it only locates.
     fn read(&mut self, header: &Header) {
-        self.reader.definitions.log_files =
-            self.listed(header, Section::LogFiles, "num-log-files", log_file);
-        self.reader.definitions.types =
-            self.listed(header, Section::Types, "num-types", custom_type);
+        self.reader.log_files = self.listed(header, Section::LogFiles, "num-log-files", log_file);
+        self.reader.types = self.listed(header, Section::Types, "num-types", custom_type);
         self.read_index(header);
         self.locate_events(header);
-        self.reader.definitions.artifacts =
-            self.listed(header, Section::Artifacts, "num-artifacts", artifact);
+        let offset = |of: Declared<'_>| of.offset;
+        let offsets = self.listed(header, Section::Artifacts, "num-artifacts", |cursor, budget| {
+            artifact(cursor, budget).map(offset)
+        });
+        self.reader.artifacts = Artifacts::new(offsets, &self.bytes);
         self.reader.task_executions =
             self.listed(header, Section::TaskExecutions, "num-task-execs", task_execution);
         self.read_statistics(header);
@@ -552,27 +588,23 @@ impl Opening {
         }
     }
 
-    /// Makes log files, types and artifacts findable. Of several with one id, the first counts.
+    /// Makes log files and types findable. Of several with one id, the first counts.
     fn scope(&mut self) {
         let reader = &mut self.reader;
-        for (place, of) in reader.definitions.log_files.iter().enumerate() {
-            reader.log_files.entry(of.id).or_insert(place);
+        for (place, of) in reader.log_files.iter().enumerate() {
+            reader.log_file_ids.entry(of.id).or_insert(place);
         }
-        reader.recordings = Recordings::new(&reader.definitions.log_files);
-        for (place, of) in reader.definitions.types.iter().enumerate() {
-            reader.types.entry((of.log_file, of.id)).or_insert(place);
+        reader.recordings = Recordings::new(&reader.log_files);
+        for (place, of) in reader.types.iter().enumerate() {
+            reader.type_ids.entry((of.log_file, of.id)).or_insert(place);
         }
-        for (place, of) in reader.definitions.artifacts.iter().enumerate() {
-            let key = (of.log_file, of.kind.class(), of.id);
-            reader.artifacts.entry(key).or_insert(place);
-        }
-        let says = |of: &&Artifact| {
+        let says = |of: &Declared<'_>| {
             let custom_type = reader.custom_type(of.log_file, of.custom_type);
             custom_type.is_some_and(|of| of.is(CLOCK_TYPE)) && of.custom == [1]
         };
-        let clocks = reader.definitions.artifacts.iter().filter(says).map(|of| of.log_file);
+        let clocks = reader.artifacts().filter(says).map(|of| of.log_file);
         let clocks: HashSet<_> = clocks.collect();
-        let logs = &reader.definitions.log_files;
+        let logs = &reader.log_files;
         reader.is_since_epoch = !logs.is_empty() && logs.iter().all(|log| clocks.contains(&log.id));
     }
 }

@@ -67,7 +67,7 @@ struct Mended {
 
 /// Writes everything that a reader has, as existing readers need it.
 fn mend(reader: &Reader, out: impl Write + Seek) -> Result<Mended> {
-    let mut definitions = reader.definitions().clone();
+    let mut definitions = reader.definitions();
     let mut made = Made::default();
     made.definitions(reader, &mut definitions);
     let mut untyped = HashSet::new();

@@ -11,7 +11,7 @@ use kymo_core::{Result, Table};
 use super::cells::{Column, no_column, places, schema};
 use crate::Reader;
 use crate::dump::{fields_text, recording, task_class_text};
-use crate::types::{Artifact, ArtifactKind, Block, CustomType, LogFile, Statistics, TaskExecution};
+use crate::types::{ArtifactKind, Block, CustomType, Declared, LogFile, Statistics, TaskExecution};
 
 /// The number of a row, with what it is a row of.
 type Row = (Arc<Reader>, usize);
@@ -86,7 +86,7 @@ pub(super) fn tables(reader: &Arc<Reader>) -> Vec<Arc<dyn Table>> {
 }
 
 fn log_files(reader: &Arc<Reader>) -> Arc<dyn Table> {
-    let of = |row: &Row| -> Option<LogFile> { row.0.definitions().log_files.get(row.1).cloned() };
+    let of = |row: &Row| -> Option<LogFile> { row.0.log_files().get(row.1).cloned() };
     let columns = vec![
         Column::unsigned("recording", move |row: &Row| recording(&row.0, of(row)?.id)),
         Column::unsigned("offset", move |row| Some(of(row)?.offset)).always(),
@@ -97,13 +97,13 @@ fn log_files(reader: &Arc<Reader>) -> Arc<dyn Table> {
         Column::text("importer_name", move |row| Some(of(row)?.importer)).always(),
     ];
     let brief = ["log_file_id", "log_file_name", "log_file_size", "importer_name"];
-    let count = reader.definitions().log_files.len();
+    let count = reader.log_files().len();
     Listed::table(reader, ("log_files", "the logs that were imported"), count, columns, &brief)
 }
 
 fn types(reader: &Arc<Reader>) -> Arc<dyn Table> {
     fn of(row: &Row) -> Option<&CustomType> {
-        row.0.definitions().types.get(row.1)
+        row.0.types().get(row.1)
     }
     let columns = vec![
         Column::unsigned("recording", |row: &Row| recording(&row.0, of(row)?.log_file)),
@@ -114,20 +114,20 @@ fn types(reader: &Arc<Reader>) -> Arc<dyn Table> {
         Column::text("fields", |row| of(row).map(fields_text)).always(),
     ];
     let brief = ["log_file_id", "type_id", "type_name", "fields"];
-    let count = reader.definitions().types.len();
+    let count = reader.types().len();
     Listed::table(reader, ("types", "what values are, by log file and id"), count, columns, &brief)
 }
 
 fn artifacts(reader: &Arc<Reader>) -> Arc<dyn Table> {
-    fn of(row: &Row) -> Option<&Artifact> {
-        row.0.definitions().artifacts.get(row.1)
+    fn of(row: &Row) -> Option<Declared<'_>> {
+        row.0.artifact_at(row.1)
     }
     let columns = vec![
         Column::unsigned("recording", |row: &Row| recording(&row.0, of(row)?.log_file)),
         Column::unsigned("offset", |row| Some(of(row)?.offset)).always(),
         Column::text("artifact_class", |row| Some(of(row)?.kind.class().name().into())).always(),
         Column::signed("artifact_id", |row| Some(of(row)?.id.0.into())).always(),
-        Column::text("artifact_name", |row| Some(of(row)?.name.clone())).always(),
+        Column::text("artifact_name", |row| Some(of(row)?.name.to_string())).always(),
         Column::signed("log_file_id", |row| Some(of(row)?.log_file.0.into())).always(),
         Column::text("task_class", |row| match of(row)?.kind {
             ArtifactKind::Task { task_class, .. } => Some(task_class_text(task_class)),
@@ -144,12 +144,12 @@ fn artifacts(reader: &Arc<Reader>) -> Arc<dyn Table> {
         Column::signed("custom_type_id", |row| Some(of(row)?.custom_type.0.into())).always(),
         Column::fallible("custom", |row| {
             let Some(of) = of(row) else { return Ok(None) };
-            let value = row.0.custom_value(of.log_file, of.custom_type, &of.custom, of.offset)?;
+            let value = row.0.custom_value(of.log_file, of.custom_type, of.custom, of.offset)?;
             Ok(super::value_text(&value))
         }),
     ];
     let brief = ["log_file_id", "artifact_class", "artifact_id", "artifact_name"];
-    let count = reader.definitions().artifacts.len();
+    let count = reader.artifact_count();
     let about = "tasks, state machines, states and others, by log file";
     Listed::table(reader, ("artifacts", about), count, columns, &brief)
 }

@@ -63,5 +63,5 @@ fn value_text(value: &Value) -> Option<String> {
 
 /// The name of a task, where it is declared.
 pub(crate) fn task_name(reader: &Reader, log_file: LogFileId, task: ArtifactId) -> Option<String> {
-    Some(reader.artifact(log_file, ArtifactClass::Task, task)?.name.clone())
+    Some(reader.artifact(log_file, ArtifactClass::Task, task)?.name.to_string())
 }

@@ -57,7 +57,7 @@ pub(super) fn tables(reader: &Arc<Reader>, fixed: &[Arc<dyn Table>]) -> Vec<Arc<
     let is_first = |of: &&CustomType| {
         reader.custom_type(of.log_file, of.id).is_some_and(|first| first.offset == of.offset)
     };
-    let types = reader.definitions().types.iter().filter(is_first);
+    let types = reader.types().iter().filter(is_first);
     for of in types.filter(|of| !of.fields.is_empty()) {
         let name = if of.name.is_empty() { UNNAMED } else { &of.name };
         let types = of_names.entry(name).or_default();

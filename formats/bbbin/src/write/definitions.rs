@@ -198,7 +198,7 @@ impl Definitions {
     /// States whose parents are not there, or that are part of themselves, come last.
     pub fn put_parents_first(&mut self) {
         let mut parents = Parents::default();
-        if self.artifacts.iter().all(|of| parents.take(of)) {
+        if self.artifacts.iter().all(|of| parents.take(of.log_file, of.id, of.kind)) {
             return;
         }
         let mut children: HashMap<(LogFileId, ArtifactId), Vec<Artifact>> = HashMap::new();
@@ -281,13 +281,13 @@ pub(crate) struct Parents(HashSet<(LogFileId, ArtifactId)>);
 
 impl Parents {
     /// Takes the next artifact; tells whether what it is part of came before it.
-    pub(crate) fn take(&mut self, of: &Artifact) -> bool {
-        let is_right = match of.kind {
-            ArtifactKind::State { parent } => self.0.contains(&(of.log_file, parent)),
+    pub(crate) fn take(&mut self, log: LogFileId, id: ArtifactId, kind: ArtifactKind) -> bool {
+        let is_right = match kind {
+            ArtifactKind::State { parent } => self.0.contains(&(log, parent)),
             _ => true,
         };
-        if matches!(of.kind.class(), ArtifactClass::State | ArtifactClass::StateMachine) {
-            self.0.insert((of.log_file, of.id));
+        if matches!(kind.class(), ArtifactClass::State | ArtifactClass::StateMachine) {
+            self.0.insert((log, id));
         }
         is_right
     }

@@ -118,7 +118,8 @@ impl Lanes {
             }
             Key::Thread(_) | Key::Location(_) => None,
         };
-        Track { name, recording: 0, parent, kind, clock, content: content.to_owned(), attributes }
+        let (content, attributes) = (content.into(), attributes.into());
+        Track { name, recording: 0, parent, kind, clock, content, attributes }
     }
 
     /// The track of a key; the one that was found last at its place is looked at first.

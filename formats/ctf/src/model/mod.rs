@@ -19,7 +19,7 @@ use std::sync::{Arc, OnceLock};
 use kymo_core::Result;
 use kymo_core::model::timeline::{
     Activity, Clock, ClockId, Content, Event, Events, Field, Fields, Tally, TimeNs, TimelineView,
-    Track, TrackId, TrackKind, Wanted, Window,
+    Track, TrackId, TrackKind, Tracks, Wanted, Window,
 };
 use serde_json::{Map, json};
 
@@ -39,6 +39,8 @@ pub(crate) struct Timeline {
     reader: Arc<Reader>,
     /// Found when they are first asked for, since all events are gone through for that.
     lanes: OnceLock<Lanes>,
+    /// Made when they are first asked for, too.
+    tracks: OnceLock<Tracks>,
     /// The first and the last moment of each clock, for which the ends of all streams are read.
     /// Metadata may name any number of clocks, and each is asked for.
     ranges: OnceLock<Vec<Span>>,
@@ -50,9 +52,9 @@ pub(crate) struct Timeline {
 
 impl Timeline {
     pub(crate) fn new(reader: Arc<Reader>) -> Self {
-        let scales = Scales::new(&reader);
-        let (lanes, ranges, places) = (OnceLock::new(), OnceLock::new(), Places::default());
-        Self { reader, lanes, ranges, scales, places }
+        let (scales, places) = (Scales::new(&reader), Places::default());
+        let (lanes, tracks, ranges) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
+        Self { reader, lanes, tracks, ranges, scales, places }
     }
 
     fn lanes(&self) -> &Lanes {
@@ -69,8 +71,8 @@ impl Timeline {
             parent: None,
             kind: TrackKind::Messages,
             clock: self.scales.of(&self.reader, track).map(ClockId),
-            content: "ctf".to_owned(),
-            attributes,
+            content: "ctf".into(),
+            attributes: attributes.into(),
         }
     }
 
@@ -99,9 +101,9 @@ impl TimelineView for Timeline {
             .collect()
     }
 
-    fn tracks(&self) -> Vec<Track> {
-        let streams = self.reader.tracks().iter().map(|track| self.track(track));
-        streams.chain(self.lanes().tracks()).collect()
+    fn tracks(&self) -> Tracks {
+        let streams = || self.reader.tracks().iter().map(|track| self.track(track));
+        self.tracks.get_or_init(|| streams().chain(self.lanes().tracks()).collect()).clone()
     }
 
     fn events(self: Arc<Self>, window: &Window) -> Result<Box<dyn Events>> {

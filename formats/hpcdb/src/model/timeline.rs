@@ -5,11 +5,10 @@ use std::sync::Arc;
 
 use kymo_core::bytes::{ReadError, ReadResult};
 use kymo_core::model::timeline::{
-    Clock, ClockId, Content, Event, Events, Merged, Run, TimeNs, TimelineView, Track, TrackId,
-    TrackKind, Window,
+    Attributes, Clock, ClockId, Content, Event, Events, Merged, Run, TimeNs, TimelineView, Track,
+    TrackId, TrackKind, Tracks, Window,
 };
 use kymo_core::{Error, Result};
-use serde_json::Map;
 
 use super::thread_of;
 use crate::read::{Budget, Database, GOES_BACK, NO_ACTIVITY, TraceDb};
@@ -84,15 +83,15 @@ impl TimelineView for Timeline {
         vec![Clock { name: "trace".to_owned(), recording: 0, since_epoch }]
     }
 
-    fn tracks(&self) -> Vec<Track> {
+    fn tracks(&self) -> Tracks {
         let track = |trace: Option<Trace>| Track {
             name: trace.map_or_else(|| "unreadable".to_owned(), |trace| self.name(&trace)),
             recording: 0,
             parent: None,
             kind: TrackKind::Samples,
             clock: Some(ClockId(0)),
-            content: "calling context".to_owned(),
-            attributes: Map::new(),
+            content: "calling context".into(),
+            attributes: Attributes::new(),
         };
         self.traces().into_iter().map(track).collect()
     }

@@ -55,8 +55,13 @@ pub(super) fn tracks(reader: &Reader) -> (Vec<Clock>, Vec<Track>) {
             parent,
             kind: kind(channel).unwrap_or(TrackKind::Messages),
             clock,
-            content: channel.metadata.get(CONTENT).unwrap_or(&channel.message_encoding).clone(),
-            attributes: attributes(reader, channel),
+            content: channel
+                .metadata
+                .get(CONTENT)
+                .unwrap_or(&channel.message_encoding)
+                .clone()
+                .into(),
+            attributes: attributes(reader, channel).into(),
         });
     }
     (clocks, tracks)
@@ -111,7 +116,7 @@ fn attributes(reader: &Reader, channel: &Channel) -> Map<String, Value> {
 
 /// The schema that a track came with, where it came with one.
 pub(super) fn schema(track: &Track, id: u16) -> Option<Schema> {
-    let text = |key: &str| track.attributes.get(key)?.as_str().map(str::to_owned);
+    let text = |key: &str| track.attributes.text(key).map(str::to_owned);
     let (name, encoding) = (text(SCHEMA_NAME)?, text(SCHEMA_ENCODING)?);
     let data = match text(SCHEMA) {
         Some(text) => text.into_bytes(),
@@ -140,8 +145,8 @@ pub(super) fn channel(
 ) -> Channel {
     let mut metadata = Pairs::new();
     metadata.insert(KIND.into(), track.kind.name().into());
-    metadata.insert(CONTENT.into(), track.content.clone());
-    metadata.insert(ATTRIBUTES.into(), Value::Object(track.attributes.clone()).to_string());
+    metadata.insert(CONTENT.into(), track.content.to_string());
+    metadata.insert(ATTRIBUTES.into(), serde_json::json!(track.attributes).to_string());
     if let Some(clock) = clock {
         let zero = if clock.since_epoch { "epoch" } else { "own" };
         metadata.insert(CLOCK.into(), clock.name.clone());
@@ -151,7 +156,7 @@ pub(super) fn channel(
         // Ids of channels count from 1, in the order of tracks.
         metadata.insert(PARENT.into(), (parent + 1).to_string());
     }
-    let message_encoding = match track.content.as_str() {
+    let message_encoding = match &*track.content {
         _ if is_spelt => "json",
         "utf-8" | "text" => "text",
         other => other,

@@ -14,7 +14,7 @@ use std::ops::{Range, RangeInclusive};
 use std::sync::{Arc, OnceLock};
 
 use kymo_core::model::timeline::{
-    Clock, ClockId, Content, Event, Events, TimeNs, TimelineView, Track, TrackId, Window,
+    Clock, ClockId, Content, Event, Events, TimeNs, TimelineView, TrackId, Tracks, Window,
 };
 use kymo_core::{Finding, Result, Severity};
 
@@ -29,7 +29,7 @@ use values::Decoder;
 pub(crate) struct Timeline {
     reader: Arc<Reader>,
     clocks: Vec<Clock>,
-    tracks: Vec<Track>,
+    tracks: Tracks,
     /// The channel of each track, in ascending order.
     channels: Vec<u16>,
     decoders: Vec<Decoder>,
@@ -43,6 +43,7 @@ impl Timeline {
         let spelt = reader.channels().values().map(channels::is_spelt);
         let decoders = tracks.iter().zip(spelt).map(|(track, is)| Decoder::new(track, is));
         let decoders = decoders.collect();
+        let tracks = tracks.into();
         Self { reader, clocks, tracks, channels, decoders, ranges: OnceLock::new() }
     }
 
@@ -127,7 +128,7 @@ impl TimelineView for Timeline {
         self.clocks.clone()
     }
 
-    fn tracks(&self) -> Vec<Track> {
+    fn tracks(&self) -> Tracks {
         self.tracks.clone()
     }
 

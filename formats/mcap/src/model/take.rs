@@ -60,7 +60,7 @@ struct Taken {
 
 impl Taking {
     fn new(timeline: &Arc<dyn TimelineView>, to: &Destination) -> Result<Self> {
-        let mut tracks = timeline.tracks();
+        let mut tracks = timeline.tracks().to_vec();
         Track::keep_recordings(&mut tracks);
         if tracks.len() > usize::from(u16::MAX) {
             let why = format!("MCAP has room for 65535 channels, and there are {}", tracks.len());

@@ -38,7 +38,7 @@ impl Decoder {
         if is_text(&track.content) {
             return Self::Text;
         }
-        let attribute = |name: &str| track.attributes.get(name).and_then(serde_json::Value::as_f64);
+        let attribute = |name: &str| track.attributes.get(name).and_then(|value| value.as_f64());
         let (gain, offset) = (attribute("gain").unwrap_or(1.0), attribute("offset").unwrap_or(0.0));
         number(&track.content).map_or(Self::None, |(number, endian)| Self::Number {
             number,

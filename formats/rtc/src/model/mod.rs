@@ -119,8 +119,8 @@ impl Lanes {
             parent,
             kind,
             clock,
-            content,
-            attributes,
+            content: content.into(),
+            attributes: attributes.into(),
         });
     }
 

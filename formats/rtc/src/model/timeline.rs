@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use kymo_core::Result;
 use kymo_core::model::timeline::{
-    Clock, ClockId, Event, Events, TimeNs, TimelineView, Track, TrackId, Window,
+    Clock, ClockId, Event, Events, TimeNs, TimelineView, TrackId, Tracks, Window,
 };
 
 use super::{Lanes, Tell, event};
@@ -211,8 +211,8 @@ impl TimelineView for Timeline {
         self.lanes.clocks.clone()
     }
 
-    fn tracks(&self) -> Vec<Track> {
-        self.lanes.tracks.clone()
+    fn tracks(&self) -> Tracks {
+        self.lanes.tracks().to_vec().into()
     }
 
     fn events(self: Arc<Self>, window: &Window) -> Result<Box<dyn Events>> {

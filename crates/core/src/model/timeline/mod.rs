@@ -5,6 +5,7 @@
 //! track: a message, a value, a sample, a remark about the past.
 
 mod activity;
+mod attributes;
 mod fielded;
 mod fields;
 mod losses;
@@ -14,17 +15,17 @@ mod shown;
 mod spelt;
 mod spelt_fields;
 mod tally;
+mod tracks;
 
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::ops::{Range, RangeInclusive};
 use std::sync::Arc;
 
-use serde_json::Map;
-
 use crate::{Finding, Result, Value};
 
 pub use activity::{Activity, Message, Missing};
+pub use attributes::Attributes;
 pub use fielded::{Fielded, WithFields, fielded_tracks};
 pub use fields::{Field, Fields};
 pub use losses::{Losses, untold};
@@ -32,6 +33,7 @@ pub use merged::{Merged, Run};
 pub use numbers::{NumberKind, Numbers};
 pub use shown::{Length, Shown};
 pub use tally::Tally;
+pub use tracks::Tracks;
 
 /// A track's index in its view.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -51,7 +53,7 @@ pub trait TimelineView: Send + Sync {
     fn clocks(&self) -> Vec<Clock>;
 
     /// The tracks; their ids count from 0. Parents come before their children.
-    fn tracks(&self) -> Vec<Track>;
+    fn tracks(&self) -> Tracks;
 
     /// The events of a window, in the order of the recording; where that keeps each track by
     /// itself, in the order of their times ([`Merged`]).
@@ -156,9 +158,9 @@ pub struct Track {
     /// What gives its times. Without one, its events have an order and no time.
     pub clock: Option<ClockId>,
     /// The format's word for what its events hold: `uint16le`.
-    pub content: String,
+    pub content: Cow<'static, str>,
     /// Whatever else the recording says of it, under the names it uses.
-    pub attributes: Map<String, serde_json::Value>,
+    pub attributes: Attributes,
 }
 
 impl Track {
@@ -170,6 +172,13 @@ impl Track {
 
     /// The attribute of a task that runs when there is nothing to do.
     pub const IS_IDLE: &str = "is_idle";
+
+    /// The attribute of a task that is an interrupt: it runs in turn with tasks, and not beside them.
+    pub const IS_INTERRUPT: &str = "is_interrupt";
+
+    /// The attribute that says which priority a task has, where the recording tells that of the task
+    /// and not of its stretches alone.
+    pub const TASK_PRIORITY: &str = "task_priority";
 
     /// The attribute of a processor whose own stretches are interrupts: what runs there beside
     /// tasks. Otherwise they are functions.
@@ -192,7 +201,7 @@ impl Track {
             return;
         }
         for track in tracks {
-            track.attributes.insert(Self::RECORDING.into(), track.recording.into());
+            track.attributes.insert(Self::RECORDING, track.recording);
         }
     }
 
@@ -212,7 +221,7 @@ impl Track {
     /// What profiles call the thread that a track is of.
     #[must_use]
     pub fn thread(&self) -> &str {
-        let named = self.attributes.get(Self::THREAD).and_then(|name| name.as_str());
+        let named = self.attributes.text(Self::THREAD);
         named.filter(|name| !name.is_empty()).unwrap_or(&self.name)
     }
 
@@ -224,7 +233,7 @@ impl Track {
     /// of one task, which ran on several processors.
     #[must_use]
     pub fn task_id(&self) -> Option<i64> {
-        Self::TASK_IDS.iter().find_map(|name| self.attributes.get(*name)?.as_i64())
+        Self::TASK_IDS.iter().find_map(|name| self.attributes.number(name))
     }
 
     /// Whether it is of a task that runs when there is nothing to do.
@@ -242,7 +251,7 @@ impl Track {
     /// Whether an attribute is true.
     #[must_use]
     pub fn says(&self, attribute: &str) -> bool {
-        self.attributes.get(attribute).is_some_and(|value| value == true)
+        self.attributes.get(attribute).is_some_and(|value| *value == true)
     }
 }
 
@@ -414,8 +423,8 @@ mod tests {
             parent: None,
             kind: TrackKind::Task,
             clock: None,
-            content: String::new(),
-            attributes: Map::new(),
+            content: "".into(),
+            attributes: Attributes::new(),
         };
         let mut one = [track(0), track(0)];
         Track::keep_recordings(&mut one);

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use kymo_analyse::{Load, Rules, Vacuous, Violation};
 use kymo_core::Value;
-use kymo_core::model::timeline::{Clock, Shown, TimelineView, Track};
+use kymo_core::model::timeline::{Clock, Shown, TimelineView, Tracks};
 
 use crate::cli::OpenArgs;
 use crate::moment::MOMENTS;
@@ -89,7 +89,7 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
 /// What came of rules.
 pub(super) struct Checked {
     timeline: Arc<dyn TimelineView>,
-    tracks: Vec<Track>,
+    tracks: Tracks,
     clocks: Vec<Clock>,
     names: Vec<String>,
     vacuous: Vec<Vacuous>,

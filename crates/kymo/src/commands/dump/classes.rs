@@ -189,8 +189,8 @@ mod tests {
             parent: None,
             kind,
             clock: None,
-            content: of.to_owned(),
-            attributes: serde_json::Map::new(),
+            content: of.to_owned().into(),
+            attributes: kymo_core::model::timeline::Attributes::new(),
         };
         Classes::parse(word).unwrap().have(&event(content), Some(&track))
     }

@@ -38,8 +38,8 @@ pub(super) fn dump(
         _ => Look::Text(session.out.paint()),
     };
     let mut lines = lines(look, args, opened, file, &timeline);
-    for track in tracks {
-        lines.track(track);
+    for track in &tracks {
+        lines.track(track.clone());
     }
     if look == Look::Csv {
         lines.write_header(&mut session.out)?;
@@ -82,8 +82,8 @@ fn lines<'a>(
     }
     if let Look::Text(_) = look {
         lines.join_runs();
-        let mut tracks = timeline.tracks().into_iter();
-        let has_samples = tracks.any(|track| track.kind == TrackKind::Samples);
+        let tracks = timeline.tracks();
+        let has_samples = tracks.iter().any(|track| track.kind == TrackKind::Samples);
         if let Some(contexts) = has_samples.then(|| opened.dataset.profile()).flatten() {
             lines.with_contexts(contexts);
         }

@@ -95,7 +95,7 @@ fn expression(text: &str) -> Result<Regex, Failure> {
 
 /// The processor that a track says it is of.
 fn cpu_of(track: &Track) -> Option<u64> {
-    track.attributes.get(Track::CPU_ID).and_then(Json::as_u64)
+    track.attributes.get(Track::CPU_ID)?.as_u64()
 }
 
 /// Which tracks are of one of some processors, themselves or by those above them.

@@ -87,10 +87,10 @@ impl<'a> Screen<'a> {
         }
         let tracks = timeline.tracks();
         let is_wanted = |track: &Track| self.streams.wants(&self.matcher, track);
-        let chosen = (0..).map(TrackId).zip(&tracks).filter(|(_, track)| is_wanted(track));
+        let chosen = (0..).map(TrackId).zip(&*tracks).filter(|(_, track)| is_wanted(track));
         let chosen = chosen.map(|(id, _)| id).collect();
-        for track in tracks {
-            lines.track(track);
+        for track in &tracks {
+            lines.track(track.clone());
         }
         let window = Window { tracks: Some(chosen), last: Some(last), ..Window::default() };
         let mut events = timeline.events(&window)?;

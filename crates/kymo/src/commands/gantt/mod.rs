@@ -120,7 +120,7 @@ impl Drawn {
         let mut machines = Machines::default();
         let (analysis, _) =
             scope.analyse(session, opened, Reading::Activities, &mut [&mut load, &mut machines])?;
-        let mut chosen = busiest(&load, &analysis);
+        let mut chosen = busiest(&mut load, &analysis);
         let meant = machines.0.into_iter().filter(|track| analysis.means(*track));
         chosen.extend(meant.map(RowKind::States));
         if chosen.is_empty() {
@@ -128,6 +128,8 @@ impl Drawn {
         }
         let rows_left_out = chosen.len().saturating_sub(rows);
         chosen.truncate(rows);
+        chosen.shrink_to_fit();
+        drop((load, analysis));
         let mut gantt = Gantt::new(scope.buckets(cells)?, &chosen);
         let (analysis, outcome) =
             scope.analyse(session, opened, Reading::Activities, &mut [&mut gantt])?;
@@ -181,10 +183,10 @@ impl Drawn {
 
 /// Tasks that are meant, in the order of the time they ran on all processors; idle ones are none,
 /// unless nothing else ran.
-fn busiest(load: &Load, analysis: &Analysis) -> Vec<RowKind> {
+fn busiest(load: &mut Load, analysis: &Analysis) -> Vec<RowKind> {
     let tasks = analysis.tasks();
     let mut ran = vec![0_u64; tasks.len()];
-    for of in load.cpus(tasks).iter().flat_map(|cpu| &cpu.tasks) {
+    for of in load.take_cpus(tasks).iter().flat_map(|cpu| &cpu.tasks) {
         if let Some(ran) = ran.get_mut(of.task.0) {
             *ran = ran.saturating_add(of.run_ns);
         }
@@ -194,7 +196,7 @@ fn busiest(load: &Load, analysis: &Analysis) -> Vec<RowKind> {
     if ids.iter().any(|(id, _)| !tasks.is_idle(*id)) {
         ids.retain(|(id, _)| !tasks.is_idle(*id));
     }
-    ids.sort_by_key(|(id, ns)| (u64::MAX - ns, *id));
+    ids.sort_unstable_by_key(|(id, ns)| (u64::MAX - ns, *id));
     ids.into_iter().map(|(id, _)| RowKind::Task(id)).collect()
 }
 

@@ -135,6 +135,7 @@ fn print_long<'a>(
         let name = escaped(name).into_owned();
         let content = escaped(content).into_owned();
         columns.row([kind.name().to_owned(), content, name, line.text()]);
+        let attributes = attributes.to_map();
         for (key, value) in attributes.iter().filter(|_| with_attributes) {
             let path = format!("{}/{}", escaped(&line.track.name), escaped(key));
             let text = format!("attr = {}", escaped(&value.to_string()));

@@ -122,6 +122,8 @@ fn figures(
     opened: &Opened,
     scope: &Scope,
 ) -> anyhow::Result<Outcome> {
+    // What the chart needs is gone before the figures of all tasks are there.
+    gantt(page, session, opened, scope)?;
     let mut load = scope.buckets(PARTS).map_or_else(|_| Load::new(), Load::over);
     let (mut sched, mut states) = (Sched::new(), States::new());
     let (mut messages, mut wakeups) = (Messages::new(), Wakeups::new());
@@ -129,8 +131,7 @@ fn figures(
     let passes: &mut [&mut dyn Pass] =
         &mut [&mut load, &mut sched, &mut messages, &mut wakeups, &mut states];
     let mut outcome = scope.run(session, opened, &mut analysis, passes)?;
-    gantt(page, session, opened, scope)?;
-    loads(page, args, scope, &load, &analysis);
+    loads(page, args, scope, &mut load, &analysis);
     let table = super::sched::table(&sched, &analysis, |task| task.stretch_ns.sum(), args.number);
     page.section("Response times", table, args.number);
     let table = super::states::table(&states, &analysis);
@@ -179,7 +180,7 @@ fn gantt(
     Ok(())
 }
 
-fn loads(page: &mut Page, args: &Args, scope: &Scope, load: &Load, analysis: &Analysis) {
+fn loads(page: &mut Page, args: &Args, scope: &Scope, load: &mut Load, analysis: &Analysis) {
     let tasks = analysis.tasks();
     let cpus = super::load::cpus(load, analysis);
     if cpus.is_empty() {

@@ -142,23 +142,23 @@ impl Lines<'_> {
         let Turn { stretch, run_ns, is_cut, wait_ns, delay_ns, priority } = *turn;
         let on = tasks.cpu(stretch.cpu);
         let cpu = on.map_or("", |cpu| cpu.name.as_str());
-        let Some(of) = tasks.get(stretch.task) else { return Ok(()) };
-        let task = of.name.as_str();
+        let (recording, task_id) = (tasks.recording(stretch.task), tasks.task_id(stretch.task));
+        let task = tasks.name(stretch.task);
         let times = [wait_ns, delay_ns, run_ns];
         if self.how.json {
             let [wait, delay, run] = times;
             return self.out.json(&json!({
-                "file": self.file, "time_ns": stretch.until.0, "recording": of.recording, "cpu": cpu,
+                "file": self.file, "time_ns": stretch.until.0, "recording": recording, "cpu": cpu,
                 "wait_ns": wait, "delay_ns": delay, "run_ns": run, "is_cut": is_cut,
-                "priority": priority, "task_id": of.task_id, "task": task,
+                "priority": priority, "task_id": task_id, "task": task,
             }));
         }
         if self.how.csv {
             let number = |ns: Option<u64>| ns.map_or(String::new(), |ns| ns.to_string());
             let [wait, delay, run] = times.map(number);
-            let (time, recording) = (stretch.until.0.to_string(), of.recording.to_string());
+            let (time, recording) = (stretch.until.0.to_string(), recording.to_string());
             let plain = |number: Option<i64>| number.map_or(String::new(), |of| of.to_string());
-            let (priority, id, is_cut) = (plain(priority), plain(of.task_id), is_cut.to_string());
+            let (priority, id, is_cut) = (plain(priority), plain(task_id), is_cut.to_string());
             let when = [self.file, &time, &recording, cpu, &wait, &delay, &run];
             return csv(self.out, &[&when[..], &[&is_cut, &priority, &id, task]].concat());
         }

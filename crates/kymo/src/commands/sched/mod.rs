@@ -4,7 +4,7 @@ mod history;
 
 use std::path::PathBuf;
 
-use kymo_analyse::{Analysis, Distribution, Sched, Task, TaskId, TaskSched};
+use kymo_analyse::{Analysis, Distribution, Jobs, Sched, TaskId, TaskSched, Tasks};
 use kymo_core::Value;
 use kymo_core::model::timeline::TrackKind;
 
@@ -158,6 +158,7 @@ const COLUMNS: &[Column] = &[
     ("priority_min", "", Look::Plain),
     ("priority_max", "", Look::Plain),
     ("", "priority", Look::Plain),
+    ("is_interrupt", "", Look::Plain),
     ("recording", "", Look::Count),
     ("task_id", "", Look::Plain),
     ("task", "task", Look::Name),
@@ -214,12 +215,17 @@ pub(super) fn table(
     let tasks = analysis.tasks();
     let is_shown = |id: TaskId| !tasks.is_idle(id) && analysis.means_task(id);
     let mut found: Vec<_> = sched.tasks().filter(|(id, _)| is_shown(*id)).collect();
-    found.sort_by_key(|(id, task)| (u128::MAX - most(task), *id));
+    let order = |(id, task): &(TaskId, &TaskSched)| (u128::MAX - most(task), *id);
+    let kept = if number == 0 { found.len() } else { number.min(found.len()) };
+    if kept < found.len() {
+        // There may be very many: only those that are kept are put in order.
+        found.select_nth_unstable_by_key(kept, order);
+    }
+    let (first, _) = found.split_at_mut(kept);
+    first.sort_by_cached_key(order);
     let mut grid = Grid::new(COLUMNS).keeping(number);
     for (id, figures) in found {
-        if let Some(task) = tasks.get(id) {
-            grid.row_of(|| row(figures, task));
-        }
+        grid.row_of(|| row(figures, id, tasks));
     }
     grid
 }
@@ -228,16 +234,25 @@ fn priority(number: Option<i64>) -> Value {
     number.map_or(Value::Null, Value::from)
 }
 
+/// The smallest and the largest priority that a task ran with; where none is told, the one that the
+/// recording says it has.
+fn priorities(task: &TaskSched, id: TaskId, tasks: &Tasks) -> Option<(i64, i64)> {
+    let said = || tasks.priority(id).map(|priority| (priority, priority));
+    task.priorities().or_else(said)
+}
+
 /// The priority that a task had, or from which to which it changed.
-fn priorities(task: &TaskSched) -> Value {
-    match task.priorities {
+fn priority_words(priorities: Option<(i64, i64)>) -> Value {
+    match priorities {
         Some((min, max)) if min < max => format!("{min} to {max}").into(),
         of => priority(of.map(|(min, _)| min)),
     }
 }
 
-fn row(task: &TaskSched, of: &Task) -> Vec<Value> {
-    let TaskSched { stretch_ns, delay_ns, run_ns, wait_ns, response_ns, period_ns, .. } = task;
+fn row(task: &TaskSched, id: TaskId, tasks: &Tasks) -> Vec<Value> {
+    let stretch_ns = &task.stretch_ns;
+    let Jobs { delay_ns, run_ns, wait_ns, response_ns, period_ns, .. } = &**task;
+    let priorities = priorities(task, id, tasks);
     let p95 = |of: &Distribution| maybe(of.percentile(95));
     vec![
         response_ns.count().into(),
@@ -274,11 +289,12 @@ fn row(task: &TaskSched, of: &Task) -> Vec<Value> {
         p95(wait_ns),
         maybe(wait_ns.max()),
         task.budgets.into(),
-        priority(task.priorities.map(|(min, _)| min)),
-        priority(task.priorities.map(|(_, max)| max)),
-        priorities(task),
-        of.recording.into(),
-        grid::id(of.task_id),
-        of.name.as_str().into(),
+        priority(priorities.map(|(min, _)| min)),
+        priority(priorities.map(|(_, max)| max)),
+        priority_words(priorities),
+        tasks.is_interrupt(id).into(),
+        tasks.recording(id).into(),
+        grid::id(tasks.task_id(id)),
+        tasks.name(id).into(),
     ]
 }

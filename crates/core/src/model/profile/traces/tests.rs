@@ -2,7 +2,7 @@
 
 use super::super::fixture;
 use super::*;
-use crate::model::timeline::{Clock, Event, Events, Track};
+use crate::model::timeline::{Clock, Event, Events, Tracks};
 
 /// Samples: track, moment, number of the context.
 struct Recorded(Vec<(usize, i64, u64)>);
@@ -11,8 +11,8 @@ impl TimelineView for Recorded {
     fn clocks(&self) -> Vec<Clock> {
         Vec::new()
     }
-    fn tracks(&self) -> Vec<Track> {
-        Vec::new()
+    fn tracks(&self) -> Tracks {
+        Tracks::default()
     }
     fn events(self: Arc<Self>, window: &Window) -> Result<Box<dyn Events>> {
         let is_meant = |(track, time, _): &&(usize, i64, u64)| {

@@ -157,8 +157,8 @@ impl Side {
     /// Tracks by the threads that they are of.
     pub(super) fn tracks(&self) -> BTreeMap<String, TrackId> {
         let mut tracks = BTreeMap::new();
-        let found = self.timeline.iter().flat_map(|timeline| timeline.tracks());
-        for (index, track) in found.enumerate().filter(|(_, t)| t.kind == TrackKind::Samples) {
+        let all = self.timeline.as_ref().map(|timeline| timeline.tracks()).unwrap_or_default();
+        for (index, track) in all.iter().enumerate().filter(|(_, t)| t.kind == TrackKind::Samples) {
             tracks.insert(numbered(track.thread().to_owned(), &tracks), TrackId(index));
         }
         tracks

@@ -1,0 +1,68 @@
+//! Where artifacts are. A log may declare a million tasks: they are read again when they are asked
+//! for, and take a few bytes each until then.
+
+use foldhash::fast::RandomState;
+use hashbrown::HashTable;
+use kymo_core::bytes::{Cursor, Endian};
+use std::hash::BuildHasher;
+
+use super::definitions::{Budget, artifact};
+use crate::spec::ArtifactClass;
+use crate::types::{ArtifactId, Declared, LogFileId};
+
+/// What an artifact is found by.
+type Key = (LogFileId, ArtifactClass, ArtifactId);
+
+/// The artifacts of a file by their first bytes.
+#[derive(Debug, Default)]
+pub(super) struct Artifacts {
+    offsets: Vec<u64>,
+    /// Places among the offsets, by what artifacts are found by.
+    found: HashTable<u32>,
+    hasher: RandomState,
+}
+
+impl Artifacts {
+    /// Makes artifacts findable. Of several with one id, the first counts.
+    pub(super) fn new(offsets: Vec<u64>, bytes: &[u8]) -> Self {
+        let (hasher, mut found) = (RandomState::default(), HashTable::with_capacity(offsets.len()));
+        let key = |place: u32| at(&offsets, place, bytes).map(|of| of.key());
+        let hash = |place: &u32| hasher.hash_one(key(*place));
+        for place in (0..).take(offsets.len()) {
+            let own = key(place);
+            let is_same = |other: &u32| key(*other) == own;
+            found.entry(hash(&place), is_same, hash).or_insert(place);
+        }
+        Self { offsets, found, hasher }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.offsets.len()
+    }
+
+    pub(super) fn get<'a>(&self, place: usize, bytes: &'a [u8]) -> Option<Declared<'a>> {
+        read(*self.offsets.get(place)?, bytes)
+    }
+
+    pub(super) fn find<'a>(&self, key: Key, bytes: &'a [u8]) -> Option<Declared<'a>> {
+        let is_it =
+            |place: &u32| at(&self.offsets, *place, bytes).is_some_and(|of| of.key() == key);
+        let place = self.found.find(self.hasher.hash_one(Some(key)), is_it)?;
+        at(&self.offsets, *place, bytes)
+    }
+}
+
+impl Declared<'_> {
+    fn key(&self) -> Key {
+        (self.log_file, self.kind.class(), self.id)
+    }
+}
+
+fn at<'a>(offsets: &[u64], place: u32, bytes: &'a [u8]) -> Option<Declared<'a>> {
+    read(*offsets.get(usize::try_from(place).ok()?)?, bytes)
+}
+
+fn read(offset: u64, bytes: &[u8]) -> Option<Declared<'_>> {
+    let rest = bytes.get(usize::try_from(offset).ok()?..)?;
+    artifact(&mut Cursor::at(rest, offset, Endian::Big), &mut Budget::new(0)).ok()
+}
