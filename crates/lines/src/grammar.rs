@@ -32,6 +32,11 @@ pub trait Grammar: Send + Sync + 'static {
         false
     }
 
+    /// Whether what is counted is a field of its line, always.
+    fn counts_fields(&self) -> bool {
+        false
+    }
+
     /// Whether times count from the Epoch.
     fn is_since_epoch(&self) -> bool {
         false

@@ -61,6 +61,9 @@ impl<G: Grammar> Timeline<G> {
                 attributes.insert("tid".to_owned(), json!(id));
                 attributes.insert(Track::TELLS_COMPLETION.to_owned(), json!(true));
             }
+            Key::Counter(..) if self.reader.grammar().counts_fields() => {
+                attributes.insert(Track::IS_FIELD.to_owned(), json!(true));
+            }
             Key::Calls(Who::Id(id)) => {
                 attributes.insert("tid".to_owned(), json!(id));
             }

@@ -53,12 +53,13 @@ fn words_bytes(of: &CustomType) -> u64 {
 pub(crate) const FIELDS_MAX: usize = 1 << 8;
 
 /// Attributes that BBBin has a place for.
-const KEPT: [&str; 17] = [
+const KEPT: [&str; 18] = [
     Track::CPU_ID,
     Track::HAS_INTERRUPTS,
     Track::RECORDING,
     Track::IS_IDLE,
     Track::IS_INTERRUPT,
+    Track::IS_FIELD,
     Track::TELLS_COMPLETION,
     "tid",
     "artifact_id",

@@ -92,6 +92,10 @@ impl Grammar for TextGrammar {
         self.rules.iter().any(|rule| rule.class == Class::Switch && !rule.tells_who_stops())
     }
 
+    fn counts_fields(&self) -> bool {
+        true
+    }
+
     fn is_since_epoch(&self) -> bool {
         self.is_since_epoch
     }

@@ -69,7 +69,10 @@ impl Plan {
         let cpus = logs::cpus(&tracks);
         let apart = apart(timeline, &tracks, &cpus)?;
         let logs = Logs::new(&tracks, cpus, &apart, origin, &mut definitions);
-        let restored = Restored::new(&tracks, &logs.of_tracks, &mut definitions);
+        let mut restored = Restored::new(&tracks, &logs.of_tracks, &mut definitions);
+        if timeline.has_fields() {
+            restored.leave_out_fields(&tracks);
+        }
         let survey = Survey::new(timeline, &tracks, &logs.of_tracks, &restored)?;
         let alike =
             restored.types().map(|of| ((of.log_file, of.name.clone(), of.fields.clone()), of.id));

@@ -18,7 +18,8 @@ use crate::types::{
 #[derive(Debug, Default)]
 pub(super) struct Restored {
     types: HashMap<TrackId, CustomType>,
-    /// Counters that only repeat a number of such values, and clocks, whose times others have.
+    /// Counters that only repeat a number of values that others have, and clocks, whose times they
+    /// have.
     repeated: HashSet<TrackId>,
 }
 
@@ -39,6 +40,12 @@ impl Restored {
             }
         }
         restored
+    }
+
+    /// Leaves out counters of what events say by their fields.
+    pub(super) fn leave_out_fields(&mut self, tracks: &[Track]) {
+        let counters = tracks.iter().enumerate().filter(|(_, track)| track.says(Track::IS_FIELD));
+        self.repeated.extend(counters.map(|(id, _)| TrackId(id)));
     }
 
     /// Whether events of a track only repeat what others say.

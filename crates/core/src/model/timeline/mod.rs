@@ -184,6 +184,10 @@ impl Track {
     /// tasks. Otherwise they are functions.
     pub const HAS_INTERRUPTS: &str = "has_interrupts";
 
+    /// The attribute of a counter whose numbers are fields of other events, too: who has their fields
+    /// has its numbers.
+    pub const IS_FIELD: &str = "is_field";
+
     /// The attribute that says which of several recordings a track was of, where a format has one
     /// only.
     pub const RECORDING: &str = "recording";
