@@ -819,7 +819,7 @@ fn an_interrupt_leaves_nothing_half_made() {
     // A trace that takes seconds to read, and no room on the disk.
     let trace = File::create(input.join("app-000000-000-1-2-0.hpctrace")).unwrap();
     std::io::Write::write_all(&mut &trace, b"HPCRUN-trace______01.01b\0\0\0\0\0\0\0\0").unwrap();
-    trace.set_len(32 + 12 * 2_000_000_000).unwrap();
+    trace.set_len(32 + 12 * 400_000_000).unwrap();
     for (signal, code) in [("-INT", 130), ("-TERM", 143), ("-XCPU", 152)] {
         let before = names(folder.path());
         let mut command = kymo();

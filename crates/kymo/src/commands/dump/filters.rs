@@ -30,7 +30,7 @@ pub(crate) struct FilterArgs {
     texts: Vec<String>,
 
     /// Only events with a field that compares: speed>=40, name=~^k. Activities have name, priority,
-    /// ends, budget, by, remaining, message, peer, `peer_time`, state and settled, as far as they are
+    /// ends, budget, by, remaining, message, peer, `peer_time`, state, settled and missing, as far as they are
     /// recorded; times are in nanoseconds. May be given again: all must.
     #[arg(long = "where", value_name = "FIELD")]
     fields: Vec<String>,
