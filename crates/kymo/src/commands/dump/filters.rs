@@ -19,8 +19,8 @@ use crate::render::event::broken_text;
 /// Which events are shown.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(crate) struct FilterArgs {
-    /// Only events that are such: begin, end, release, complete, send, receive, enter, value, text;
-    /// a class of BBBin in capitals (SEND is of tasks, SRL SEND of state machines, GENERIC all
+    /// Only events that are such: begin, end, release, complete, send, receive, enter, gap, value,
+    /// text; a class of BBBin in capitals (SEND is of tasks, SRL SEND of state machines, GENERIC all
     /// values); or what a tracer calls its events.
     #[arg(long = "class", value_name = "CLASS", value_delimiter = ',', value_parser = Classes::parse)]
     classes: Vec<Classes>,
@@ -30,8 +30,8 @@ pub(crate) struct FilterArgs {
     texts: Vec<String>,
 
     /// Only events with a field that compares: speed>=40, name=~^k. Activities have name, priority,
-    /// ends, budget, by, remaining, message, peer, `peer_time`, state, settled and missing, as far as they are
-    /// recorded; times are in nanoseconds. May be given again: all must.
+    /// ends, budget, by, remaining, message, peer, `peer_time`, state, settled and missing, as far as
+    /// they are recorded; times are in nanoseconds. May be given again: all must.
     #[arg(long = "where", value_name = "FIELD")]
     fields: Vec<String>,
 
