@@ -228,7 +228,7 @@ impl Visitor for Switches {
 
     #[inline]
     fn passed_text(&mut self, text: &[u8]) {
-        self.is_broken |= str::from_utf8(text).is_err();
+        self.is_broken |= !text.is_ascii() && str::from_utf8(text).is_err();
     }
 
     #[inline]

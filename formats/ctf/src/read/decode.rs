@@ -60,7 +60,7 @@ pub(crate) trait Visitor {
     /// The text of a known field.
     fn known_text(&mut self, _known: Known, _text: &[u8]) {}
 
-    /// A text that is passed over.
+    /// A text that is passed over. Those that are ASCII, as nearly all are, need not be told.
     fn passed_text(&mut self, _text: &[u8]) {}
 
     /// A structure, a variant or an array begins.
@@ -240,13 +240,17 @@ impl<'a> Decoder<'a> {
                     if V::READS_PASSED {
                         for (at, count) in &over.texts {
                             let text = self.slice((start + at) / 8, *count)?;
-                            visitor.passed_text(up_to_zero(text));
+                            if !text.is_ascii() {
+                                visitor.passed_text(up_to_zero(text));
+                            }
                         }
                     }
                 }
                 Step::Text(known) => {
                     let text = self.text()?;
-                    visitor.passed_text(text);
+                    if V::READS_PASSED && !text.is_ascii() {
+                        visitor.passed_text(text);
+                    }
                     if let Some(known) = known.filter(|_| is_wanted) {
                         visitor.known_text(known, text);
                     }
