@@ -27,6 +27,21 @@ fn a_cut_has_the_events_of_a_time() {
     assert_eq!(worst(&cut), None);
 }
 
+/// The second block, whose entry is at 39,835, is said to begin at 1,050,000 ns instead of 1,000,000. An
+/// event is every 1,000 ns.
+#[test]
+fn a_cut_does_not_believe_an_index_that_has_other_times_than_events() {
+    let mut bytes = fs::read(testdata("bbbin").join("blocks.bin")).unwrap();
+    let said = 39_835 + 16..39_835 + 24;
+    assert_eq!(bytes[said.clone()], 1_000_000_i64.to_be_bytes());
+    bytes[said].copy_from_slice(&1_050_000_i64.to_be_bytes());
+    let (from, until) = (Some(TimeNs(990_000)), Some(TimeNs(1_040_000)));
+    let part = Part { from, until, ..Part::default() };
+    let (written, _) = extracted(&[Source::from_bytes("blocks.bin", bytes)], &part);
+    let rules: Vec<_> = written.losses.iter().map(|of| of.rule).collect();
+    assert_eq!((written.events, rules), (50, vec!["index"]));
+}
+
 #[test]
 fn a_filter_has_the_events_that_are_about_a_track() {
     let part = Part { tracks: Some(vec!["pump".into()]), ..Part::default() };

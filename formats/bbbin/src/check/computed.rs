@@ -6,6 +6,7 @@ use kymo_core::Severity::Warning;
 
 use super::definitions::{has_log_file, place};
 use super::{Told, is_no_artifact};
+use crate::read::INDEX;
 use crate::spec::{ArtifactClass, Section};
 use crate::types::{ArtifactId, IndexHeader, LogFileId, TaskExecution};
 use crate::{Reader, Tally};
@@ -43,7 +44,7 @@ fn index_header(reader: &Reader, told: &mut Told) {
     let offset = start(reader, Section::EventIndex);
     for (number, (what, found, expected)) in (1..).zip(pairs) {
         if found != expected {
-            told.tell(("index", number, 1), Warning, offset, || {
+            told.tell((INDEX, number, 1), Warning, offset, || {
                 format!("{what} of the index is {found}, and the blocks say {expected}")
             });
         }

@@ -8,7 +8,7 @@ use kymo_core::{Context, Recent};
 
 use super::Told;
 use super::definitions::has_log_file;
-use crate::read::{CUSTOM_SIZE, Walk, misfit, values};
+use crate::read::{CUSTOM_SIZE, INDEX, Walk, misfit, values};
 use crate::spec::{ArtifactClass, NO_TYPE, UNKNOWN_STATE, UNKNOWN_TASK, UNKNOWN_TIME};
 use crate::tally::TaskOf;
 use crate::types::{ArtifactId, Block, Body, Event, Found, LogFileId, TypeId};
@@ -216,7 +216,7 @@ impl Pass<'_> {
     fn block(&mut self, block: &Block, (first, last): (i64, i64)) {
         let (said_first, said_last) = (block.first_timestamp, block.last_timestamp);
         if (said_first, said_last) != (first, last) {
-            self.told.tell(("index", 0, 0), Warning, block.offset, || {
+            self.told.tell((INDEX, 0, 0), Warning, block.offset, || {
                 format!(
                     "the index says that a block goes from {said_first} to {said_last} ns, and \
                      its events go from {first} to {last}"

@@ -104,8 +104,8 @@ fn merged<'a>(readers: &'a [Arc<Reader>], part: &Part) -> Result<Merge<'a>> {
     }
     let window = Window { from: part.from, until: part.until, ..Window::default() };
     Ok(Merge::within(each.map(|reader| {
-        // What is kept of a recording must not depend on where its times go back.
-        let is_safe = window == Window::default() || reader.is_sorted_throughout();
+        // What is kept of a recording must not depend on where its times go back, nor on its index.
+        let is_safe = window == Window::default() || reader.is_as_indexed_throughout();
         let all = 0..reader.spans().len();
         (reader, if is_safe { reader.spans_within(&window) } else { all })
     })))

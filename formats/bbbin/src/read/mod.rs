@@ -45,6 +45,9 @@ pub(crate) use walk::Walk;
 /// The rule that times go up.
 pub(crate) const ORDER: &str = "order";
 
+/// The rule that the index is what the events are.
+pub(crate) const INDEX: &str = "index";
+
 /// The rule that there are as many events as the file says elsewhere.
 pub(crate) const NUM_EVENTS: &str = "num-events";
 
@@ -71,8 +74,8 @@ pub struct Reader {
     is_index_sound: bool,
     /// Whether, besides, their times go up, so that a moment can be looked up.
     is_ascending: bool,
-    /// Whether an event was seen that is earlier than the one before it.
-    went_back: AtomicBool,
+    /// Whether an event was seen that is earlier than the one before it, or not when the index says.
+    is_misleading: AtomicBool,
     spans: Vec<Span>,
     task_executions: Vec<TaskExecution>,
     statistics: Option<Statistics>,
@@ -302,29 +305,43 @@ impl Reader {
     ///
     /// The index has the times of the first and the last event of a block as written. So blocks at
     /// the ends of the window and beside them are looked at: where times go back within one, or did so
-    /// in whatever was read before, they may do so anywhere.
+    /// in whatever was read before, they may do so anywhere. Where times go up, and the index leaves out a
+    /// block that has events of the window, it is wrong of one of these, too.
     pub(crate) fn spans_within(&self, window: &Window) -> Range<usize> {
         let all = 0..self.spans.len();
-        let is_known_unsorted = !self.is_ascending || self.went_back.load(Relaxed);
-        if window.from.is_none() && window.until.is_none() || is_known_unsorted {
+        let is_known_useless = !self.is_ascending || self.is_misleading.load(Relaxed);
+        if window.from.is_none() && window.until.is_none() || is_known_useless {
             return all;
         }
         let within = self.index.within(window);
         let begin = window.from.map(|_| [within.start.checked_sub(1), Some(within.start)]);
         let end = window.until.map(|_| [within.end.checked_sub(1), Some(within.end)]);
         let mut ends = begin.into_iter().chain(end).flatten().flatten();
-        let are_sorted = ends.all(|number| self.is_sorted(number));
-        if are_sorted { within } else { all }
+        if ends.all(|number| self.is_as_indexed(number)) { within } else { all }
     }
 
-    /// Whether times go up within a span. Where they do not, that is noticed.
-    fn is_sorted(&self, span: usize) -> bool {
-        Walk::new(span..span + 1).is_sorted(self)
+    /// Whether times go up within a span, from and to what the index says. Where they do not, that is
+    /// noticed.
+    fn is_as_indexed(&self, span: usize) -> bool {
+        Walk::new(span..span + 1).is_as_indexed(self)
     }
 
-    /// Whether times go up from event to event; goes through all of them.
-    pub(crate) fn is_sorted_throughout(&self) -> bool {
-        self.walk().is_sorted(self)
+    /// Whether times go up from event to event, as the index says; goes through all of them.
+    pub(crate) fn is_as_indexed_throughout(&self) -> bool {
+        self.walk().is_as_indexed(self)
+    }
+
+    /// Whether the events of a block begin and end when the index says, where that is known of them.
+    fn is_block(&self, number: usize, first: Option<i64>, last: Option<i64>) -> bool {
+        let Some(block) = self.blocks().get(number).filter(|_| self.is_index_sound) else {
+            return true;
+        };
+        let is_said = first.is_none_or(|time| time == block.first_timestamp)
+            && last.is_none_or(|time| time == block.last_timestamp);
+        if !is_said {
+            self.notice_misleading(block);
+        }
+        is_said
     }
 
     /// The first and the last time: from the index, where its times go up, and else from the
@@ -333,9 +350,9 @@ impl Reader {
     pub(crate) fn time_range(&self) -> Option<RangeInclusive<i64>> {
         let blocks = self.blocks();
         if let (true, [first, ..], [.., last]) = (self.is_ascending, blocks, blocks)
-            && self.is_sorted(0)
-            && self.is_sorted(self.spans.len().saturating_sub(1))
-            && !self.went_back.load(Relaxed)
+            && self.is_as_indexed(0)
+            && self.is_as_indexed(self.spans.len().saturating_sub(1))
+            && !self.is_misleading.load(Relaxed)
         {
             return Some(first.first_timestamp..=last.last_timestamp);
         }
@@ -363,10 +380,23 @@ impl Reader {
     /// Notices that times go back; where they do so first is enough.
     #[cold]
     pub(crate) fn notice_disorder(&self, offset: u64) {
-        self.went_back.store(true, Relaxed);
+        self.is_misleading.store(true, Relaxed);
         let message = "an event is earlier than one before it: where times go back, ranges may \
                        lack events and figures may be wrong (`kymo merge --sort` sorts)";
         self.notice_once(ORDER, 0, offset, || message.to_owned());
+    }
+
+    /// Notices that the index has other times than the events of a block; the first is enough.
+    #[cold]
+    fn notice_misleading(&self, block: &Block) {
+        self.is_misleading.store(true, Relaxed);
+        self.notice_once(INDEX, 0, block.offset, || {
+            let Block { first_timestamp, last_timestamp, .. } = block;
+            format!(
+                "the index says that a block goes from {first_timestamp} to {last_timestamp} ns, and \
+                 its events do not: ranges are found without the index"
+            )
+        });
     }
 
     /// Notices that events are of a log file that is not there; the first of each is enough.
@@ -435,7 +465,7 @@ impl Opening {
             index: Index::default(),
             is_index_sound: false,
             is_ascending: false,
-            went_back: AtomicBool::new(false),
+            is_misleading: AtomicBool::new(false),
             spans: Vec::new(),
             task_executions: Vec::new(),
             statistics: None,
@@ -557,7 +587,7 @@ impl Opening {
         }
         if let (true, Some((offset, why))) = (is_index_read, disagreement) {
             let message = format!("{why}: the index is not used");
-            let finding = Finding::whole(Severity::Warning, "index", message);
+            let finding = Finding::whole(Severity::Warning, INDEX, message);
             reader.notice(Finding { offset, ..finding });
         }
         let end = reader.spans.last().filter(|span| span.is_exact).map_or(first, |span| span.end);

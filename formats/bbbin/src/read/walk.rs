@@ -37,10 +37,20 @@ impl Walk {
         Self { is_quiet: true, ..Self::new(spans) }
     }
 
-    /// Whether no event is earlier than the one before it; goes to the end, or to the first.
-    pub(crate) fn is_sorted(&mut self, reader: &Reader) -> bool {
-        while !self.went_back && self.next(reader).is_some() {}
-        !self.went_back
+    /// Whether no event is earlier than the one before it, and blocks begin and end when the index says;
+    /// goes to the end, or to the first that is not so.
+    pub(crate) fn is_as_indexed(&mut self, reader: &Reader) -> bool {
+        let mut entered = None;
+        while let Some(found) = self.next(reader) {
+            let (time, after) = (found.event.timestamp, self.spans.start);
+            let first = Some(time).filter(|_| entered.replace(after) != Some(after));
+            let last = Some(time).filter(|_| self.left == 0);
+            let block = after.checked_sub(1);
+            if self.went_back || !block.is_none_or(|block| reader.is_block(block, first, last)) {
+                return false;
+            }
+        }
+        true
     }
 
     /// The next event. What cannot be read is noticed, and passed over to the next span.
@@ -144,6 +154,14 @@ mod tests {
 
     /// 100 blocks of 1000 switches, one every 10 ns.
     fn long() -> Arc<Reader> {
+        open(long_bytes())
+    }
+
+    fn open(bytes: Vec<u8>) -> Arc<Reader> {
+        Reader::open(&Source::from_bytes("", bytes), &Context::default()).unwrap()
+    }
+
+    fn long_bytes() -> Vec<u8> {
         let mut definitions = Definitions::default();
         let log_file = definitions.add_log_file("a.log", "");
         let custom_type = definitions.empty_type(log_file);
@@ -155,8 +173,7 @@ mod tests {
             let timestamp = number * 10;
             writer.write(&Event { timestamp, log_file, body, custom_type, custom: &[] }).unwrap();
         }
-        let bytes = writer.finish(&definitions.artifacts).unwrap().out.into_inner();
-        Reader::open(&Source::from_bytes("", bytes), &Context::default()).unwrap()
+        writer.finish(&definitions.artifacts).unwrap().out.into_inner()
     }
 
     fn window() -> Window {
@@ -191,5 +208,27 @@ mod tests {
         // Each switch stops one task and begins another.
         assert_eq!(count, 20);
         assert!(touched(&reader) <= 3000 + 16_000, "{} events", touched(&reader));
+    }
+
+    /// The block of 500,000 to 509,990 ns is said to begin later or to end earlier, so that it seems to
+    /// have no event of the range. An entry has two numbers before these.
+    #[test]
+    fn a_range_does_not_believe_an_index_that_has_other_times_than_events() {
+        let bytes = long_bytes();
+        let entry = usize::try_from(open(bytes.clone()).blocks()[50].offset).unwrap();
+        let before = Window { until: window().until, ..Window::default() };
+        let behind = Window { from: window().from, ..Window::default() };
+        for (first, last) in [(505_000_i64, 509_990_i64), (499_995, 499_995)] {
+            let mut wrong = bytes.clone();
+            wrong[entry + 16..entry + 24].copy_from_slice(&first.to_be_bytes());
+            wrong[entry + 24..entry + 32].copy_from_slice(&last.to_be_bytes());
+            let reader = open(wrong);
+            assert!(reader.is_ascending());
+            for (window, count) in [(&window(), 10), (&before, 50_010), (&behind, 50_000)] {
+                assert_eq!(reader.events_within(window).count(), count, "{first}");
+            }
+            let findings = reader.findings();
+            assert_eq!(findings.iter().map(|of| of.rule).collect::<Vec<_>>(), ["index"]);
+        }
     }
 }
