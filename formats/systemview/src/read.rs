@@ -10,11 +10,15 @@ use bytes::Bytes;
 use kymo_core::bytes::{ReadError, ReadErrorKind, ReadResult};
 use kymo_core::model::timeline::TimeNs;
 use kymo_core::{Context, Finding, Result, Severity, Source};
+use memchr::memmem;
 
 use crate::described::{Described, Kind};
 use crate::index::{Core, Place};
 use crate::spec::{self, Parameter};
 use crate::survey::Survey;
+
+/// The first lines of the text at the start.
+const HEADER_START: &[u8] = b";\n; Version";
 
 /// Bytes between two tellings of progress.
 const PROGRESS_BYTES: usize = 4 << 20;
@@ -68,6 +72,8 @@ impl Reader {
     pub fn open(source: &Source, context: &Context<'_>) -> Result<Arc<Self>> {
         let bytes = source.bytes()?;
         let header = Header::read(&bytes)?;
+        let next = another(&bytes, header.end);
+        let bytes = next.map_or_else(|| bytes.clone(), |end| bytes.slice(..end));
         let mut reader = Self {
             version: header.version.clone(),
             cores: Vec::new(),
@@ -99,6 +105,11 @@ impl Reader {
             reader.cores.push(index);
         }
         context.progress.end();
+        if let Some(offset) = next {
+            let why = "another recording begins here, and is not read: a file has one";
+            let finding = Finding::at(Severity::Error, "another-recording", offset as u64, why);
+            reader.findings.push(finding);
+        }
         reader.notice();
         Ok(Arc::new(reader))
     }
@@ -374,6 +385,17 @@ impl Place {
         *self = Self { at: cursor.at, ticks, packets: self.packets + 1 };
         Ok(Packet { offset, core, id, ticks, payload })
     }
+}
+
+/// Where another recording begins, as where two files were put together: with the text that begins one.
+fn another(bytes: &[u8], start: usize) -> Option<usize> {
+    let rest = bytes.get(start..).unwrap_or_default();
+    memmem::find_iter(rest, HEADER_START).map(|at| start + at).find(|at| {
+        let line = bytes.get(*at..bytes.len().min(at + spec::HEADER_MAX)).unwrap_or_default();
+        let line = line.get(HEADER_START.len()..).unwrap_or_default();
+        let end = line.iter().position(|byte| *byte == b'\n').unwrap_or(0);
+        memmem::find(line.get(..end).unwrap_or_default(), spec::SIGNATURE).is_some()
+    })
 }
 
 /// How many bytes from a place on are zero.

@@ -175,6 +175,22 @@ fn no_packet_is_of_two_cores() {
     assert_eq!(wrong, [(Some(start), "core 2: "), (Some(size), "core 3: ")]);
 }
 
+/// Whatever of its last packet is missing, the first recording is read as if it were alone.
+#[test]
+fn another_recording_behind_it_is_not_taken_for_packets_of_the_first() {
+    let whole = support::recording();
+    for missing in 0..3 {
+        let first = &whole[..whole.len() - missing];
+        let open = |bytes: Vec<u8>| {
+            Reader::open(&Source::from_bytes("a.svdat", bytes), &Context::default()).unwrap()
+        };
+        let both = open([first, &whole].concat());
+        assert_eq!(both.count(), open(first.to_vec()).count());
+        let found = both.findings().iter().find(|of| of.rule == "another-recording").unwrap();
+        assert_eq!(found.offset, Some(first.len() as u64));
+    }
+}
+
 /// The ten zeros that the host finds a packet by may be there again; eleven are a hole.
 #[test]
 fn a_hole_of_zeros_ends_a_core_and_is_said() {
