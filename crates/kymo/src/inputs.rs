@@ -174,18 +174,43 @@ pub(crate) fn display(path: &Path) -> String {
         crate::render::escaped(&path.to_string_lossy()).into_owned()
     }
 }
-/// The bytes of a file, or of all files below a directory.
+
+/// The bytes of a file, or of all files below a directory. A link counts as the file it leads to; one
+/// to a directory, which may lead round, only where it is what was named.
 pub(crate) fn size_bytes(path: &Path) -> io::Result<u64> {
     let mut size = 0;
-    let mut pending = vec![path.to_path_buf()];
+    let mut pending = vec![fs::canonicalize(path)?];
     while let Some(path) = pending.pop() {
         let metadata = fs::symlink_metadata(&path)?;
         if metadata.is_dir() {
             let entries = fs::read_dir(&path)?.map(|entry| Ok(entry?.path()));
             pending.extend(entries.collect::<io::Result<Vec<_>>>()?);
         } else {
-            size += metadata.len();
+            let target = fs::metadata(&path).ok().filter(fs::Metadata::is_file);
+            size += target.map_or(0, |target| target.len());
         }
     }
     Ok(size)
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn links_are_as_large_as_what_they_lead_to() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::create_dir(at("trace")).unwrap();
+        fs::write(at("trace/a"), [0; 100]).unwrap();
+        fs::write(at("b"), [0; 20]).unwrap();
+        symlink(at("b"), at("trace/b")).unwrap();
+        symlink(at("trace"), at("trace/round")).unwrap();
+        symlink(at("nowhere"), at("trace/c")).unwrap();
+        symlink(at("trace"), at("link")).unwrap();
+        assert_eq!(size_bytes(&at("trace")).unwrap(), 120);
+        assert_eq!(size_bytes(&at("link")).unwrap(), 120);
+    }
 }
