@@ -3,7 +3,7 @@
 use kymo_core::Value;
 use kymo_core::model::timeline::{Field, Fields};
 
-use crate::{Grammar, Key, Line};
+use crate::{Grammar, Line};
 
 /// The fields of an event, with the task that it was in; nothing where it has none of its own.
 pub(crate) fn fields<G: Grammar>(grammar: &G, line: &Line<'_>) -> Option<Fields<'static>> {
@@ -45,12 +45,6 @@ pub(crate) fn whole_number(text: &str) -> Option<i64> {
     let is_pointer = text.starts_with('0') && text.len() >= POINTER_DIGITS;
     let is_number = !is_pointer && !text.starts_with('+');
     is_number.then(|| text.parse().ok()).flatten()
-}
-
-/// Whether a counter has what a field of the line says.
-pub(crate) fn is_repeated<G: Grammar>(grammar: &G, line: &Line<'_>, key: &Key<'_>) -> bool {
-    let Key::Counter(_, counted) = key else { return false };
-    grammar.fields(line).iter().any(|(name, _)| name == counted)
 }
 
 #[cfg(test)]

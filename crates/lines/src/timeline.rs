@@ -1,6 +1,6 @@
 //! Events as a timeline: all of them as texts, and what they say of tasks and the like.
 
-use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use kymo_core::model::timeline::{
 };
 use serde_json::{Map, json};
 
-use crate::fields::{fields, is_repeated};
+use crate::fields::fields;
 use crate::owned::into_owned;
 use crate::{Grammar, Key, Line, Reader, Telling, Told, Who};
 
@@ -23,6 +23,8 @@ pub(crate) struct Timeline<G> {
     found: HashMap<Key<'static>, TrackId, RandomState>,
     /// The first track of each task, whatever processor it is of.
     of_tasks: HashMap<Who<'static>, TrackId, RandomState>,
+    /// Names of numbers that several tasks have: the field of that name has those of all.
+    shared: HashSet<String, RandomState>,
 }
 
 impl<G: Grammar> Timeline<G> {
@@ -33,6 +35,7 @@ impl<G: Grammar> Timeline<G> {
             tracks: Tracks::default(),
             found: HashMap::default(),
             of_tasks: HashMap::default(),
+            shared: shared(&keys),
         };
         timeline.tracks = keys.into_iter().map(|key| timeline.add(key)).collect();
         timeline
@@ -61,7 +64,9 @@ impl<G: Grammar> Timeline<G> {
                 attributes.insert("tid".to_owned(), json!(id));
                 attributes.insert(Track::TELLS_COMPLETION.to_owned(), json!(true));
             }
-            Key::Counter(..) if self.reader.grammar().counts_fields() => {
+            Key::Counter(_, name)
+                if self.reader.grammar().counts_fields() && !self.shared.contains(&**name) =>
+            {
                 attributes.insert(Track::IS_FIELD.to_owned(), json!(true));
             }
             Key::Calls(Who::Id(id)) => {
@@ -138,6 +143,13 @@ impl<G: Grammar> Timeline<G> {
         found.get(key).copied()
     }
 
+    /// Whether a counter has what a field of the line says, and nothing else.
+    fn is_field(&self, line: &Line<'_>, key: &Key<'_>) -> bool {
+        let Key::Counter(_, counted) = key else { return false };
+        let mut fields = self.reader.grammar().fields(line).into_iter();
+        !self.shared.contains(&**counted) && fields.any(|(name, _)| name == *counted)
+    }
+
     /// What is missing after the event of a line, and where that is told: on the processor that lacks
     /// it, and else on any track of activities.
     fn gap_after(&self, offset: u64) -> Option<(TrackId, Missing)> {
@@ -200,6 +212,16 @@ impl<G: Grammar> Timeline<G> {
             count = count.saturating_mul(4);
         }
     }
+}
+
+/// The names of numbers that several tasks have.
+fn shared(keys: &BTreeSet<Key<'_>>) -> HashSet<String, RandomState> {
+    let mut seen = HashSet::<_, RandomState>::default();
+    let names = keys.iter().filter_map(|key| match key {
+        Key::Counter(_, name) => Some(name),
+        _ => None,
+    });
+    names.filter(|name| !seen.insert(*name)).map(|name| name.to_string()).collect()
 }
 
 /// What happens on a track.
@@ -279,7 +301,8 @@ impl<G: Grammar> Walking<G> {
             push(track, fields.map_or_else(text, Content::Fields));
         }
         grammar.tell(line, telling, &mut |Told { key, content, peer, .. }| {
-            if has_fields && is_repeated(grammar, line, &key) {
+            let is_field = || timeline.is_field(line, &key);
+            if has_fields && is_field() {
                 return;
             }
             if let Some(track) = timeline.track(&key).filter(|track| wants(*track)) {

@@ -45,10 +45,13 @@ impl Grammar for TextGrammar {
         }
     }
 
+    /// The groups that are no columns, and the line where no group is the text: there may be words
+    /// between groups.
     fn fields<'a>(&'a self, line: &Line<'a>) -> Vec<(Cow<'a, str>, Cow<'a, str>)> {
         let Some(groups) = self.groups(line) else { return Vec::new() };
         let is_column = |name: &str| ["time", "cpu", "task"].contains(&name);
-        let all = groups.all().filter(|(name, _)| !is_column(name));
+        let line = groups.get("text").is_none().then_some(("text", line.rest));
+        let all = groups.all().filter(|(name, _)| !is_column(name)).chain(line);
         all.map(|(name, value)| (name.into(), value.into())).collect()
     }
 

@@ -108,14 +108,16 @@ fn number(text: &str) -> Option<u32> {
     text.get(..end)?.parse().ok()
 }
 
-/// The fields of an event, under the names that the kernel gives them.
+/// The fields of an event, under the names that the kernel gives them. Where there are words before the
+/// first, the whole is a field, too.
 pub(super) fn fields<'a>(line: &Line<'a>) -> Vec<(Cow<'a, str>, Cow<'a, str>)> {
     renamed(line).or_else(|| system_call(line)).unwrap_or_else(|| {
-        let pairs = pairs(line.rest);
-        if pairs.is_empty() && !line.rest.is_empty() {
-            return vec![("text".into(), line.rest.into())];
-        }
-        pairs.into_iter().map(|(name, value)| (name.into(), value.into())).collect()
+        let (words, pairs) = pairs(line.rest);
+        let has_text = pairs.iter().any(|(name, _)| *name == "text");
+        let text = if has_text { "words" } else { "text" };
+        let text = (!words.is_empty()).then_some((text, line.rest));
+        let fields = text.into_iter().chain(pairs);
+        fields.map(|(name, value)| (name.into(), value.into())).collect()
     })
 }
 
@@ -198,8 +200,9 @@ fn task<'a, 'n>(names: [&'n str; 3], of: &Task<'a>) -> Vec<(&'n str, Cow<'a, str
     fields
 }
 
-/// Pairs like `name=value`. A value goes on to the next name, since names of tasks have spaces.
-fn pairs(text: &str) -> Vec<(&str, &str)> {
+/// What comes before the first pair like `name=value`, and the pairs. A value goes on to the next name,
+/// since names of tasks have spaces.
+fn pairs(text: &str) -> (&str, Vec<(&str, &str)>) {
     let bytes = text.as_bytes();
     let is_word = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
     let mut names: Vec<(usize, usize)> = Vec::new();
@@ -217,7 +220,9 @@ fn pairs(text: &str) -> Vec<(&str, &str)> {
         let value = text.get(at + 1..end)?;
         Some((text.get(*start..*at)?, trimmed(value)))
     };
-    names.iter().zip(ends).filter_map(pair).collect()
+    let first = names.first().map_or(text.len(), |(start, _)| *start);
+    let words = text.get(..first).unwrap_or_default();
+    (trimmed(words).trim_start(), names.iter().zip(ends).filter_map(pair).collect())
 }
 
 /// A value without what stands between it and the next name.
@@ -239,11 +244,31 @@ mod tests {
         let text = "comm=control loop pid=9 prio=59 target_cpu=001";
         let expected =
             [("comm", "control loop"), ("pid", "9"), ("prio", "59"), ("target_cpu", "001")];
-        assert_eq!(pairs(text), expected);
-        assert_eq!(pairs("vec=1 [action=TIMER]"), [("vec", "1"), ("action", "TIMER")]);
-        assert_eq!(pairs("runtime=31587 [ns]"), [("runtime", "31587 [ns]")]);
-        assert_eq!(pairs("a=1 ==> b=2"), [("a", "1"), ("b", "2")]);
-        assert!(pairs("=").is_empty() && pairs("").is_empty() && pairs("x ==> y").is_empty());
+        assert_eq!(pairs(text), ("", expected.to_vec()));
+        assert_eq!(pairs("vec=1 [action=TIMER]").1, [("vec", "1"), ("action", "TIMER")]);
+        assert_eq!(pairs("runtime=31587 [ns]").1, [("runtime", "31587 [ns]")]);
+        assert_eq!(pairs("a=1 ==> b=2").1, [("a", "1"), ("b", "2")]);
+        for text in ["=", "x ==> y"] {
+            assert_eq!(pairs(text), (text, Vec::new()));
+        }
+        assert_eq!(pairs(""), ("", Vec::new()));
+    }
+
+    #[test]
+    fn words_before_the_first_field_are_not_lost() {
+        let of = |rest: &str| {
+            let found = fields(&Line { name: "print", rest, ..Line::default() });
+            let words = found.iter().map(|(name, value)| format!("{name}: {value}"));
+            words.collect::<Vec<_>>().join("; ")
+        };
+        assert_eq!(
+            of("stuck open pos=3 (retry)"),
+            "text: stuck open pos=3 (retry); pos: 3 (retry)"
+        );
+        assert_eq!(of("only words"), "text: only words");
+        assert_eq!(of("a text=b"), "words: a text=b; text: b");
+        assert_eq!(of("(a=1, b=2"), "a: 1; b: 2");
+        assert_eq!(of(""), "");
     }
 
     #[test]
