@@ -83,7 +83,7 @@ impl Bars {
         }
         let (working, over) = mpsc::channel();
         thread::scope(|scope| {
-            scope.spawn(|| self.wait(what, over));
+            scope.spawn(move || self.wait(what, &over));
             // It ends when this is gone, even if the work panics.
             let _working: mpsc::Sender<()> = working;
             work()
@@ -91,7 +91,7 @@ impl Bars {
     }
 
     /// Draws that work goes on until it is over.
-    fn wait(&self, what: &'static str, over: Receiver<()>) {
+    fn wait(&self, what: &'static str, over: &Receiver<()>) {
         let mut spinner: Option<ProgressBar> = None;
         let mut idle_since = Instant::now();
         while over.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
