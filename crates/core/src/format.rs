@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::model::timeline::{Clock, Event, TimeNs, TimelineView, Track};
+use crate::model::timeline::{ClassWord, Clock, Event, TimeNs, TimelineView, Track};
 use crate::{Context, Dataset, Destination, Error, Finding, Probe, Result, Source};
 
 /// A format of recordings. One static value a format; the registry lists them.
@@ -81,6 +81,11 @@ pub trait Format: Sync {
     /// Nothing unless a format does it, and says so with [`Ability::Follow`].
     fn follow(&self, _context: &Context<'_>) -> Option<Box<dyn Follow>> {
         None
+    }
+
+    /// The format's own words for classes of events, which one may ask for by them.
+    fn class_words(&self) -> &'static [ClassWord] {
+        &[]
     }
 
     /// Makes small recordings with the format's own writer, for `kymo demo`.

@@ -49,6 +49,9 @@ impl Outlet {
     }
 }
 
+/// What is done where no stage of it tells more.
+const WORK: &str = "working";
+
 /// Makes a file that is binary: at a path, or on standard output. When a source of it has changed
 /// meanwhile, nothing appears.
 ///
@@ -64,7 +67,7 @@ pub(crate) fn make<T>(
     if Outlet::open(session, path)? != Outlet::Stream {
         let to = Destination::new(path, force).made_from(sources);
         to.check().map_err(|error| about(path, error))?;
-        return match work(&to, &session.context()) {
+        return match session.bars.meanwhile(WORK, || work(&to, &session.context())) {
             Err(error) if is_of_output(&error) => Err(about(path, error)),
             other => other.map_err(|error| blamed(path, error.into())),
         };
@@ -76,7 +79,7 @@ pub(crate) fn make<T>(
     let directory = tempfile::tempdir().map_err(Error::io("make a temporary directory"))?;
     let made = directory.path().join("made");
     let to = Destination::new(&made, false).made_from(sources);
-    let result = work(&to, &session.context())?;
+    let result = session.bars.meanwhile(WORK, || work(&to, &session.context()))?;
     let mut file = File::open(&made).map_err(Error::io("read the temporary file"))?;
     io::copy(&mut file, &mut session.out)?;
     session.out.flush()?;

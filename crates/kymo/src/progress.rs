@@ -1,8 +1,10 @@
 //! Progress bars on standard error, for work that takes a while.
 
 use std::borrow::Cow;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::sync::{Mutex, OnceLock, PoisonError};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
@@ -17,6 +19,10 @@ const PATIENCE: Duration = Duration::from_millis(500);
 const BYTES: &str = "{msg} {wide_bar} {percent:>3}%  {binary_bytes_per_sec}{left}{prefix}";
 const ITEMS: &str = "{msg} {wide_bar} {percent:>3}%  {rate}{left}{prefix}";
 
+/// Of some work nobody knows how far it is: that it goes on is told so often.
+const TICK: Duration = Duration::from_millis(100);
+const WAITING: &str = "{msg} {spinner} {elapsed}";
+
 /// What is known of how long it takes is worth nothing before so much of it is done.
 const TELLING: f32 = 0.02;
 
@@ -28,6 +34,8 @@ pub(crate) struct Bars {
     began: OnceLock<Instant>,
     stage: Mutex<Option<Stage>>,
     parts: Mutex<Option<Parts>>,
+    /// Whether somebody tells that work goes on.
+    is_waiting: AtomicBool,
 }
 
 /// Which of several pieces of work it is, such as files.
@@ -63,7 +71,44 @@ impl Bars {
     /// Bars, or none where nobody would see them.
     pub(crate) fn new(is_shown: bool) -> Self {
         let (stage, parts) = (Mutex::new(None), Mutex::new(None));
-        Self { is_shown, stages: AtomicU64::new(0), began: OnceLock::new(), stage, parts }
+        let (stages, is_waiting) = (AtomicU64::new(0), AtomicBool::new(false));
+        Self { is_shown, stages, began: OnceLock::new(), stage, parts, is_waiting }
+    }
+
+    /// Does work that may not tell how far it is. While it is in no stage, and that takes a while,
+    /// one sees that it goes on.
+    pub(crate) fn meanwhile<T>(&self, what: &'static str, work: impl FnOnce() -> T) -> T {
+        if !self.is_shown || self.is_waiting.swap(true, Ordering::Relaxed) {
+            return work();
+        }
+        let (working, over) = mpsc::channel();
+        thread::scope(|scope| {
+            scope.spawn(move || self.wait(what, &over));
+            // It ends when this is gone, even if the work panics.
+            let _working: mpsc::Sender<()> = working;
+            work()
+        })
+    }
+
+    /// Draws that work goes on until it is over.
+    fn wait(&self, what: &'static str, over: &Receiver<()>) {
+        let mut spinner: Option<ProgressBar> = None;
+        let mut idle_since = Instant::now();
+        while over.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
+            if !self.is_idle() {
+                spinner.take().inspect(ProgressBar::finish_and_clear);
+                idle_since = Instant::now();
+            } else if idle_since.elapsed() >= PATIENCE {
+                spinner.get_or_insert_with(|| waiting(what, idle_since)).tick();
+            }
+        }
+        spinner.take().inspect(ProgressBar::finish_and_clear);
+        self.is_waiting.store(false, Ordering::Relaxed);
+    }
+
+    /// Whether no stage is under way.
+    fn is_idle(&self) -> bool {
+        self.stage.lock().unwrap_or_else(PoisonError::into_inner).is_none()
     }
 
     /// Whether anybody sees them.
@@ -73,8 +118,7 @@ impl Bars {
 
     /// Begins a stage of bytes unless one is under way: what is done for another is a part of that.
     pub(crate) fn watch(&self, what: &'static str, bytes: u64) -> Option<StageId> {
-        let is_free = || self.stage.lock().unwrap_or_else(PoisonError::into_inner).is_none();
-        (self.is_shown && is_free()).then(|| self.start(what, bytes, BYTES))
+        (self.is_shown && self.is_idle()).then(|| self.start(what, bytes, BYTES))
     }
 
     /// So many bytes of a stage are done, if that is still under way.
@@ -131,6 +175,15 @@ impl Bars {
             old.bar.finish_and_clear();
         }
     }
+}
+
+/// A line that tells that work goes on, and since when.
+fn waiting(what: &'static str, since: Instant) -> ProgressBar {
+    let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+    let style = ProgressStyle::with_template(WAITING);
+    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
+    bar.set_message(what);
+    bar.with_elapsed(since.elapsed())
 }
 
 /// Writes how many items are done a second, as a whole number.
@@ -212,6 +265,24 @@ mod tests {
         bars.watch_end(next);
         assert!(!bars.is_at(next));
         assert_eq!(Bars::new(false).watch("reading events", 10), None);
+    }
+
+    #[test]
+    fn work_that_tells_nothing_is_waited_for() {
+        let bars = Bars::new(true);
+        let found = bars.meanwhile("finding streams", || {
+            assert!(bars.is_waiting.load(Ordering::Relaxed));
+            // A part of it waits with it, and a stage of it is a stage.
+            let found = bars.meanwhile("finding more", || 7);
+            assert!(bars.is_waiting.load(Ordering::Relaxed) && bars.is_idle());
+            bars.begin("reading", 10);
+            assert!(!bars.is_idle());
+            bars.end();
+            found
+        });
+        assert_eq!((found, bars.is_waiting.load(Ordering::Relaxed)), (7, false));
+        let unseen = Bars::new(false);
+        assert!(unseen.meanwhile("finding streams", || !unseen.is_waiting.load(Ordering::Relaxed)));
     }
 
     #[test]

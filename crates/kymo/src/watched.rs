@@ -4,7 +4,8 @@ use std::ops::RangeInclusive;
 use std::sync::{Arc, OnceLock};
 
 use kymo_core::model::timeline::{
-    Clock, ClockId, Event, Events, Tally, TimeNs, TimelineView, TrackId, Tracks, Window,
+    Asked, Clock, ClockId, Event, Events, FieldedEvents, Tally, TimeNs, TimelineView, TrackId,
+    Tracks, Window, WithFields,
 };
 use kymo_core::{Finding, Result};
 
@@ -41,7 +42,9 @@ impl Watched {
         if !bars.is_shown() {
             return timeline;
         }
-        let clocks = timeline.tracks().iter().map(|track| track.clock).collect();
+        // All events may be gone through to find them.
+        let tracks = bars.meanwhile("finding streams", || timeline.tracks());
+        let clocks = tracks.iter().map(|track| track.clock).collect();
         let bars = Arc::clone(bars);
         Arc::new(Self { timeline, bars, size_bytes, clocks, ranges: OnceLock::new() })
     }
@@ -50,18 +53,19 @@ impl Watched {
         if let Some(ranges) = self.ranges.get() {
             return Ok(ranges);
         }
-        let mut ranges = Vec::new();
-        for clock in 0..self.timeline.clocks().len() {
-            let range = Arc::clone(&self.timeline).range(ClockId(clock))?;
-            ranges.push(range.map(RangeInclusive::into_inner));
-        }
-        Ok(self.ranges.get_or_init(|| ranges))
+        let clocks = 0..self.timeline.clocks().len();
+        let range = |clock| Arc::clone(&self.timeline).range(ClockId(clock));
+        let ranges = || clocks.map(range).collect::<Result<Vec<_>>>();
+        let ranges = self.bars.meanwhile("finding times", ranges)?;
+        let ranges = ranges.into_iter().map(|range| range.map(RangeInclusive::into_inner));
+        Ok(self.ranges.get_or_init(|| ranges.collect()))
     }
 
-    fn walk(self: Arc<Self>, events: Box<dyn Events>, window: &Window) -> Result<Box<dyn Events>> {
+    /// The way through a window, unless another is gone already.
+    fn way(self: &Arc<Self>, window: &Window) -> Result<Option<Way>> {
         // What comes of the last events is gone through by now.
         if window.last.is_some() {
-            return Ok(events);
+            return Ok(None);
         }
         let within = |range: &Range| {
             let (first, last) = (*range)?;
@@ -75,10 +79,16 @@ impl Watched {
         let (part, whole) = (ns(&parts), ns(whole).max(1));
         let bytes = (u128::from(self.size_bytes) * part / whole).max(1);
         let total = u64::try_from(bytes).unwrap_or(u64::MAX);
-        let Some(stage) = self.bars.watch("reading events", total) else { return Ok(events) };
-        let done = vec![0; parts.len()];
-        let way = Way { watched: self, stage, total, ranges: parts, done, count: 0 };
-        Ok(Box::new(Walk { events, way }))
+        let stage = self.bars.watch("reading events", total);
+        let (watched, done) = (Arc::clone(self), vec![0; parts.len()]);
+        Ok(stage.map(|stage| Way { watched, stage, total, ranges: parts, done, count: 0 }))
+    }
+
+    fn walk(self: Arc<Self>, events: Box<dyn Events>, window: &Window) -> Result<Box<dyn Events>> {
+        Ok(match self.way(window)? {
+            Some(way) => Box::new(Walk { events, way }),
+            None => events,
+        })
     }
 }
 
@@ -100,13 +110,25 @@ impl TimelineView for Watched {
         self.walk(events, window)
     }
 
-    fn events_called(
+    fn declared(&self) -> Option<Vec<String>> {
+        self.timeline.declared()
+    }
+
+    fn events_asked(self: Arc<Self>, window: &Window, asked: Asked<'_>) -> Result<Box<dyn Events>> {
+        let events = Arc::clone(&self.timeline).events_asked(window, asked)?;
+        self.walk(events, window)
+    }
+
+    fn events_beside_fields(
         self: Arc<Self>,
         window: &Window,
-        is_called: &dyn Fn(&str) -> bool,
-    ) -> Result<Box<dyn Events>> {
-        let events = Arc::clone(&self.timeline).events_called(window, is_called)?;
-        self.walk(events, window)
+        asked: Asked<'_>,
+    ) -> Result<Box<dyn FieldedEvents>> {
+        let events = Arc::clone(&self.timeline).events_beside_fields(window, asked)?;
+        Ok(match self.way(window)? {
+            Some(way) => Box::new(Walk { events, way }),
+            None => events,
+        })
     }
 
     fn events_with_fields(self: Arc<Self>, window: &Window) -> Result<Box<dyn Events>> {
@@ -137,12 +159,22 @@ impl TimelineView for Watched {
 }
 
 /// Events that are gone through.
-struct Walk {
-    events: Box<dyn Events>,
+struct Walk<E> {
+    events: E,
     way: Way,
 }
 
-impl Events for Walk {
+impl FieldedEvents for Walk<Box<dyn FieldedEvents>> {
+    fn next_event(&mut self) -> Result<Option<WithFields<'_>>> {
+        let next = self.events.next_event()?;
+        if let Some((event, _)) = &next {
+            self.way.pass(event);
+        }
+        Ok(next)
+    }
+}
+
+impl Events for Walk<Box<dyn Events>> {
     fn next(&mut self) -> Result<Option<Event<'_>>> {
         let event = self.events.next()?;
         if let Some(event) = &event {

@@ -159,6 +159,7 @@ fn what_no_event_has_is_told_with_what_there_is() {
     let trace = testdata("ctf/control");
     for (args, why) in [
         (["--class", "sched_swich"], "no event is called sched_swich; did you mean sched_switch?"),
+        (["--class", "TASK_SWICH"], "no event is called TASK_SWICH; did you mean TASK_SWITCH?"),
         (["--where", "next_tidd=1"], "no event has a field next_tidd; did you mean next_tid?"),
         (["--where", "next_tid=-77"], "no event is such as was asked for"),
     ] {
@@ -171,4 +172,60 @@ fn what_no_event_has_is_told_with_what_there_is() {
     let (code, _, said) = run(kymo().args(["dump", "--since", "2100-01-01"]).arg(&trace));
     assert_eq!(code, Some(0));
     assert!(said.contains("nothing of it is in that range: it is from "), "{said}");
+}
+
+#[test]
+fn a_recording_of_which_nothing_can_be_read_is_not_converted() {
+    let folder = folder();
+    let counted = folder.path().join("counted.ftrace");
+    fs::write(&counted, "cpus=2\n  a-7  [000]4776151338986: sched_waking: comm=b pid=8\n").unwrap();
+    let empty = folder.path().join("empty.ftrace");
+    fs::write(&empty, "# tracer: nop\n#\n").unwrap();
+    for name in ["out.rtc", "out.bbbin", "out.csv", "out.jsonl"] {
+        let to = folder.path().join(name);
+        let (code, _, said) = run(kymo().arg("convert").args([&counted, &to]));
+        assert_eq!(code, Some(1), "{said}");
+        assert!(said.contains("its time is a count without a unit"), "{said}");
+        assert!(said.contains("nothing of it could be read, so nothing is written"), "{said}");
+        assert!(!to.exists());
+        let (code, _, said) = run(kymo().arg("convert").args([&empty, &to]));
+        assert_eq!(code, Some(0), "{said}");
+        assert!(to.exists());
+    }
+}
+
+/// Of two events one has an array, and a field whose name its context has, too.
+#[test]
+fn fields_are_found_by_their_paths() {
+    let folder = folder();
+    let metadata = "/* CTF 1.8 */ typealias integer { size = 8; align = 8; } := u8;
+        trace { major = 1; minor = 8; byte_order = le; };
+        stream { event.header := struct { u8 id; }; event.context := struct { u8 _tid; }; };
+        event { name = a; id = 0; fields := struct { u8 other; }; };
+        event { name = b; id = 1; fields := struct { u8 tid; struct { u8 _list[2]; } s; }; };";
+    fs::write(folder.path().join("metadata"), metadata).unwrap();
+    fs::write(folder.path().join("stream"), [0, 5, 9, 1, 6, 4, 7, 8]).unwrap();
+    for (test, expected) in [
+        ("s.list[1]=8", "b"),
+        ("list[0]=7", "b"),
+        ("list[1]=7", ""),
+        ("list=8", "b"),
+        ("list!=8", ""),
+        ("list!=9", "b"),
+        ("stream.event.context.tid=6", "b"),
+        ("stream.event.context.tid=4", ""),
+        ("tid=4", "b"),
+        ("tid=6", "b"),
+        ("tid=5", "a"),
+        ("other>=9", "a"),
+    ] {
+        let (code, out, said) =
+            run(kymo().args(["dump", "--csv", "--where", test]).arg(folder.path()));
+        assert_eq!(code, Some(0), "{said}");
+        let names = out.lines().skip(1).filter_map(|line| {
+            line.split(['\"', ',']).find(|cell| cell.starts_with("a:") || cell.starts_with("b:"))
+        });
+        let names: String = names.filter_map(|name| name.split(':').next()).collect();
+        assert_eq!(names, expected, "{test}: {out}{said}");
+    }
 }

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use foldhash::fast::RandomState;
 use kymo_core::Result;
 use kymo_core::model::timeline::{
-    Activity, Clock, ClockId, Content, Event, Events, Missing, TimeNs, TimelineView, Track,
-    TrackId, TrackKind, Tracks, Window,
+    Activity, Asked, Clock, ClockId, Content, Event, Events, FieldedEvents, Fields, Missing,
+    TimeNs, TimelineView, Track, TrackId, TrackKind, Tracks, Window, WithFields,
 };
 use serde_json::{Map, json};
 
@@ -174,11 +174,19 @@ impl<G: Grammar> TimelineView for Timeline<G> {
     }
 
     fn events(self: Arc<Self>, window: &Window) -> Result<Box<dyn Events>> {
-        Ok(Box::new(self.walking(window, false)))
+        Ok(Box::new(self.walking(window, Manner::Texts)))
     }
 
     fn events_with_fields(self: Arc<Self>, window: &Window) -> Result<Box<dyn Events>> {
-        Ok(Box::new(self.walking(window, true)))
+        Ok(Box::new(self.walking(window, Manner::Fields)))
+    }
+
+    fn events_beside_fields(
+        self: Arc<Self>,
+        window: &Window,
+        _asked: Asked<'_>,
+    ) -> Result<Box<dyn FieldedEvents>> {
+        Ok(Box::new(self.walking(window, Manner::Both)))
     }
 
     fn has_fields(&self) -> bool {
@@ -191,17 +199,17 @@ impl<G: Grammar> TimelineView for Timeline<G> {
 }
 
 impl<G: Grammar> Timeline<G> {
-    fn walking(self: Arc<Self>, window: &Window, has_fields: bool) -> Walking<G> {
+    fn walking(self: Arc<Self>, window: &Window, manner: Manner) -> Walking<G> {
         let mut spans: VecDeque<_> = self.reader.spans(window).into();
         let Some(last) = window.last else {
-            return Walking::new(self, window, spans, has_fields);
+            return Walking::new(self, window, spans, manner);
         };
         let last = usize::try_from(last).unwrap_or(usize::MAX);
         // From the end, ever more of the file, until there are enough.
         let mut count = 1;
         loop {
             let tail = spans.split_off(spans.len().saturating_sub(count));
-            let mut walking = Walking::new(Arc::clone(&self), window, tail, has_fields);
+            let mut walking = Walking::new(Arc::clone(&self), window, tail, manner);
             let is_all = spans.is_empty();
             let kept = walking.keep_last(last);
             if is_all || kept.len() >= last {
@@ -230,6 +238,17 @@ struct Happening {
     time: Option<TimeNs>,
     offset: u64,
     content: Content<'static>,
+    /// What it has beside a text.
+    fields: Option<Fields<'static>>,
+}
+
+/// How events that have fields are told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Manner {
+    Texts,
+    Fields,
+    /// As texts, with the fields beside them.
+    Both,
 }
 
 /// Events that are gone through.
@@ -241,8 +260,7 @@ struct Walking<G> {
     pending: VecDeque<Happening>,
     /// Which tracks are asked for.
     is_wanted: Vec<bool>,
-    /// Whether events are told by their fields.
-    has_fields: bool,
+    manner: Manner,
 }
 
 impl<G: Grammar> Walking<G> {
@@ -250,7 +268,7 @@ impl<G: Grammar> Walking<G> {
         timeline: Arc<Timeline<G>>,
         window: &Window,
         spans: VecDeque<(u64, u64)>,
-        has_fields: bool,
+        manner: Manner,
     ) -> Self {
         let has_waking = timeline.reader.survey().has_waking;
         let wanted = |track: usize| window.wants(TrackId(track));
@@ -261,7 +279,7 @@ impl<G: Grammar> Walking<G> {
             spans,
             telling: Telling { has_waking, ..Telling::default() },
             pending: VecDeque::new(),
-            has_fields,
+            manner,
         }
     }
 
@@ -285,33 +303,34 @@ impl<G: Grammar> Walking<G> {
     }
 
     fn take<'a>(&mut self, timeline: &'a Timeline<G>, offset: u64, line: &Line<'a>) {
-        let Self { window, telling, pending, is_wanted, has_fields, .. } = self;
-        let has_fields = *has_fields;
+        let Self { window, telling, pending, is_wanted, manner, .. } = self;
         let is_held = window.holds(line.time);
         let grammar = timeline.reader.grammar();
         let wants = |track: TrackId| is_held && is_wanted.get(track.0).copied().unwrap_or(false);
-        let mut push = |track: TrackId, content: Content<'static>| {
-            pending.push_back(Happening { track, time: line.time, offset, content });
+        let mut push = |track: TrackId, content: Content<'static>, fields| {
+            pending.push_back(Happening { track, time: line.time, offset, content, fields });
         };
         let stream = timeline.track(&grammar.stream(line));
         let stream = stream.or_else(|| timeline.track(&Key::Events(line.cpu)));
         if let Some(track) = stream.filter(|track| wants(*track)) {
-            let fields = if has_fields { fields(grammar, line) } else { None };
+            let fields = (*manner != Manner::Texts).then(|| fields(grammar, line)).flatten();
             let text = || Content::Text(grammar.text(line).into_owned().into());
-            push(track, fields.map_or_else(text, Content::Fields));
+            match (*manner, fields) {
+                (Manner::Fields, Some(fields)) => push(track, Content::Fields(fields), None),
+                (_, fields) => push(track, text(), fields),
+            }
         }
         grammar.tell(line, telling, &mut |Told { key, content, peer, .. }| {
-            let is_field = || timeline.is_field(line, &key);
-            if has_fields && is_field() {
+            if *manner == Manner::Fields && timeline.is_field(line, &key) {
                 return;
             }
             if let Some(track) = timeline.track(&key).filter(|track| wants(*track)) {
                 let peer = peer.and_then(|peer| timeline.peer(&peer));
-                push(track, into_owned(content, peer));
+                push(track, into_owned(content, peer), None);
             }
         });
         if let Some((track, missing)) = timeline.gap_after(offset).filter(|(of, _)| wants(*of)) {
-            push(track, Content::Activity(Activity::Gap(missing)));
+            push(track, Content::Activity(Activity::Gap(missing)), None);
         }
     }
 
@@ -329,14 +348,20 @@ impl<G: Grammar> Walking<G> {
     }
 }
 
-impl<G: Grammar> Events for Walking<G> {
-    fn next(&mut self) -> Result<Option<Event<'_>>> {
+impl<G: Grammar> FieldedEvents for Walking<G> {
+    fn next_event(&mut self) -> Result<Option<WithFields<'_>>> {
         if !self.advance() {
             return Ok(None);
         }
-        let event = self.pending.pop_front().map(|Happening { track, time, offset, content }| {
-            Event { track, time, offset, content, payload: &[], partial: None }
-        });
-        Ok(event)
+        let next = self.pending.pop_front();
+        Ok(next.map(|Happening { track, time, offset, content, fields }| {
+            (Event { track, time, offset, content, payload: &[], partial: None }, fields)
+        }))
+    }
+}
+
+impl<G: Grammar> Events for Walking<G> {
+    fn next(&mut self) -> Result<Option<Event<'_>>> {
+        Ok(self.next_event()?.map(|(event, _)| event))
     }
 }

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use kymo_core::model::timeline::{Shown, TimeNs, TimelineView};
+use kymo_core::model::timeline::{ClassWord, Shown, TimeNs, TimelineView};
 use kymo_core::{
     Ability, Confidence, Context, Dataset, Demo, Destination, DumpRequest, Finding, Format,
     FormatInfo, Part, Probe, RecordSink, Recording, Repaired, Result, Section, Severity, Source,
     Summary, Table, Written,
 };
 
-use crate::model::{Timeline, undeclared_name};
+use crate::model::{Timeline, WORDS, undeclared_name};
 use crate::spec::{ArtifactClass, MAGIC, VERSION};
 use crate::types::{Declared, LogFile, TaskExecution};
 use crate::utf8::{self, Recoded, RecodedSink, RecodedTable, Recoding};
@@ -33,6 +33,10 @@ static INFO: FormatInfo = FormatInfo {
 impl Format for Bbbin {
     fn info(&self) -> &'static FormatInfo {
         &INFO
+    }
+
+    fn class_words(&self) -> &'static [ClassWord] {
+        WORDS
     }
 
     fn sniff(&self, probe: &Probe<'_>) -> Option<Confidence> {

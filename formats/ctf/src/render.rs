@@ -72,6 +72,34 @@ fn shown(text: &[u8]) -> (Cow<'_, str>, bool) {
     (text, is_broken)
 }
 
+/// Writes a text between quotes, with the escapes that C and JSON share. Whoever writes says which
+/// bytes are what they are, and how other characters are written.
+fn write_between_quotes(
+    text: &str,
+    is_plain: fn(u8) -> bool,
+    write_other: fn(char, &mut String),
+    to: &mut String,
+) {
+    to.push('"');
+    if text.bytes().all(|byte| is_plain(byte) && byte != b'"' && byte != b'\\') {
+        to.push_str(text);
+    } else {
+        for character in text.chars() {
+            match character {
+                '"' => to.push_str("\\\""),
+                '\\' => to.push_str("\\\\"),
+                '\u{8}' => to.push_str("\\b"),
+                '\t' => to.push_str("\\t"),
+                '\n' => to.push_str("\\n"),
+                '\u{C}' => to.push_str("\\f"),
+                '\r' => to.push_str("\\r"),
+                other => write_other(other, to),
+            }
+        }
+    }
+    to.push('"');
+}
+
 /// Writes an integer, which has 64 bits at most, with or without a sign.
 fn write_integer(value: i128, to: &mut String) {
     let mut digits = itoa::Buffer::new();

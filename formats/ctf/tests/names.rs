@@ -12,7 +12,7 @@ use std::fs;
 use std::sync::Arc;
 
 use kymo_core::bytes::Limits;
-use kymo_core::model::timeline::{ClockId, Content, Events, TimeNs, TrackKind, Window};
+use kymo_core::model::timeline::{Asked, ClockId, Content, Events, TimeNs, TrackKind, Window};
 use kymo_core::{
     Context, Dataset, DumpRequest, Field, Flow, Format, Record, RecordSink, Result, Source, Value,
 };
@@ -289,8 +289,41 @@ fn events_are_left_out_by_name_before_they_are_read() {
     let (_folder, source) = trace(&metadata, &[("stream", &[0, 1, 1, 0])]);
     let timeline = open(&source).timeline().unwrap();
     let called = |window: Window| {
-        told(Arc::clone(&timeline).events_called(&window, &|name| name == "p:b").unwrap())
+        let asked = Asked { is_called: &|name| name == "p:b", is_field: &[] };
+        told(Arc::clone(&timeline).events_asked(&window, asked).unwrap())
     };
     assert_eq!(called(Window::default()), ["p:b", "p:b"]);
     assert_eq!(called(Window { last: Some(1), ..Window::default() }), ["p:b"]);
+}
+
+#[test]
+fn events_are_left_out_by_their_fields_and_others_have_them_beside_their_texts() {
+    let metadata = events(
+        "event { name = a; id = 0; fields := struct { u8 other; }; };
+        event { name = b; id = 1; fields := struct { struct { u8 _list[2]; } s; }; };",
+    );
+    let (_folder, source) = trace(&metadata, &[("stream", &[0, 9, 1, 7, 8])]);
+    let timeline = open(&source).timeline().unwrap();
+    assert_eq!(timeline.declared().unwrap(), ["a", "b"]);
+    let fielded = |window: Window, is_field: &[&dyn Fn(&str) -> bool]| {
+        let mut found = Vec::new();
+        let asked = Asked { is_called: &|_| true, is_field };
+        let events = Arc::clone(&timeline).events_beside_fields(&window, asked);
+        let mut events = events.unwrap();
+        while let Some((event, fields)) = events.next_event().unwrap() {
+            if let (Content::Text(text), Some(fields)) = (&event.content, fields) {
+                found.push(format!("{text} | {fields}"));
+            }
+        }
+        found
+    };
+    let a = "a: { other = 9 } | a: other = 9";
+    let b = "b: { s = { list = [ [0] = 7, [1] = 8 ] } } | b: s.list = [7, 8]";
+    assert_eq!(fielded(Window::default(), &[]), [a, b]);
+    let last = Window { last: Some(2), ..Window::default() };
+    for window in [Window::default(), last] {
+        assert_eq!(fielded(window.clone(), &[&|name| name == "list"]), [b]);
+        assert_eq!(fielded(window.clone(), &[&|name| name == "other"]), [a]);
+        assert!(fielded(window, &[&|name| name == "s", &|name| name == "other"]).is_empty());
+    }
 }

@@ -16,6 +16,7 @@
 //! `untold` says: ids of receivers' instances, odd end times of functions, and more. An event of a log
 //! file that is not there is on no track, which is a finding.
 
+mod classes;
 mod lanes;
 mod telling;
 mod undeclared;
@@ -37,6 +38,7 @@ use crate::spec::UNKNOWN_PRIORITY;
 use crate::types::{ArtifactId, Body, LogFileId};
 use lanes::{Lanes, TaskLane};
 
+pub(crate) use classes::WORDS;
 pub(crate) use lanes::{IMPORTED_AT, IMPORTER_NAME, LOG_FILE, LOG_FILE_SIZE, undeclared_name};
 pub(crate) use telling::GENERIC;
 

@@ -34,6 +34,7 @@ pub(super) enum Telling {
     Nothing,
     Text(Plain),
     Fields(Collected),
+    Both(Plain, Collected),
 }
 
 impl Facts {
@@ -74,7 +75,7 @@ impl Facts {
         match &self.telling {
             Telling::Nothing => false,
             Telling::Text(plain) => plain.is_broken,
-            Telling::Fields(collected) => collected.is_broken,
+            Telling::Fields(collected) | Telling::Both(_, collected) => collected.is_broken,
         }
     }
 
@@ -109,6 +110,10 @@ impl Visitor for Facts {
             Telling::Nothing => Want::default(),
             Telling::Text(plain) => plain.begin(event),
             Telling::Fields(collected) => collected.begin(event),
+            Telling::Both(plain, collected) => {
+                plain.begin(event);
+                collected.begin(event)
+            }
         };
         Want { known, all }
     }
@@ -142,6 +147,10 @@ impl Visitor for Facts {
             Telling::Nothing => {}
             Telling::Text(plain) => plain.open(node, is_array),
             Telling::Fields(collected) => collected.open(node, is_array),
+            Telling::Both(plain, collected) => {
+                plain.open(node, is_array);
+                collected.open(node, is_array);
+            }
         }
     }
 
@@ -150,6 +159,10 @@ impl Visitor for Facts {
             Telling::Nothing => {}
             Telling::Text(plain) => plain.close(is_array),
             Telling::Fields(collected) => collected.close(is_array),
+            Telling::Both(plain, collected) => {
+                plain.close(is_array);
+                collected.close(is_array);
+            }
         }
     }
 
@@ -158,6 +171,10 @@ impl Visitor for Facts {
             Telling::Nothing => {}
             Telling::Text(plain) => plain.integer(node, integer, value),
             Telling::Fields(collected) => collected.integer(node, integer, value),
+            Telling::Both(plain, collected) => {
+                plain.integer(node, integer, value);
+                collected.integer(node, integer, value);
+            }
         }
     }
 
@@ -166,6 +183,10 @@ impl Visitor for Facts {
             Telling::Nothing => {}
             Telling::Text(plain) => plain.label(node, labels, value),
             Telling::Fields(collected) => collected.label(node, labels, value),
+            Telling::Both(plain, collected) => {
+                plain.label(node, labels, value);
+                collected.label(node, labels, value);
+            }
         }
     }
 
@@ -174,6 +195,10 @@ impl Visitor for Facts {
             Telling::Nothing => {}
             Telling::Text(plain) => plain.real(node, value),
             Telling::Fields(collected) => collected.real(node, value),
+            Telling::Both(plain, collected) => {
+                plain.real(node, value);
+                collected.real(node, value);
+            }
         }
     }
 
@@ -182,6 +207,10 @@ impl Visitor for Facts {
             Telling::Nothing => {}
             Telling::Text(plain) => plain.text(node, text),
             Telling::Fields(collected) => collected.text(node, text),
+            Telling::Both(plain, collected) => {
+                plain.text(node, text);
+                collected.text(node, text);
+            }
         }
     }
 }

@@ -18,14 +18,14 @@ use std::sync::{Arc, OnceLock};
 
 use kymo_core::Result;
 use kymo_core::model::timeline::{
-    Activity, Clock, ClockId, Content, Event, Events, Field, Fields, Tally, TimeNs, TimelineView,
-    Track, TrackId, TrackKind, Tracks, Wanted, Window,
+    Activity, Asked, Clock, ClockId, Content, Event, Events, FieldedEvents, Fields, Tally, TimeNs,
+    TimelineView, Track, TrackId, TrackKind, Tracks, Wanted, Window, WithFields,
 };
 use serde_json::{Map, json};
 
 use crate::Reader;
 use crate::marks::Marks;
-use crate::read::{Chosen, Gap, Merged, Next, sweep_with_gaps};
+use crate::read::{Chosen, Gap, Layouts, Merged, Next, StreamLayout, sweep_with_gaps};
 use crate::render::{Collected, Plain};
 use crate::scales::{Scales, Span};
 use facts::{Facts, Telling};
@@ -110,13 +110,27 @@ impl TimelineView for Timeline {
         Ok(self.told(window, None, || Telling::Text(Plain::default())))
     }
 
-    fn events_called(
+    fn declared(&self) -> Option<Vec<String>> {
+        let events = self.layouts().flat_map(|(_, stream)| &stream.events);
+        Some(events.map(|event| event.name.to_string()).collect())
+    }
+
+    fn events_asked(self: Arc<Self>, window: &Window, asked: Asked<'_>) -> Result<Box<dyn Events>> {
+        let kinds = self.kinds_asked(asked);
+        Ok(self.told(window, Some(kinds), || Telling::Text(Plain::default())))
+    }
+
+    fn events_beside_fields(
         self: Arc<Self>,
         window: &Window,
-        is_called: &dyn Fn(&str) -> bool,
-    ) -> Result<Box<dyn Events>> {
-        let kinds = self.kinds_called(is_called);
-        Ok(self.told(window, Some(kinds), || Telling::Text(Plain::default())))
+        asked: Asked<'_>,
+    ) -> Result<Box<dyn FieldedEvents>> {
+        let kinds = Some(self.kinds_asked(asked));
+        let both = || Telling::Both(Plain::default(), Collected::default());
+        Ok(match window.last {
+            None => Box::new(All::of(self, window, kinds, both())),
+            Some(last) => Box::new(Last(self.last(window, last, kinds.as_ref(), both))),
+        })
     }
 
     fn events_with_fields(self: Arc<Self>, window: &Window) -> Result<Box<dyn Events>> {
@@ -191,14 +205,27 @@ impl Timeline {
         tallies
     }
 
-    /// Whether each kind of event has a name that is asked for, by their numbers.
-    fn kinds_called(&self, is_called: &dyn Fn(&str) -> bool) -> Vec<bool> {
-        let streams = self.reader.parts().iter().flat_map(|part| part.layouts.streams());
+    fn layouts(&self) -> impl Iterator<Item = (&Layouts, &StreamLayout)> {
+        let parts = self.reader.parts().iter();
+        parts.flat_map(|part| part.layouts.streams().map(|stream| (&part.layouts, stream)))
+    }
+
+    /// Whether each kind of event is asked for, by their numbers.
+    fn kinds_asked(&self, Asked { is_called, is_field }: Asked<'_>) -> Vec<bool> {
         let mut kinds = Vec::new();
-        for event in streams.flat_map(|stream| &stream.events) {
-            kinds.resize(kinds.len().max(event.kind + 1), false);
-            if let Some(kind) = kinds.get_mut(event.kind) {
-                *kind = is_called(&event.name);
+        for (layouts, stream) in self.layouts() {
+            // What all events of a stream have is looked up once.
+            let has = |root, is_it: &dyn Fn(&str) -> bool| layouts.has_name(root, is_it);
+            let own: Vec<_> =
+                is_field.iter().filter(|is_it| !has(stream.event_context, is_it)).collect();
+            for event in &stream.events {
+                let has_one = |is_it: &dyn Fn(&str) -> bool| {
+                    has(event.context, is_it) || has(event.fields, is_it)
+                };
+                kinds.resize(kinds.len().max(event.kind + 1), false);
+                if let Some(kind) = kinds.get_mut(event.kind) {
+                    *kind = is_called(&event.name) && own.iter().all(|is_it| has_one(is_it));
+                }
             }
         }
         kinds
@@ -211,11 +238,7 @@ impl Timeline {
         telling: fn() -> Telling,
     ) -> Box<dyn Events> {
         match window.last {
-            None => {
-                let mut all = All::new(self, window, telling());
-                all.facts.only(kinds);
-                Box::new(all)
-            }
+            None => Box::new(All::of(self, window, kinds, telling())),
             Some(last) => Box::new(Last(self.last(window, last, kinds.as_ref(), telling))),
         }
     }
@@ -233,9 +256,7 @@ impl Timeline {
         loop {
             let from = begins.get(packets).copied().map(TimeNs);
             let part = Window { from: from.max(window.from), ..window.clone() };
-            let mut all = All::new(Arc::clone(self), &part, telling());
-            all.facts.only(kinds.cloned());
-            let kept = all.last(last);
+            let kept = All::of(Arc::clone(self), &part, kinds.cloned(), telling()).last(last);
             if part.from == window.from || kept.len() as u64 >= last {
                 return kept;
             }
@@ -266,14 +287,21 @@ struct All {
 }
 
 impl All {
-    fn new(timeline: Arc<Timeline>, window: &Window, telling: Telling) -> Self {
+    fn of(
+        timeline: Arc<Timeline>,
+        window: &Window,
+        kinds: Option<Vec<bool>>,
+        telling: Telling,
+    ) -> Self {
         let chosen = timeline.chosen(window);
         let streams = timeline.reader.tracks().len();
         let wanted = window.wanted(streams + timeline.lanes().len());
         let telling = if wanted.has_any(0..streams) { telling } else { Telling::Nothing };
+        let mut facts = Facts::telling(&timeline.lanes().roles, telling);
+        facts.only(kinds);
         Self {
             merged: Merged::new(&timeline.reader, &chosen),
-            facts: Facts::telling(&timeline.lanes().roles, telling),
+            facts,
             timeline,
             window: window.clone(),
             wanted,
@@ -315,7 +343,7 @@ impl All {
         }
         self.offset = taken.offset;
         if self.wanted.has(TrackId(stream_track)) && self.facts.wants(taken.event.kind) {
-            if let Telling::Fields(_) = self.facts.telling {
+            if let Telling::Fields(_) | Telling::Both(..) = self.facts.telling {
                 (self.name, self.part) = (Arc::clone(&taken.event.name), taken.packet.part);
             }
             if self.facts.is_broken() {
@@ -344,17 +372,26 @@ impl All {
             .extend(told.filter(|_| is_held).map(|(track, activity)| (track, Some(activity))));
     }
 
-    /// What happened on a track.
-    fn content(&mut self, activity: Option<Activity<'static>>) -> Content<'_> {
-        match (activity, &mut self.facts.telling) {
-            (Some(activity), _) => Content::Activity(activity),
-            (None, Telling::Fields(collected)) => {
-                let layouts = self.timeline.reader.layouts(self.part);
-                let (name, fields) = (Cow::Borrowed(&*self.name), collected.take(layouts));
-                Content::Fields(Fields { name, fields })
+    /// What happened on a track; beside a text its fields, where both are asked for.
+    fn content(
+        &mut self,
+        activity: Option<Activity<'static>>,
+    ) -> (Content<'_>, Option<Fields<'_>>) {
+        if let Some(activity) = activity {
+            return (Content::Activity(activity), None);
+        }
+        let layouts = self.timeline.reader.layouts(self.part);
+        let name = Cow::Borrowed(&*self.name);
+        match &mut self.facts.telling {
+            Telling::Nothing => (Content::Text("".into()), None),
+            Telling::Text(plain) => (Content::Text(plain.text.as_str().into()), None),
+            Telling::Fields(collected) => {
+                (Content::Fields(Fields { name, fields: collected.take(layouts) }), None)
             }
-            (None, Telling::Text(plain)) => Content::Text(plain.text.as_str().into()),
-            (None, Telling::Nothing) => Content::Text("".into()),
+            Telling::Both(plain, collected) => {
+                let fields = Fields { name, fields: collected.take(layouts) };
+                (Content::Text(plain.text.as_str().into()), Some(fields))
+            }
         }
     }
 
@@ -366,38 +403,41 @@ impl All {
             let _ = if is_full { found.pop_front() } else { None };
             if last > 0 {
                 let (time, offset) = (self.time, self.offset);
-                let content = match activity {
-                    Some(activity) => Content::Activity(activity),
+                let (content, fields) = match activity {
+                    Some(activity) => (Content::Activity(activity), None),
                     None => kept(self.content(None)),
                 };
-                found.push_back(Kept { track, time, offset, content });
+                found.push_back(Kept { track, time, offset, content, fields });
             }
         }
         found
     }
 }
 
-/// The text or the fields of an event, by themselves.
-fn kept(content: Content<'_>) -> Content<'static> {
-    let owned = |text: Cow<'_, str>| Cow::Owned(text.into_owned());
-    match content {
-        Content::Text(text) => Content::Text(owned(text)),
-        Content::Fields(Fields { name, fields }) => {
-            let field =
-                |Field { name, value, bits }: Field<'_>| Field { name: owned(name), value, bits };
-            let fields = fields.into_iter().map(field).collect();
-            Content::Fields(Fields { name: owned(name), fields })
-        }
+/// The text and the fields of an event, by themselves.
+fn kept(
+    (content, fields): (Content<'_>, Option<Fields<'_>>),
+) -> (Content<'static>, Option<Fields<'static>>) {
+    let content = match content {
+        Content::Text(text) => Content::Text(text.into_owned().into()),
+        Content::Fields(fields) => Content::Fields(fields.into_owned()),
         _ => Content::Payload,
+    };
+    (content, fields.map(Fields::into_owned))
+}
+
+impl FieldedEvents for All {
+    fn next_event(&mut self) -> Result<Option<WithFields<'_>>> {
+        let Some((track, activity)) = self.advance() else { return Ok(None) };
+        let (time, offset) = (self.time, self.offset);
+        let (content, fields) = self.content(activity);
+        Ok(Some((Event { track, time, offset, content, payload: &[], partial: None }, fields)))
     }
 }
 
 impl Events for All {
     fn next(&mut self) -> Result<Option<Event<'_>>> {
-        let Some((track, activity)) = self.advance() else { return Ok(None) };
-        let (time, offset) = (self.time, self.offset);
-        let content = self.content(activity);
-        Ok(Some(Event { track, time, offset, content, payload: &[], partial: None }))
+        Ok(self.next_event()?.map(|(event, _)| event))
     }
 }
 
@@ -407,21 +447,23 @@ struct Kept {
     time: Option<TimeNs>,
     offset: u64,
     content: Content<'static>,
+    fields: Option<Fields<'static>>,
 }
 
 /// The last events, which were kept.
 struct Last(VecDeque<Kept>);
 
+impl FieldedEvents for Last {
+    fn next_event(&mut self) -> Result<Option<WithFields<'_>>> {
+        let next = self.0.pop_front();
+        Ok(next.map(|Kept { track, time, offset, content, fields }| {
+            (Event { track, time, offset, content, payload: &[], partial: None }, fields)
+        }))
+    }
+}
+
 impl Events for Last {
     fn next(&mut self) -> Result<Option<Event<'_>>> {
-        let event = self.0.pop_front().map(|Kept { track, time, offset, content }| Event {
-            track,
-            time,
-            offset,
-            content,
-            payload: &[],
-            partial: None,
-        });
-        Ok(event)
+        Ok(self.next_event()?.map(|(event, _)| event))
     }
 }

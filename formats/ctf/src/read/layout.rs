@@ -288,6 +288,25 @@ impl Layouts {
         self.by_id.get(&stream).copied()
     }
 
+    /// Whether something within a node has a name, as it is recorded or as it is shown.
+    pub(crate) fn has_name(&self, root: Option<NodeId>, is_it: &dyn Fn(&str) -> bool) -> bool {
+        let mut left: Vec<_> = root.into_iter().collect();
+        while let Some(node) = left.pop().and_then(|id| self.node(id)) {
+            if !node.name.is_empty() && (is_it(&node.name) || is_it(node.shown())) {
+                return true;
+            }
+            match &node.kind {
+                NodeKind::Struct(fields) => left.extend(fields),
+                NodeKind::Array(element, _) => left.push(*element),
+                NodeKind::Variant(_, choices) => {
+                    left.extend(choices.iter().map(|choice| choice.node));
+                }
+                _ => {}
+            }
+        }
+        false
+    }
+
     /// All kinds of streams.
     pub(crate) fn streams(&self) -> impl Iterator<Item = &StreamLayout> {
         self.streams.iter()

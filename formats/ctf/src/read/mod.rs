@@ -30,7 +30,7 @@ use decode::State;
 
 pub(crate) use decode::{Real, Visitor, Want};
 pub(crate) use known::Known;
-pub(crate) use layout::{EventLayout, Layouts, Node, NodeId};
+pub(crate) use layout::{EventLayout, Layouts, Node, NodeId, StreamLayout};
 pub(crate) use merge::{Chosen, Merged, Next, times_ns};
 pub use packets::Packet;
 pub(crate) use session::{has_streams, head as session_head};

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::{Renamed, name_of, shown, write_integer};
+use super::{Renamed, name_of, shown, write_between_quotes, write_integer};
 use crate::read::{EventLayout, Node, Real, Visitor, Want};
 use crate::types::{Integer, Label};
 
@@ -45,32 +45,15 @@ impl Json {
 
 /// Writes a text as JSON has it.
 fn write_text(text: &str, to: &mut String) {
-    to.push('"');
-    let is_plain = |byte: u8| byte >= 0x20 && byte != b'"' && byte != b'\\';
-    if text.bytes().all(is_plain) {
-        to.push_str(text);
-    } else {
-        text.chars().for_each(|character| write_character(character, to));
-    }
-    to.push('"');
+    write_between_quotes(text, |byte| byte >= 0x20, write_character, to);
 }
 
 fn write_character(character: char, to: &mut String) {
-    let escape = match character {
-        '"' => "\\\"",
-        '\\' => "\\\\",
-        '\u{8}' => "\\b",
-        '\t' => "\\t",
-        '\n' => "\\n",
-        '\u{C}' => "\\f",
-        '\r' => "\\r",
-        other if other < ' ' => {
-            let _ = write!(to, "\\u{:04x}", u32::from(other));
-            return;
-        }
-        other => return to.push(other),
-    };
-    to.push_str(escape);
+    if character < ' ' {
+        let _ = write!(to, "\\u{:04x}", u32::from(character));
+    } else {
+        to.push(character);
+    }
 }
 
 impl Visitor for Json {

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::{names_of, shown, write_integer};
+use super::{names_of, shown, write_between_quotes, write_integer};
 use crate::read::{EventLayout, Node, Real, Visitor, Want};
 use crate::types::{Integer, Label};
 
@@ -52,33 +52,18 @@ fn write_in_base(integer: &Integer, value: i128, to: &mut String) {
 
 /// Text between quotes, with what C has escapes for, and control characters, escaped.
 fn write_quoted(text: &str, to: &mut String) {
-    to.push('"');
-    if text.bytes().all(|byte| matches!(byte, 0x20..0x7F) && byte != b'"' && byte != b'\\') {
-        to.push_str(text);
-    } else {
-        text.chars().for_each(|character| write_character(character, to));
-    }
-    to.push('"');
+    write_between_quotes(text, |byte| matches!(byte, 0x20..0x7F), write_character, to);
 }
 
 fn write_character(character: char, to: &mut String) {
-    let escape = match character {
-        '"' => "\\\"",
-        '\\' => "\\\\",
-        '\u{7}' => "\\a",
-        '\u{8}' => "\\b",
-        '\t' => "\\t",
-        '\n' => "\\n",
-        '\u{B}' => "\\v",
-        '\u{C}' => "\\f",
-        '\r' => "\\r",
+    match character {
+        '\u{7}' => to.push_str("\\a"),
+        '\u{B}' => to.push_str("\\v"),
         other if other.is_control() => {
             let _ = write!(to, "\\x{:02x}", u32::from(other));
-            return;
         }
-        other => return to.push(other),
-    };
-    to.push_str(escape);
+        other => to.push(other),
+    }
 }
 
 /// A number with all of its digits.

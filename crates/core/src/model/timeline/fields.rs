@@ -25,6 +25,16 @@ pub struct Field<'a> {
     pub bits: Option<u32>,
 }
 
+/// Which events are asked for, among those that have fields.
+#[derive(Clone, Copy)]
+pub struct Asked<'a> {
+    /// Whether it is those that are called so.
+    pub is_called: &'a dyn Fn(&str) -> bool,
+    /// For each field that they must have, whether it may be one of a name. Of a field within others
+    /// the names of all of them are tried, each by itself.
+    pub is_field: &'a [&'a dyn Fn(&str) -> bool],
+}
+
 impl Fields<'_> {
     /// The same, as long as one likes.
     #[must_use]

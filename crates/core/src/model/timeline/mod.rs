@@ -6,6 +6,7 @@
 
 mod activity;
 mod attributes;
+mod class;
 mod fielded;
 mod fields;
 mod losses;
@@ -26,8 +27,9 @@ use crate::{Finding, Result, Value};
 
 pub use activity::{Activity, Message, Missing};
 pub use attributes::Attributes;
-pub use fielded::{Fielded, WithFields, fielded_tracks};
-pub use fields::{Field, Fields};
+pub use class::{Class, ClassWord};
+pub use fielded::{Fielded, FieldedEvents, WithFields, fielded_tracks};
+pub use fields::{Asked, Field, Fields};
 pub use losses::{Losses, untold};
 pub use merged::{Merged, Run};
 pub use numbers::{NumberKind, Numbers};
@@ -61,14 +63,33 @@ pub trait TimelineView: Send + Sync {
     /// A format with an index reads only what it needs to.
     fn events(self: Arc<Self>, window: &Window) -> Result<Box<dyn Events>>;
 
-    /// The same events, of which those may be left out that a tracer calls by a name that is not asked
-    /// for, and that are nothing else: for formats that know the names before they read the rest.
-    fn events_called(
+    /// What events with fields are called, where the recording declares that before they come.
+    fn declared(&self) -> Option<Vec<String>> {
+        None
+    }
+
+    /// The same events, of which those may be left out that have fields, are declared not to be what
+    /// is asked for, and are nothing else.
+    fn events_asked(
         self: Arc<Self>,
         window: &Window,
-        _is_called: &dyn Fn(&str) -> bool,
+        _asked: Asked<'_>,
     ) -> Result<Box<dyn Events>> {
         self.events(window)
+    }
+
+    /// Those, and beside each its fields, where the recording knows them.
+    ///
+    /// Goes through the recording twice unless a format has something better.
+    fn events_beside_fields(
+        self: Arc<Self>,
+        window: &Window,
+        _asked: Asked<'_>,
+    ) -> Result<Box<dyn FieldedEvents>> {
+        let events = Arc::clone(&self).events(window)?;
+        let told = self.has_fields().then(|| Arc::clone(&self).events_with_fields(window));
+        let fielded = Fielded::pair(events, told.transpose()?, &self.tracks(), window)?;
+        Ok(Box::new(fielded))
     }
 
     /// The same events, but for those whose fields the recording knows: they are [`Fields`] in

@@ -178,6 +178,7 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
     args.arrays.refuse().map_err(|failure| about(failure.into()))?;
     let result = session.with_dataset(input, &args.open, |session, opened| {
         outlet::refuse_input(input, &args.output)?;
+        refuse_unread(session, opened)?;
         let converted = match target {
             To::Recording(format) => recording::convert(session, args, opened, format),
             To::Table(target) => to_table(session, args, opened, target),
@@ -188,6 +189,25 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
         Ok(outcome.max(session.findings(opened)))
     });
     result.map_err(about)
+}
+
+/// Refuses a recording of which nothing could be read: there is nothing to convert. One that is sound
+/// and has nothing in it is converted.
+fn refuse_unread(session: &mut Session, opened: &Opened) -> anyhow::Result<()> {
+    if Outcome::of(&opened.dataset.findings()) == Outcome::Done {
+        return Ok(());
+    }
+    let first = Scan { limit: Some(1), ..Scan::default() };
+    for table in opened.dataset.tables() {
+        for batch in table.scan(&first)? {
+            if batch?.num_rows() > 0 {
+                return Ok(());
+            }
+        }
+    }
+    session.findings(opened);
+    let failure = Failure::new("nothing of it could be read, so nothing is written");
+    Err(failure.hint("what is wrong with it is said above; --from names another format").into())
 }
 
 fn to_table(

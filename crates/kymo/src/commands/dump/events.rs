@@ -3,10 +3,9 @@
 use std::io::Write;
 use std::sync::Arc;
 
-use kymo_core::model::timeline::{Events, TimelineView, TrackKind, Window};
+use kymo_core::model::timeline::{FieldedEvents, TimelineView, TrackKind, Window};
 
 use super::Args;
-use super::beside::Beside;
 use super::filters::Filters;
 use super::missing;
 use crate::failure::{Failure, quoted};
@@ -54,10 +53,8 @@ pub(super) fn dump(
         }
     };
     let most = args.limit.unwrap_or(u64::MAX);
-    let events = filters.events(&timeline, &window)?;
-    let mut fields =
-        (look == Look::Json).then(|| Beside::new(Arc::clone(&timeline), window.clone()));
-    let are_some = write(session, (events, fields.as_mut()), &mut lines, &filters, (skip, most))?;
+    let events = filters.events(&timeline, &window, look == Look::Json)?;
+    let are_some = write(session, events, &mut lines, &filters, (skip, most))?;
     if !are_some && most > 0 {
         let why = missing::why(&timeline, &window, &filters)?;
         session.report.remark(&opened.name, why);
@@ -98,7 +95,7 @@ fn lines<'a>(
 /// whether there were any.
 fn write(
     session: &mut Session,
-    (mut events, mut beside): (Box<dyn Events>, Option<&mut Beside>),
+    mut events: Box<dyn FieldedEvents>,
     lines: &mut EventLines<'_>,
     filters: &Filters,
     (mut skip, most): (u64, u64),
@@ -106,9 +103,9 @@ fn write(
     let mut held = Vec::with_capacity(2 * HELD_BYTES);
     let mut left = most;
     while left > 0
-        && let Some(event) = events.next()?
+        && let Some((event, fields)) = events.next_event()?
     {
-        if !filters.matches(&event) {
+        if !filters.matches(&event, fields.as_ref()) {
             continue;
         }
         if skip > 0 {
@@ -116,7 +113,6 @@ fn write(
             continue;
         }
         left -= 1;
-        let fields = beside.as_mut().map(|beside| beside.fields(&event)).transpose()?.flatten();
         lines.write_with(&event, fields.as_ref(), &mut held);
         if held.len() >= HELD_BYTES {
             session.out.write_all(&held)?;
@@ -134,10 +130,10 @@ fn count(
     window: &Window,
     filters: &Filters,
 ) -> anyhow::Result<u64> {
-    let mut events = filters.events(timeline, window)?;
+    let mut events = filters.events(timeline, window, false)?;
     let mut count = 0;
-    while let Some(event) = events.next()? {
-        count += u64::from(filters.matches(&event));
+    while let Some((event, fields)) = events.next_event()? {
+        count += u64::from(filters.matches(&event, fields.as_ref()));
     }
     Ok(count)
 }

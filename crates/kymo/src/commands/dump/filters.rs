@@ -6,11 +6,13 @@ use std::sync::Arc;
 
 use kymo_analyse::Number;
 use kymo_core::Value;
-use kymo_core::model::timeline::{Clock, Content, Event, Events, TimelineView, Track, Window};
+use kymo_core::model::timeline::{
+    Asked, Clock, Content, Event, FieldedEvents, Fields, TimelineView, Track, Window,
+};
 use regex::Regex;
-use serde_json::Value as Json;
 
 use super::classes::{Classes, is_called};
+use super::fields::{in_fields, in_text, is_part};
 use crate::failure::Failure;
 use crate::profiles::Numbers;
 use crate::render::activity;
@@ -29,7 +31,8 @@ pub(crate) struct FilterArgs {
     #[arg(long = "match", value_name = "REGEX")]
     texts: Vec<String>,
 
-    /// Only events with a field that compares: speed>=40, name=~^k. Activities have name, priority,
+    /// Only events with a field that compares: speed>=40, name=~^k, `values[2]=7`; of an array without
+    /// an index any element does, and with != all do. Names are those of --json. Activities have name, priority,
     /// ends, budget, by, remaining, message, peer, `peer_time`, state, settled and missing, as far as
     /// they are recorded; times are in nanoseconds. May be given again: all must.
     #[arg(long = "where", value_name = "FIELD")]
@@ -156,24 +159,33 @@ impl Filters {
         is_empty && self.fields.is_empty() && self.on_cpu.is_none()
     }
 
-    /// Events of a window, of which those may be left out that are not called as is asked for.
+    /// Events of a window, of which those may be left out that are of a kind that is not asked for;
+    /// with their fields where somebody wants them.
     pub(super) fn events(
         &self,
         timeline: &Arc<dyn TimelineView>,
         window: &Window,
-    ) -> kymo_core::Result<Box<dyn Events>> {
-        let (timeline, called) = (Arc::clone(timeline), self.called());
-        if called.is_empty() || called.len() < self.classes.len() {
-            return timeline.events(window);
+        wants_fields: bool,
+    ) -> kymo_core::Result<Box<dyn FieldedEvents>> {
+        let timeline = Arc::clone(timeline);
+        let called = self.called();
+        let is_any = called.is_empty() || called.len() < self.classes.len();
+        let is_called = |name: &str| is_any || called.iter().any(|word| is_called(name, word));
+        let parts = self.fields.iter().map(|field| |name: &str| is_part(&field.name, name));
+        let parts: Vec<_> = parts.collect();
+        let is_field: Vec<_> = parts.iter().map(|part| part as &dyn Fn(&str) -> bool).collect();
+        let asked = Asked { is_called: &is_called, is_field: &is_field };
+        if wants_fields || !self.fields.is_empty() {
+            return timeline.events_beside_fields(window, asked);
         }
-        timeline.events_called(window, &|name| called.iter().any(|word| is_called(name, word)))
+        Ok(Box::new(timeline.events_asked(window, asked)?))
     }
 
     /// The names of tracers that are asked for.
     pub(super) fn called(&self) -> Vec<&str> {
         let called = self.classes.iter().filter_map(|classes| match classes {
             Classes::Called(name) => Some(name.as_str()),
-            Classes::Of(..) => None,
+            Classes::Are(_) | Classes::Of(_) => None,
         });
         called.collect()
     }
@@ -183,8 +195,8 @@ impl Filters {
         self.fields.iter().map(|field| field.name.as_str()).collect()
     }
 
-    /// Whether an event is shown.
-    pub(crate) fn matches(&self, event: &Event<'_>) -> bool {
+    /// Whether an event is shown, which may be known to have some fields.
+    pub(crate) fn matches(&self, event: &Event<'_>, fields: Option<&Fields<'_>>) -> bool {
         let is_on = |on: &Vec<bool>| on.get(event.track.0).copied().unwrap_or(false);
         if !self.on_cpu.as_ref().is_none_or(is_on) {
             return false;
@@ -199,15 +211,25 @@ impl Filters {
         }
         let text = self.text_of(event, track);
         self.texts.iter().all(|regex| regex.is_match(&text))
-            && self.fields.iter().all(|field| self.compares(field, event, &text))
+            && self.fields.iter().all(|field| self.compares(field, event, fields, &text))
     }
 
-    fn compares(&self, field: &FieldTest, event: &Event<'_>, text: &str) -> bool {
+    fn compares(
+        &self,
+        field: &FieldTest,
+        event: &Event<'_>,
+        fields: Option<&Fields<'_>>,
+        text: &str,
+    ) -> bool {
         let name = self.tracks.get(event.track.0).map_or("", |track| track.name.as_str());
         let is_track = name == field.name || name.ends_with(&format!(".{}", field.name));
         match &event.content {
             Content::Value(_) if is_track || field.name == "value" => field.test.holds(text),
-            Content::Text(_) | Content::Fields(_) => field.test.holds_of(&named(text, &field.name)),
+            Content::Text(_) => field.test.holds_of(&match fields {
+                Some(fields) => in_fields(fields, &field.name),
+                None => in_text(text, &field.name),
+            }),
+            Content::Fields(fields) => field.test.holds_of(&in_fields(fields, &field.name)),
             Content::Activity(activity) => {
                 let mut fields = activity::fields(activity, &self.tracks).into_iter();
                 let found = fields.find(|(name, _)| *name == field.name);
@@ -236,8 +258,8 @@ impl Filters {
 }
 
 impl Test {
-    /// Whether it holds of fields of one name: a context of an event and the event itself may both
-    /// have one. One that is another value than some is one of which no field has that value.
+    /// Whether it holds of fields of one name, or of elements of an array: a context of an event and
+    /// the event itself may both have one. One that is another value than some is one of which no field has that value.
     fn holds_of(&self, found: &[Cow<'_, str>]) -> bool {
         let mut found = found.iter();
         match self {
@@ -272,73 +294,14 @@ fn number(text: &str) -> Option<Number> {
     integer.map(Number::Int).or_else(|| text.parse().ok().map(Number::Float))
 }
 
-/// The values of fields of a name in a text: of a JSON object, or as `name = value`, or as
-/// `name=value`.
-fn named<'a>(text: &'a str, name: &str) -> Vec<Cow<'a, str>> {
-    if text.starts_with('{')
-        && let Ok(Json::Object(object)) = serde_json::from_str::<Json>(text)
-    {
-        let shown = |value: &Json| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        return object.get(name).map(|value| shown(value).into()).into_iter().collect();
-    }
-    let spaced = |rest: &'a str| match rest.strip_prefix('"') {
-        Some(rest) => rest.split('"').next().unwrap_or(rest),
-        None => rest.split([',', ' ', '}']).next().unwrap_or(rest),
-    };
-    let pattern = format!("{name} = ");
-    let found: Vec<_> = after(text, &pattern).map(|rest| spaced(rest).into()).collect();
-    if !found.is_empty() {
-        return found;
-    }
-    after(text, &format!("{name}=")).map(|rest| until_next_name(rest).into()).collect()
-}
-
-/// What follows each place of a pattern that begins a word: a name may end as another does.
-fn after<'a>(text: &'a str, pattern: &str) -> impl Iterator<Item = &'a str> {
-    text.match_indices(pattern).filter_map(|(at, found)| {
-        let (lead, rest) = (text.get(..at)?, text.get(at + found.len()..)?);
-        (lead.is_empty() || lead.ends_with([' ', '{', '[', '('])).then_some(rest)
-    })
-}
-
-/// A value up to the next `name=`: names of tasks have spaces.
-fn until_next_name(text: &str) -> &str {
-    let is_word = |c: char| c.is_alphanumeric() || c == '_';
-    let ends = text.match_indices('=').filter_map(|(at, _)| {
-        let lead = text.get(..at)?;
-        let name = lead.trim_end_matches(is_word);
-        (name.len() < lead.len() && name.ends_with([' ', '[', '('])).then_some(name)
-    });
-    let value = { ends }.next().unwrap_or(text);
-    let value = value.trim_end_matches([' ', '[', '(', ',']).trim_end_matches("==>");
-    value.trim_end().trim_end_matches(']')
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn fields_are_found_in_texts_and_in_json() {
-        let text = "sched_switch: { prev_tid = 7, tid = 12, comm = \"a b\" }, { addr = 0x10 }";
-        assert_eq!(named(text, "tid"), ["12"]);
-        assert_eq!(named(text, "comm"), ["a b"]);
-        assert_eq!(named(text, "addr"), ["0x10"]);
-        assert!(named(text, "id").is_empty());
-        assert_eq!(named("{\"speed\":62.5}", "speed"), ["62.5"]);
-        let text =
-            "sched_switch: prev_comm=a b prev_pid=7 prev_state=S ==> next_comm=c next_pid=12";
-        let names = ["prev_comm", "prev_pid", "prev_state", "next_pid"];
-        assert_eq!(names.map(|name| named(text, name).concat()), ["a b", "7", "S", "12"]);
-        assert!(named(text, "pid").is_empty());
-        assert_eq!(named("softirq_entry: vec=1 [action=TIMER]", "vec"), ["1"]);
-        assert_eq!(named("softirq_entry: vec=1 [action=TIMER]", "action"), ["TIMER"]);
-    }
-
     /// The context has the task that wakes, the event the task that is woken.
     #[test]
     fn all_fields_of_one_name_are_looked_at() {
-        let found = named("sched_waking: { tid = 10 }, { comm = \"w\", tid = 20 }", "tid");
+        let found = in_text("sched_waking: { tid = 10 }, { comm = \"w\", tid = 20 }", "tid");
         assert_eq!(found, ["10", "20"]);
         let holds = |test: &str| field_test(test).unwrap().test.holds_of(&found);
         assert!(holds("tid=20") && holds("tid=10") && holds("tid>15") && holds("tid=~^2"));

@@ -7,6 +7,7 @@ use kymo_core::model::timeline::{Content, Event, TimelineView, Track, Window};
 use serde_json::Value as Json;
 
 use super::classes;
+use super::fields::is_among;
 use super::filters::Filters;
 use crate::moment;
 use crate::render::{activity, escaped};
@@ -38,18 +39,47 @@ pub(super) fn why(
     if asked.is_empty() && fields.is_empty() {
         return Ok(said.to_owned());
     }
-    let names = Names::of(timeline)?;
-    let is_called = |name: &str| names.kinds.iter().any(|kind| classes::is_called(kind, name));
-    if let Some(name) = asked.into_iter().find(|name| !is_called(name)) {
-        let kinds = names.kinds.iter().map(|kind| without_system(kind));
-        return Ok(format!("no event is called {}{}", escaped(name), instead(name, kinds)));
+    // What is declared tells whether a name is misspelt, but not which events there are.
+    if let (Some(kinds), true) = (timeline.declared(), fields.is_empty()) {
+        let kinds = kinds.into_iter().collect();
+        match uncalled(&asked, &kinds) {
+            None => return Ok(said.to_owned()),
+            Some(Uncalled { name, near: Some(near), .. }) => {
+                return Ok(no_event(name, &meant(near)));
+            }
+            Some(_) => {}
+        }
     }
-    let is_field = |name: &str| names.fields.contains(name);
-    if let Some(name) = fields.into_iter().find(|name| !is_field(name)) {
-        let fields = names.fields.iter().map(String::as_str);
-        return Ok(format!("no event has a field {}{}", escaped(name), instead(name, fields)));
+    let names = Names::of(timeline)?;
+    if let Some(Uncalled { name, near, kinds }) = uncalled(&asked, &names.kinds) {
+        return Ok(no_event(name, &near.map_or_else(|| listed(&kinds), meant)));
+    }
+    let all = || names.fields.iter().map(String::as_str);
+    if let Some(name) = fields.into_iter().find(|name| !is_among(all(), name)) {
+        return Ok(format!("no event has a field {}{}", escaped(name), instead(name, all())));
     }
     Ok(said.to_owned())
+}
+
+/// A name that no event is called by, what may have been meant, and what they are called.
+struct Uncalled<'a> {
+    name: &'a str,
+    near: Option<&'a str>,
+    kinds: BTreeSet<&'a str>,
+}
+
+/// The first of some names that no event is called by. It may be the word of a class that is
+/// misspelt.
+fn uncalled<'a>(asked: &[&'a str], kinds: &'a BTreeSet<String>) -> Option<Uncalled<'a>> {
+    let is_called = |name: &str| kinds.iter().any(|kind| classes::is_called(kind, name));
+    let name = asked.iter().copied().find(|name| !is_called(name))?;
+    let kinds = kinds.iter().map(|kind| without_system(kind)).collect();
+    let near = nearest(name, &kinds).or_else(|| classes::nearest(name));
+    Some(Uncalled { name, near, kinds })
+}
+
+fn no_event(name: &str, instead: &str) -> String {
+    format!("no event is called {}{instead}", escaped(name))
 }
 
 /// The name of an event without the subsystem that it is of. Names may have colons of their own:
@@ -64,13 +94,23 @@ fn without_system(kind: &str) -> &str {
 
 /// What may have been meant, or what there is.
 fn instead<'a>(typed: &str, names: impl Iterator<Item = &'a str>) -> String {
-    let names: BTreeSet<_> = names.collect();
+    let names = names.collect();
+    nearest(typed, &names).map_or_else(|| listed(&names), meant)
+}
+
+/// The name that one is but for a letter in three.
+fn nearest<'a>(typed: &str, names: &BTreeSet<&'a str>) -> Option<&'a str> {
     let wrong_max = typed.chars().count() / 3;
-    let near = names.iter().map(|name| (distance(typed, name), name));
+    let near = names.iter().map(|name| (distance(typed, name), *name));
     let near = near.filter(|(wrong, _)| *wrong <= wrong_max).min_by_key(|(wrong, _)| *wrong);
-    if let Some((_, name)) = near {
-        return format!("; did you mean {}?", escaped(name));
-    }
+    near.map(|(_, name)| name)
+}
+
+fn meant(name: &str) -> String {
+    format!("; did you mean {}?", escaped(name))
+}
+
+fn listed(names: &BTreeSet<&str>) -> String {
     let listed: Vec<_> = names.iter().take(LISTED_MAX).map(|name| escaped(name)).collect();
     match names.len().saturating_sub(LISTED_MAX) {
         _ if names.is_empty() => String::new(),
@@ -158,5 +198,11 @@ mod tests {
         assert_eq!(found("sched_swich"), "; did you mean sched_switch?");
         assert_eq!(found("x_y"), "; there are irq_handler_entry, sched_switch, sched_waking");
         assert_eq!(instead("x_y", std::iter::empty()), "");
+        let kinds = names.map(str::to_owned).into_iter().collect();
+        let near = |name| uncalled(&[name], &kinds).map(|of| of.near);
+        assert_eq!(near("sched_switch"), None);
+        assert_eq!(near("TASK_SWICH"), Some(Some("TASK_SWITCH")));
+        assert_eq!(near("sched_swich"), Some(Some("sched_switch")));
+        assert_eq!(near("x_y"), Some(None));
     }
 }

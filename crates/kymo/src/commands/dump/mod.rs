@@ -1,8 +1,8 @@
 //! `kymo dump`: everything in a file, the values of some variables, or some events.
 
-mod beside;
 mod classes;
 mod events;
+mod fields;
 mod filters;
 mod missing;
 mod variables;
