@@ -137,15 +137,13 @@ impl Distribution {
     /// The number that so many percent of all are not larger than.
     #[must_use]
     pub fn percentile(&self, percent: u8) -> Option<u64> {
-        match &self.0 {
-            Kept::Many(many) => many.percentile(percent),
-            _ => {
-                let mut sorted: Vec<_> = self.numbers().collect();
-                sorted.sort_unstable();
-                let rank = rank(sorted.len() as u64, percent)?;
-                sorted.get(usize::try_from(rank - 1).ok()?).copied()
-            }
+        if let Kept::Many(many) = &self.0 {
+            return many.percentile(percent);
         }
+        let mut sorted: Vec<_> = self.numbers().collect();
+        sorted.sort_unstable();
+        let rank = rank(sorted.len() as u64, percent)?;
+        sorted.get(usize::try_from(rank - 1).ok()?).copied()
     }
 }
 
@@ -233,7 +231,9 @@ mod tests {
     fn two_or_three_numbers_take_no_room_of_their_own_unless_they_are_large() {
         let of = |numbers: &[u64]| {
             let mut found = Distribution::default();
-            numbers.iter().for_each(|number| found.add(*number));
+            for number in numbers {
+                found.add(*number);
+            }
             let middle = found.percentile(50);
             (found.count(), found.sum(), found.min(), middle, found.max(), found.0)
         };

@@ -373,7 +373,9 @@ impl Pass for Gantt {
             if let (Some((state, since)), Some(end)) = (row.now.take(), end) {
                 row.fill(self.buckets, since, end, state);
             }
-            end.into_iter().for_each(|end| row.lost_until(self.buckets, end));
+            if let Some(end) = end {
+                row.lost_until(self.buckets, end);
+            }
             row.settle();
         }
     }

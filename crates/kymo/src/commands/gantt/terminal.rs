@@ -44,9 +44,9 @@ pub(super) fn print(out: &mut Output, drawn: &Drawn) -> anyhow::Result<()> {
         let cells: String = match row.kind {
             RowKind::Task(_) => {
                 let cells = row.cells.iter().enumerate();
-                let cell = |(at, (ns, _)): (usize, &(u64, usize))| match row.is_unknown(at) {
-                    true => UNKNOWN,
-                    false => filled(*ns, buckets.length_ns(at)),
+                let cell = |(at, (ns, _)): (usize, &(u64, usize))| {
+                    let is_unknown = row.is_unknown(at);
+                    if is_unknown { UNKNOWN } else { filled(*ns, buckets.length_ns(at)) }
                 };
                 cells.map(cell).collect()
             }
