@@ -10,8 +10,8 @@ const STEP_BITS: u32 = 7;
 
 /// The spread of numbers: how many, the smallest, the mean, percentiles, the largest.
 ///
-/// Of very many tasks most do something once or twice: one number takes no room of its own, and few
-/// take not much more than they are.
+/// Of very many tasks most do something once or twice: one number takes no room of its own, nor do
+/// three that are less than 2³², and few take not much more than they are.
 #[derive(Debug, Clone, Default)]
 pub struct Distribution(Kept);
 
@@ -21,6 +21,8 @@ enum Kept {
     #[default]
     Nothing,
     One(u64),
+    Two([u32; 2]),
+    Three([u32; 3]),
     Few(Box<Few>),
     Many(Box<Many>),
 }
@@ -55,9 +57,33 @@ impl Distribution {
                 many.add(number);
                 self.0 = Kept::Many(Box::new(many));
             }
-            Kept::One(first) => self.0 = Kept::Few(Box::new(Few(vec![*first, number]))),
             Kept::Nothing => self.0 = Kept::One(number),
+            Kept::One(_) | Kept::Two(_) | Kept::Three(_) => self.add_to_few(number),
         }
+    }
+
+    /// One more where there are one, two or three.
+    fn add_to_few(&mut self, number: u64) {
+        let small = u32::try_from(number);
+        self.0 = match (&self.0, small) {
+            (Kept::One(first), Ok(number)) if u32::try_from(*first).is_ok() => {
+                Kept::Two([u32::try_from(*first).unwrap_or_default(), number])
+            }
+            (Kept::Two([first, second]), Ok(number)) => Kept::Three([*first, *second, number]),
+            _ => Kept::Few(Box::new(Few(self.numbers().chain([number]).collect()))),
+        };
+    }
+
+    /// The numbers as they came, where they are kept so.
+    fn numbers(&self) -> impl Iterator<Item = u64> {
+        let (one, small, few): (Option<u64>, &[u32], &[u64]) = match &self.0 {
+            Kept::Nothing | Kept::Many(_) => (None, &[], &[]),
+            Kept::One(number) => (Some(*number), &[], &[]),
+            Kept::Two(numbers) => (None, numbers, &[]),
+            Kept::Three(numbers) => (None, numbers, &[]),
+            Kept::Few(few) => (None, &[], &few.0),
+        };
+        one.into_iter().chain(small.iter().copied().map(u64::from)).chain(few.iter().copied())
     }
 
     /// How many numbers there are.
@@ -66,6 +92,8 @@ impl Distribution {
         match &self.0 {
             Kept::Nothing => 0,
             Kept::One(_) => 1,
+            Kept::Two(_) => 2,
+            Kept::Three(_) => 3,
             Kept::Few(few) => few.0.len() as u64,
             Kept::Many(many) => many.count,
         }
@@ -75,20 +103,16 @@ impl Distribution {
     #[must_use]
     pub fn sum(&self) -> u128 {
         match &self.0 {
-            Kept::Nothing => 0,
-            Kept::One(number) => (*number).into(),
-            Kept::Few(few) => few.0.iter().copied().map(u128::from).sum(),
             Kept::Many(many) => many.sum,
+            _ => self.numbers().map(u128::from).sum(),
         }
     }
 
     /// The smallest and the largest.
     fn range(&self) -> Option<(u64, u64)> {
         match &self.0 {
-            Kept::Nothing => None,
-            Kept::One(number) => Some((*number, *number)),
-            Kept::Few(few) => Some((few.0.iter().min().copied()?, few.0.iter().max().copied()?)),
             Kept::Many(many) => Some((many.min, many.max)),
+            _ => Some((self.numbers().min()?, self.numbers().max()?)),
         }
     }
 
@@ -113,12 +137,13 @@ impl Distribution {
     /// The number that so many percent of all are not larger than.
     #[must_use]
     pub fn percentile(&self, percent: u8) -> Option<u64> {
-        match &self.0 {
-            Kept::Nothing => None,
-            Kept::One(number) => Some(*number),
-            Kept::Few(few) => few.percentile(percent),
-            Kept::Many(many) => many.percentile(percent),
+        if let Kept::Many(many) = &self.0 {
+            return many.percentile(percent);
         }
+        let mut sorted: Vec<_> = self.numbers().collect();
+        sorted.sort_unstable();
+        let rank = rank(sorted.len() as u64, percent)?;
+        sorted.get(usize::try_from(rank - 1).ok()?).copied()
     }
 }
 
@@ -126,15 +151,6 @@ impl Distribution {
 fn rank(count: u64, percent: u8) -> Option<u64> {
     let wanted = u128::from(count) * u128::from(percent.min(100));
     Some(u64::try_from(wanted.div_ceil(100)).ok()?.max(1))
-}
-
-impl Few {
-    fn percentile(&self, percent: u8) -> Option<u64> {
-        let rank = rank(self.0.len() as u64, percent)?;
-        let mut sorted = self.0.clone();
-        sorted.sort_unstable();
-        sorted.get(usize::try_from(rank - 1).ok()?).copied()
-    }
 }
 
 impl Many {
@@ -209,6 +225,37 @@ mod tests {
         assert!(matches!(one.0, Kept::One(7)) && size_of::<Distribution>() == 16);
         assert_eq!((one.count(), one.sum(), one.mean()), (1, 7, Some(7)));
         assert_eq!((one.min(), one.max(), one.percentile(95)), (Some(7), Some(7), Some(7)));
+    }
+
+    #[test]
+    fn two_or_three_numbers_take_no_room_of_their_own_unless_they_are_large() {
+        let of = |numbers: &[u64]| {
+            let mut found = Distribution::default();
+            for number in numbers {
+                found.add(*number);
+            }
+            let middle = found.percentile(50);
+            (found.count(), found.sum(), found.min(), middle, found.max(), found.0)
+        };
+        let (small, large) = (u64::from(u32::MAX), 1 << 32);
+        let (count, sum, min, middle, max, kept) = of(&[9, small, 4]);
+        assert_eq!((count, sum, min, middle), (3, u128::from(small) + 13, Some(4), Some(9)));
+        assert!(max == Some(small) && matches!(kept, Kept::Three([9, u32::MAX, 4])));
+        assert!(matches!(of(&[9, 4]).5, Kept::Two([9, 4])));
+        let kept_as_they_are =
+            [&[9, large][..], &[large, 9], &[1, 2, large], &[1, 2, 3, 4]].map(|numbers| {
+                let (count, sum, min, _, max, kept) = of(numbers);
+                assert_eq!(
+                    (count, sum),
+                    (numbers.len() as u64, numbers.iter().map(|n| u128::from(*n)).sum())
+                );
+                assert_eq!(
+                    (min, max),
+                    (numbers.iter().min().copied(), numbers.iter().max().copied())
+                );
+                matches!(kept, Kept::Few(few) if few.0 == numbers)
+            });
+        assert_eq!(kept_as_they_are, [true; 4]);
     }
 
     #[test]

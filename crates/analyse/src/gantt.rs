@@ -8,7 +8,7 @@ use kymo_core::model::timeline::{Activity, Content, TimeNs, TrackId};
 use crate::bounds::Bounds;
 use crate::messages::Moved;
 use crate::states::OTHERS;
-use crate::tasks::{TaskId, Tasks};
+use crate::tasks::{CpuId, TaskId, Tasks};
 use crate::{Buckets, LeftOut, Messages, Pass, Seen, Standing, Stretch};
 
 /// Messages that are drawn; more would hide everything else.
@@ -36,18 +36,46 @@ pub struct Row {
     pub cells: Vec<(u64, usize)>,
     /// With what else each cell is filled.
     parts: Vec<Vec<(u64, usize)>>,
+    /// For how much of each cell it is not known what fills it, since events are missing; empty where
+    /// all is known.
+    unknown: Vec<u64>,
     /// The names of states.
     pub states: Vec<String>,
     /// Cells with a release.
     pub releases: BTreeSet<usize>,
     now: Option<(usize, TimeNs)>,
+    /// Since when the state is not known.
+    lost_since: Option<TimeNs>,
 }
 
 impl Row {
     fn new(kind: RowKind, cells: usize) -> Self {
         let (states, releases) = (Vec::new(), BTreeSet::new());
-        let parts = vec![Vec::new(); cells];
-        Self { kind, cells: Vec::new(), parts, states, releases, now: None }
+        let (parts, unknown) = (vec![Vec::new(); cells], Vec::new());
+        let (cells, now, lost_since) = (Vec::new(), None, None);
+        Self { kind, cells, parts, unknown, states, releases, now, lost_since }
+    }
+
+    /// Whether more of a cell is not known than is filled.
+    #[must_use]
+    pub fn is_unknown(&self, cell: usize) -> bool {
+        let filled = self.cells.get(cell).map_or(0, |(ns, _)| *ns);
+        self.unknown.get(cell).is_some_and(|unknown| *unknown > filled)
+    }
+
+    /// Events are missing from a moment on.
+    fn lose(&mut self, buckets: Buckets, time: TimeNs) {
+        if let Some((state, since)) = self.now.take() {
+            self.fill(buckets, since, time, state);
+        }
+        self.lost_since.get_or_insert(time);
+    }
+
+    /// What fills cells is not known, up to a moment.
+    fn lost_until(&mut self, buckets: Buckets, until: TimeNs) {
+        if let Some(since) = self.lost_since.take() {
+            add(&mut self.unknown, buckets, since, until);
+        }
     }
 
     /// Fills cells.
@@ -83,9 +111,18 @@ impl Row {
 
     fn enter(&mut self, buckets: Buckets, time: TimeNs, state: &str) {
         let place = self.place(state);
+        self.lost_until(buckets, time);
         if let Some((before, since)) = self.now.replace((place, time)) {
             self.fill(buckets, since, time, before);
         }
+    }
+}
+
+/// Adds a stretch to the cells it is in.
+fn add(cells: &mut Vec<u64>, buckets: Buckets, since: TimeNs, until: TimeNs) {
+    cells.resize(buckets.count, 0);
+    for (index, ns) in buckets.split(since, until) {
+        cells.get_mut(index).into_iter().for_each(|cell| *cell = cell.saturating_add(ns));
     }
 }
 
@@ -108,6 +145,10 @@ pub struct Gantt {
     buckets: Buckets,
     rows: Vec<Row>,
     row_of: HashMap<RowKind, usize, RandomState>,
+    /// For how much of each cell it is not known who runs on a processor.
+    unknown: HashMap<CpuId, Vec<u64>, RandomState>,
+    /// Stretches that nothing ends.
+    lost: Vec<Stretch>,
     messages: Messages,
     task_of: HashMap<TrackId, TaskId, RandomState>,
     arrows: Vec<Arrow>,
@@ -122,11 +163,21 @@ impl Gantt {
             buckets,
             rows: rows.iter().map(|kind| Row::new(*kind, buckets.count)).collect(),
             row_of: rows.iter().enumerate().map(|(at, kind)| (*kind, at)).collect(),
+            unknown: HashMap::default(),
+            lost: Vec::new(),
             messages: Messages::new(),
             task_of: HashMap::default(),
             arrows: Vec::new(),
             arrows_left_out: 0,
         }
+    }
+
+    /// Whether anything is not known, since events are missing.
+    #[must_use]
+    pub fn has_unknown(&self) -> bool {
+        let mut cells =
+            self.rows.iter().flat_map(|row| (0..row.cells.len()).map(move |at| (row, at)));
+        cells.any(|(row, cell)| row.is_unknown(cell))
     }
 
     /// What a cell is wide.
@@ -201,9 +252,44 @@ impl Gantt {
     /// States last up to where events are missing.
     fn gap(&mut self, seen: &Seen<'_>) {
         for row in &mut self.rows {
-            let RowKind::States(track) = row.kind else { continue };
-            if let Some((state, since)) = row.now.take_if(|_| seen.may_lack(track)) {
-                row.fill(self.buckets, since, seen.time, state);
+            if matches!(row.kind, RowKind::States(track) if seen.may_lack(track)) {
+                row.lose(self.buckets, seen.time);
+            }
+        }
+    }
+
+    /// A stretch of a task has no end that is known: on a processor nobody is known to run meanwhile.
+    /// Where none is recorded, tasks run side by side, and this is of none but that task.
+    fn lose(&mut self, lost: &Stretch, tasks: &Tasks) {
+        if tasks.cpu(lost.cpu).is_some_and(|cpu| cpu.is_one) {
+            return self.unknown(lost.cpu, lost.since, lost.until);
+        }
+        let at = self.row_of.get(&RowKind::Task(lost.task));
+        if let Some(row) = at.and_then(|at| self.rows.get_mut(*at)) {
+            add(&mut row.unknown, self.buckets, lost.since, lost.until);
+        }
+    }
+
+    /// A task may run on each processor that it has a track of: where it is not known who runs on one
+    /// of them, it is not known of the task.
+    fn spread_unknown(&mut self, tasks: &Tasks) {
+        if self.unknown.is_empty() {
+            return;
+        }
+        let mut rows_of: HashMap<TrackId, Vec<usize>, RandomState> = HashMap::default();
+        for (at, row) in self.rows.iter().enumerate() {
+            let RowKind::Task(task) = row.kind else { continue };
+            rows_of.entry(tasks.get(task).map_or(TrackId(0), |of| of.home)).or_default().push(at);
+        }
+        for (track, cpu) in tasks.tracks_of_tasks() {
+            let (rows, cells) = (rows_of.get(&tasks.home(track)), self.unknown.get(&cpu));
+            let Some((rows, cells)) = rows.zip(cells) else { continue };
+            for row in rows {
+                let Some(row) = self.rows.get_mut(*row) else { continue };
+                row.unknown.resize(cells.len(), 0);
+                for (known, ns) in row.unknown.iter_mut().zip(cells) {
+                    *known = (*known).max(*ns);
+                }
             }
         }
     }
@@ -246,6 +332,12 @@ impl Pass for Gantt {
             self.fill(&stretch);
         }
         seen.cut.iter().for_each(|stretch| self.fill(stretch));
+        if let (Some(since), Some((_, cpu))) = (seen.unknown_since, seen.task) {
+            self.unknown(cpu, since, seen.time);
+        }
+        if let Some(lost) = &seen.lost {
+            self.lose(lost, seen.tasks);
+        }
         if seen.gap().is_some() {
             self.gap(seen);
         }
@@ -259,8 +351,20 @@ impl Pass for Gantt {
         self.fill(stretch);
     }
 
+    fn lost(&mut self, stretch: &Stretch) {
+        self.lost.push(*stretch);
+    }
+
+    fn unknown(&mut self, cpu: CpuId, since: TimeNs, until: TimeNs) {
+        add(self.unknown.entry(cpu).or_default(), self.buckets, since, until);
+    }
+
     /// States last until the end.
-    fn finish(&mut self, bounds: &Bounds, _tasks: &Tasks) {
+    fn finish(&mut self, bounds: &Bounds, tasks: &Tasks) {
+        for lost in std::mem::take(&mut self.lost) {
+            self.lose(&lost, tasks);
+        }
+        self.spread_unknown(tasks);
         for row in &mut self.rows {
             let end = match row.kind {
                 RowKind::States(track) => bounds.of(track).map(|(_, end)| end),
@@ -268,6 +372,9 @@ impl Pass for Gantt {
             };
             if let (Some((state, since)), Some(end)) = (row.now.take(), end) {
                 row.fill(self.buckets, since, end, state);
+            }
+            if let Some(end) = end {
+                row.lost_until(self.buckets, end);
             }
             row.settle();
         }
@@ -294,8 +401,8 @@ impl Pass for Gantt {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixture::{analysed, begin, message, release};
-    use kymo_core::model::timeline::Window;
+    use crate::fixture::{analysed, analysed_with, begin, message, release};
+    use kymo_core::model::timeline::{Missing, Window};
 
     #[test]
     fn cells_are_filled_as_far_as_tasks_ran() {
@@ -337,6 +444,70 @@ mod tests {
         let mut gantt = Gantt::new(buckets, &[RowKind::Task(TaskId(1))]);
         analysed(told.collect(), Window::default(), &mut gantt);
         assert_eq!(gantt.rows()[0].releases, BTreeSet::from([0, 3]));
+    }
+
+    #[test]
+    fn cells_are_not_known_from_where_events_are_missing_to_the_next_switch() {
+        // On cpu 0 b runs 0–10; then events are missing, of the door too; a runs there 30–40. On cpu 1
+        // a runs 10–20. The door is shut 0–10 and open from 25 on.
+        let enter = |state: &'static str| Activity::Enter { state: state.into(), settled: None };
+        let told = vec![
+            (0, 6, enter("shut")),
+            (0, 2, begin(1)),
+            (10, 0, Activity::Gap(Missing::AllEvents)),
+            (10, 5, begin(1)),
+            (20, 5, Activity::End),
+            (25, 6, enter("open")),
+            (30, 1, begin(1)),
+            (40, 1, Activity::End),
+        ];
+        let rows =
+            [RowKind::Task(TaskId(0)), RowKind::Task(TaskId(1)), RowKind::States(TrackId(6))];
+        let mut gantt = Gantt::new(Buckets::over(TimeNs(0), TimeNs(40), 4), &rows);
+        analysed_with(told, Window::default(), &mut gantt);
+        let unknown = |row: usize| (0..4).map(|cell| gantt.rows()[row].is_unknown(cell)).collect();
+        // It is known that a runs on cpu 1 at 10–20; at 20–30 it may on cpu 0.
+        let found: [Vec<bool>; 3] = [0, 1, 2].map(unknown);
+        assert_eq!(found[0], [false, false, true, false]);
+        assert_eq!(found[1], [false, true, true, false]);
+        // Of the third cell one half is known, and one is not.
+        assert_eq!(found[2], [false, true, false, false]);
+        assert_eq!(gantt.rows()[2].cells, [(10, 0), (0, 0), (5, 1), (10, 1)]);
+        assert!(gantt.has_unknown());
+    }
+
+    #[test]
+    fn a_state_is_not_known_up_to_the_end_where_none_is_entered_any_more() {
+        let enter = |state: &'static str| Activity::Enter { state: state.into(), settled: None };
+        let told = vec![
+            (0, 6, enter("shut")),
+            (10, 0, Activity::Gap(Missing::AllEvents)),
+            (40, 9, begin(1)),
+        ];
+        let mut gantt =
+            Gantt::new(Buckets::over(TimeNs(0), TimeNs(40), 4), &[RowKind::States(TrackId(6))]);
+        analysed_with(told, Window::default(), &mut gantt);
+        assert_eq!(gantt.rows()[0].unknown, [0, 10, 10, 10]);
+    }
+
+    #[test]
+    fn who_runs_is_not_known_where_a_stretch_has_no_end() {
+        // Nothing stops b, and a runs from 20 on. In the log, p begins twice, and q is none of it.
+        let told = vec![
+            (0, 2, begin(1)),
+            (0, 9, begin(1)),
+            (0, 10, begin(1)),
+            (20, 1, begin(1)),
+            (20, 9, begin(1)),
+            (40, 1, Activity::End),
+            (40, 9, Activity::End),
+            (40, 10, Activity::End),
+        ];
+        let rows = [0, 1, 4, 5].map(|task| RowKind::Task(TaskId(task)));
+        let mut gantt = Gantt::new(Buckets::over(TimeNs(0), TimeNs(40), 4), &rows);
+        analysed_with(told, Window::default(), &mut gantt);
+        let unknown: Vec<_> = gantt.rows().iter().map(|row| row.unknown.clone()).collect();
+        assert_eq!(unknown, [vec![10, 10, 0, 0], vec![10, 10, 0, 0], vec![10, 10, 0, 0], vec![]]);
     }
 
     #[test]

@@ -26,6 +26,8 @@ pub struct States {
     left_out: u64,
     /// Machines whose state is known.
     open: Vec<TrackId>,
+    /// From when to when it is looked.
+    bounds: Option<Bounds>,
 }
 
 /// What one machine did.
@@ -41,6 +43,10 @@ pub struct MachineStates {
     /// How often it left a state before it entered it, as times that go back have it.
     backwards: u64,
     now: Option<(usize, TimeNs)>,
+    /// Each time that its state is not known: before the first, and where events are missing.
+    unknown_ns: Distribution,
+    /// Since when it is not.
+    unknown_since: Option<TimeNs>,
 }
 
 /// What is known of a state.
@@ -82,6 +88,13 @@ impl MachineStates {
         self.states.iter().map(|state| state.stay_ns.sum()).sum()
     }
 
+    /// Each time that its state is not known: before it is in the first, and from where events are
+    /// missing.
+    #[must_use]
+    pub fn unknown_ns(&self) -> &Distribution {
+        &self.unknown_ns
+    }
+
     /// Where a state is; of those beyond what is told apart, where all of them are.
     fn place(&mut self, name: &str) -> usize {
         let is_known = self.places.contains_key(name) || self.states.len() < STATES_MAX;
@@ -105,6 +118,20 @@ impl MachineStates {
         Some(place)
     }
 
+    /// Its state is known up to where events are missing.
+    fn lose(&mut self, time: TimeNs) {
+        self.leave(time);
+        self.unknown_since = Some(time);
+    }
+
+    /// Its state is known again, or it is the end.
+    fn known_from(&mut self, time: TimeNs) {
+        let since = self.unknown_since.take();
+        if let Some(ns) = since.and_then(|since| took(since, time)).filter(|ns| *ns > 0) {
+            self.unknown_ns.add(ns);
+        }
+    }
+
     /// It is in a state that it entered before.
     fn stand(&mut self, name: &str, begin: TimeNs) {
         self.now = Some((self.place(name), begin));
@@ -118,6 +145,7 @@ impl MachineStates {
         settled: Option<TimeNs>,
     ) -> Option<(usize, usize)> {
         let place = self.place(name);
+        self.known_from(time);
         let before = self.leave(time);
         let state = self.states.get_mut(place)?;
         state.entries += 1;
@@ -150,7 +178,7 @@ impl States {
         open.retain(|track| {
             let may_lack = seen.may_lack(*track);
             if let (true, Some(machine)) = (may_lack, machines.get_mut(track)) {
-                machine.leave(seen.time);
+                machine.lose(seen.time);
             }
             !may_lack
         });
@@ -158,6 +186,10 @@ impl States {
 }
 
 impl Pass for States {
+    fn begin(&mut self, bounds: &Bounds) {
+        self.bounds = Some(bounds.clone());
+    }
+
     fn standing(&mut self, what: &Standing<'_>, begin: TimeNs) {
         if let Standing::State(track, state) = what {
             self.machines.entry(*track).or_default().stand(state, begin);
@@ -172,7 +204,11 @@ impl Pass for States {
         let Content::Activity(Activity::Enter { state, settled }) = &seen.event.content else {
             return;
         };
-        let machine = self.machines.entry(seen.event.track).or_default();
+        let begin = || self.bounds.as_ref()?.of(seen.event.track).map(|(begin, _)| begin);
+        let machine = self.machines.entry(seen.event.track).or_insert_with(|| MachineStates {
+            unknown_since: begin(),
+            ..MachineStates::default()
+        });
         if machine.now.is_none() {
             self.open.push(seen.event.track);
         }
@@ -190,6 +226,7 @@ impl Pass for States {
     fn finish(&mut self, bounds: &Bounds, _tasks: &Tasks) {
         for (track, machine) in &mut self.machines {
             if let Some((_, end)) = bounds.of(*track) {
+                machine.known_from(end);
                 machine.leave(end);
             }
         }
@@ -248,6 +285,8 @@ mod tests {
         assert_eq!((open.entries, open.stay_ns.sum(), open.stay_ns.max()), (2, 80, Some(60)));
         assert_eq!((shut.entries, shut.stay_ns.sum(), door.total_ns()), (2, 10, 90));
         assert_eq!((open.settle_ns.count(), open.settle_ns.max()), (1, Some(4)));
+        // The recording is from 10 to 100, and begins with the first state.
+        assert_eq!((door.unknown_ns().count(), door.unknown_ns().sum()), (0, 0));
         assert_eq!(door.transitions(), [("open", "shut", 2), ("shut", "open", 1)]);
     }
 
@@ -330,11 +369,38 @@ mod tests {
             let mut states = States::default();
             crate::fixture::analysed_with(told(missing), Window::default(), &mut states);
             let door = &states.machines()[&TrackId(6)];
-            (door.total_ns(), door.transitions().len())
+            (door.total_ns(), door.unknown_ns().sum(), door.transitions().len())
         };
-        assert_eq!(found(Missing::AllEvents), (20 + 30, 0));
+        assert_eq!(found(Missing::AllEvents), (20 + 30, 30, 0));
         // Those of a processor are none of the machine's.
-        assert_eq!(found(Missing::Events), (80, 1));
-        assert_eq!(found(Missing::Switches), (80, 1));
+        assert_eq!(found(Missing::Events), (80, 0, 1));
+        assert_eq!(found(Missing::Switches), (80, 0, 1));
+    }
+
+    #[test]
+    fn times_that_are_known_and_those_that_are_not_are_all_the_range() {
+        use kymo_core::model::timeline::Missing;
+        // Not known 0–10; open 10–20; events are missing up to the end at 80, and once more at 50.
+        let told = || {
+            vec![
+                (0, 1, begin(1)),
+                (10, 6, enter("open", None)),
+                (20, 0, Activity::Gap(Missing::AllEvents)),
+                (50, 0, Activity::Gap(Missing::AllEvents)),
+                (80, 1, begin(1)),
+            ]
+        };
+        let found = |from: Option<i64>, until: Option<i64>| {
+            let (from, until) = (from.map(TimeNs), until.map(TimeNs));
+            let mut states = States::default();
+            let window = Window { from, until, ..Window::default() };
+            crate::fixture::analysed_with(told(), window, &mut states);
+            let door = &states.machines()[&TrackId(6)];
+            (door.total_ns(), door.unknown_ns().sum(), door.unknown_ns().max())
+        };
+        assert_eq!(found(None, None), (10, 10 + 60, Some(60)));
+        assert_eq!(found(Some(5), Some(30)), (10, 5 + 10, Some(10)));
+        // It stands open at 15.
+        assert_eq!(found(Some(15), None), (5, 60, Some(60)));
     }
 }

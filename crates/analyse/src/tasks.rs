@@ -154,6 +154,12 @@ impl Tasks {
         Some((TaskId(task.get()?), CpuId(cpu.get()?)))
     }
 
+    /// The tracks of tasks, each with its processor.
+    pub(crate) fn tracks_of_tasks(&self) -> impl Iterator<Item = (TrackId, CpuId)> {
+        let tracks = (0..self.of_track.len()).map(TrackId);
+        tracks.filter_map(|track| Some((track, self.of_track(track)?.1)))
+    }
+
     /// The processor that a track is, where it is one that tasks run on.
     #[must_use]
     pub fn is_cpu(&self, track: TrackId) -> Option<CpuId> {

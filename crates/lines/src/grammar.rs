@@ -58,11 +58,11 @@ pub trait Grammar: Send + Sync + 'static {
     }
 
     /// What is wrong with all events together, which is said wherever the recording is read.
-    fn notice(_reader: &Reader<Self>) -> Option<Finding>
+    fn notice(_reader: &Reader<Self>) -> Vec<Finding>
     where
         Self: Sized,
     {
-        None
+        Vec::new()
     }
 
     /// Which of the format's dialects it is.

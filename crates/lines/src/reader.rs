@@ -17,7 +17,7 @@ pub struct Reader<G> {
     grammar: G,
     survey: Survey,
     /// What is wrong with all events together.
-    noticed: Option<Finding>,
+    noticed: Vec<Finding>,
     /// The byte that lines begin at.
     start: u64,
     value_bytes_max: u64,
@@ -42,7 +42,7 @@ impl<G: Grammar> Reader<G> {
         let survey = survey(&grammar, &bytes, start, context)?;
         let value_bytes_max = context.limits.value_bytes_max;
         let start = start as u64;
-        let (noticed, progress) = (None, Arc::clone(context.progress));
+        let (noticed, progress) = (Vec::new(), Arc::clone(context.progress));
         let mut reader = Self { bytes, grammar, survey, noticed, start, value_bytes_max, progress };
         reader.noticed = G::notice(&reader);
         Ok(Arc::new(reader))

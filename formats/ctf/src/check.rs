@@ -1,4 +1,5 @@
-//! Rules across records: every event is decoded, who stops is who ran.
+//! Rules across records: every event is decoded, who stops is who ran, and interrupts end before they
+//! come again.
 //!
 //! What the tracer lost is found when a trace is opened, and times that go back by whoever reads
 //! events.
@@ -6,6 +7,7 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use kymo_core::model::kernel::{KernelEvent, UnderWay};
 use kymo_core::{Finding, Severity};
 
 use crate::Reader;
@@ -18,35 +20,79 @@ pub(crate) const UNREADABLE: &str = "unreadable";
 
 const UNBALANCED: &str = "unbalanced-switch";
 
+const UNENDED: &str = "unended-interrupt";
+
 /// Applies every rule.
 pub(crate) fn check(reader: &Arc<Reader>) -> Vec<Finding> {
     let mut switches = Switches::new(reader);
     for (number, track) in reader.tracks().iter().enumerate() {
-        let (mut unbalanced, mut running) = (Repeated::default(), None);
-        let mut marks = Marks::default();
+        let (mut balance, mut marks) = (Balance::default(), Marks::default());
         let _ = sweep(reader, &track.packets, &mut switches, |taken, switches| {
             if switches.is_broken {
                 marks.see(reader, number, taken);
             }
-            if taken.head.time_ns.is_some()
-                && let Some((stops, runs)) = switches.switch()
-                && let Some(before) = running.replace(runs).filter(|before| *before != stops)
-            {
-                unbalanced.see(|| stops_another(reader, taken, stops, before));
+            if taken.head.time_ns.is_some() {
+                balance.take(reader, taken, switches);
             }
             ControlFlow::Continue(())
         });
-        unbalanced.tell(reader, number);
+        balance.unbalanced.tell(reader, number);
+        balance.unended.tell(reader, number);
         marks.tell(reader);
     }
     reader.findings()
 }
 
-/// All switches of a processor are in one stream, in the order of their times.
-fn stops_another(reader: &Reader, taken: &Taken<'_>, stops: i64, before: i64) -> Finding {
+/// Who runs on the processor of a stream, and what does not fit to that. All switches of a processor
+/// are in one stream, in the order of their times, and so are its interrupts.
+#[derive(Default)]
+struct Balance {
+    running: Option<i64>,
+    interrupts: UnderWay,
+    unbalanced: Repeated,
+    unended: Repeated,
+}
+
+impl Balance {
+    #[inline]
+    fn take(&mut self, reader: &Reader, taken: &Taken<'_>, switches: &Switches) {
+        if let Some((stops, runs)) = switches.switch() {
+            self.interrupts.leave();
+            if let Some(before) = self.running.replace(runs).filter(|before| *before != stops) {
+                let what = || format!("task {stops} stops while task {before} runs");
+                self.unbalanced.see(|| missing(reader, taken, UNBALANCED, &what()));
+            }
+        } else if let Some((event, name)) = switches.interrupt() {
+            self.interrupt(reader, taken, event, name.as_deref());
+        }
+    }
+
+    fn interrupt(
+        &mut self,
+        reader: &Reader,
+        taken: &Taken<'_>,
+        event: KernelEvent,
+        name: Option<&str>,
+    ) {
+        let begins = matches!(event, KernelEvent::Irq | KernelEvent::SoftIrq);
+        match name {
+            Some(name) if begins => {
+                if self.interrupts.begins(name) {
+                    let what = format!("{name} comes again before it ended");
+                    self.unended.see(|| missing(reader, taken, UNENDED, &what));
+                }
+            }
+            None if begins => {}
+            name => self.interrupts.ends(name),
+        }
+    }
+}
+
+/// Something is missing between an event and one before.
+fn missing(reader: &Reader, taken: &Taken<'_>, rule: &'static str, what: &str) -> Finding {
     let cpu = taken.packet.cpu.map_or_else(String::new, |cpu| format!("on cpu {cpu}, "));
-    let message = format!("{cpu}task {stops} stops while task {before} runs: events are missing");
-    let mut finding = Finding::at(Severity::Warning, UNBALANCED, taken.offset, message);
+    let message = format!("{cpu}{what}: events are missing");
+    let mut finding = Finding::at(Severity::Warning, rule, taken.offset, message);
     finding.file = Some(reader.file_name(taken.packet.file));
     finding
 }

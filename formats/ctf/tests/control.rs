@@ -222,6 +222,32 @@ fn activities(folder: &Path) -> Vec<(String, i64, String)> {
     found
 }
 
+/// What is between the second begin of 5 and the first is missing; what ends, or is within another,
+/// comes again.
+#[test]
+fn interrupts_that_come_again_before_they_ended_are_found() {
+    let packet = Packet::new(0, 0, (0, 6_000))
+        .irq(1_000, 5, "eth0")
+        .irq(2_000, 6, "eth1")
+        .irq_end(2_100, 6)
+        .irq(2_200, 6, "eth1")
+        .irq(3_000, 5, "eth0")
+        .irq(3_100, 6, "eth1")
+        .irq_end(3_200, 5)
+        .switch(4_000, IDLE0, 0, CONTROL)
+        .irq(4_100, 6, "eth1")
+        .switch(4_200, CONTROL, 0, IDLE0)
+        .irq(4_300, 6, "eth1");
+    let made = tempfile::tempdir().unwrap();
+    fs::write(made.path().join("metadata"), metadata()).unwrap();
+    fs::write(made.path().join("channel0_0"), packet.bytes()).unwrap();
+    let source = Source::open(made.path(), &Limits::default()).unwrap();
+    let found = Ctf.check(&source, &Context::default()).unwrap();
+    let [found] = &found[..] else { panic!("{found:?}") };
+    let message = "on cpu 0, irq 5 comes again before it ended: events are missing";
+    assert_eq!((found.rule, found.message.as_str()), ("unended-interrupt", message));
+}
+
 /// Both processors are idle at first, so that the context of the first events is task 0. It is the
 /// task that wakes another; which one is woken stands among the fields.
 #[test]

@@ -7,11 +7,11 @@ use kymo_lines::kernel::KernelLines;
 use kymo_lines::{Line, Lines, Read, decimal_ns, scaled};
 
 /// What lines of `ftrace` mean.
-pub const TRACE: KernelLines = KernelLines { read, dialect: "text of ftrace" };
+pub const TRACE: KernelLines = KernelLines { read, dialect: "text of ftrace", doubt: None };
 
 /// What lines mean of several recordings at once: each begins with the name of its file.
 const SEVERAL: KernelLines =
-    KernelLines { read: read_several, dialect: "text of trace-cmd report" };
+    KernelLines { read: read_several, dialect: "text of trace-cmd report", doubt: None };
 
 /// So many lines are looked at for what `trace-cmd report` begins with.
 const HEAD_LINES: usize = 256;

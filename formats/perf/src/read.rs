@@ -18,6 +18,11 @@ const LACKS_TIME: &str = "it tells no time, or no event; `perf script -F \
 const OF_TRACE: &str = "it is of `perf trace`; `perf script -F comm,tid,cpu,time,event,trace` prints \
                         what can be read";
 
+/// What is said where it cannot be told whether `[003]` is a processor: perf prints it of all events or
+/// of none, and a task may be called so.
+const DOUBT: &str = "some lines have a number in brackets before the time, and some do not: it is \
+                     taken for the processor where most have it, and else for the name of a task";
+
 /// What tells the task of an event. The lines of a file have the same fields, and a single one does
 /// not say which: `worker 1` is a name, or a name and a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,16 +33,33 @@ enum Layout {
     Neither,
 }
 
-/// What the lines of a file of `perf script` mean, told by the first of them.
+/// What the lines of a file of `perf script` mean, told by the first of them: also whether they tell
+/// processors, as most do or do not.
 #[must_use]
 pub fn script(bytes: &[u8]) -> KernelLines {
-    let read = match Layout::of(bytes) {
-        Layout::CommTid => read::<true, true>,
-        Layout::Comm => read::<true, false>,
-        Layout::Tid => read::<false, true>,
-        Layout::Neither => read::<false, false>,
+    let sample = sample(bytes);
+    let with = sample.iter().filter(|before| in_brackets(before).is_some()).count();
+    let has_cpu = 2 * with > sample.len();
+    let read = match (Layout::of(&sample, has_cpu), has_cpu) {
+        (Layout::CommTid, true) => read::<true, true, true>,
+        (Layout::CommTid, false) => read::<true, true, false>,
+        (Layout::Comm, true) => read::<true, false, true>,
+        (Layout::Comm, false) => read::<true, false, false>,
+        (Layout::Tid, true) => read::<false, true, true>,
+        (Layout::Tid, false) => read::<false, true, false>,
+        (Layout::Neither, true) => read::<false, false, true>,
+        (Layout::Neither, false) => read::<false, false, false>,
     };
-    KernelLines { read, dialect: "text of perf script" }
+    let is_doubtful = 4 * with > sample.len() && 4 * with < 3 * sample.len();
+    KernelLines { read, dialect: "text of perf script", doubt: is_doubtful.then_some(DOUBT) }
+}
+
+/// What the first events have before their times, as far as it is of the task and the processor.
+fn sample(bytes: &[u8]) -> Vec<String> {
+    let sample = bytes.get(..SAMPLE_BYTES).unwrap_or(bytes);
+    let lines = Lines::new(sample).map(|line| line.text()).filter(|line| !is_aside(line));
+    let events = lines.filter_map(|line| at_time(&line).map(|(before, ..)| of_task(before).into()));
+    events.take(SAMPLE_EVENTS).collect()
 }
 
 /// Whether the first lines of a file are such as `perf script` prints.
@@ -63,13 +85,10 @@ fn is_point(name: &str) -> bool {
 
 impl Layout {
     /// The one that most of the first events have.
-    fn of(bytes: &[u8]) -> Self {
-        let sample = bytes.get(..SAMPLE_BYTES).unwrap_or(bytes);
-        let lines = Lines::new(sample).map(|line| line.text());
-        let layouts = lines.filter_map(|line| Self::of_line(&line)).take(SAMPLE_EVENTS);
+    fn of(sample: &[String], has_cpu: bool) -> Self {
         let (mut both, mut comm, mut tid, mut neither) = (0, 0, 0, 0);
-        for layout in layouts {
-            match layout {
+        for (before, _) in sample.iter().filter_map(|before| processor(before, has_cpu)) {
+            match Self::of_line(before) {
                 Self::CommTid => both += 1,
                 Self::Comm => comm += 1,
                 Self::Tid => tid += 1,
@@ -85,20 +104,16 @@ impl Layout {
         }
     }
 
-    fn of_line(line: &str) -> Option<Self> {
-        if is_aside(line) {
-            return None;
-        }
-        let (before, ..) = at_time(line)?;
-        let (before, _) = processor(before)?;
+    /// What tells the task, by what a line has before its processor.
+    fn of_line(before: &str) -> Self {
         let before = before.trim_start();
         let (name, number) = before.rsplit_once(' ').unwrap_or(("", before));
-        Some(match (tid(number), name.is_empty()) {
+        match (tid(number), name.is_empty()) {
             _ if before.is_empty() => Self::Neither,
             (Some(_), true) => Self::Tid,
             (Some(_), false) => Self::CommTid,
             (None, _) => Self::Comm,
-        })
+        }
     }
 }
 
@@ -108,11 +123,11 @@ fn is_aside(line: &str) -> bool {
 }
 
 /// Reads a line that tells the name of the task, its number, both or neither.
-fn read<const COMM: bool, const TID: bool>(line: &str) -> Read<'_> {
+fn read<const COMM: bool, const TID: bool, const CPU: bool>(line: &str) -> Read<'_> {
     if is_aside(line) {
         return Read::Aside;
     }
-    match event::<COMM, TID>(line) {
+    match event::<COMM, TID, CPU>(line) {
         Some(event) if event.name == "PERF_RECORD_LOST" => lost(&event),
         Some(event) if !lacks_event(event.name) => Read::Event(event),
         Some(_) => Read::Broken(Severity::Error, LACKS_TIME),
@@ -185,9 +200,9 @@ fn is_frame(line: &str) -> bool {
     line.starts_with(' ') && line.split_whitespace().next().is_some_and(is_address)
 }
 
-fn event<const COMM: bool, const TID: bool>(line: &str) -> Option<Line<'_>> {
+fn event<const COMM: bool, const TID: bool, const CPU: bool>(line: &str) -> Option<Line<'_>> {
     let (before, time, rest) = at_time(line)?;
-    let (before, cpu) = processor(before)?;
+    let (before, cpu) = processor(of_task(before), CPU)?;
     let (task, tid) = match (COMM, TID) {
         (true, true) => {
             let (task, number) = before.rsplit_once(' ')?;
@@ -206,12 +221,25 @@ fn event<const COMM: bool, const TID: bool>(line: &str) -> Option<Line<'_>> {
     Some(Line { time, cpu, task, tid, name, rest, rule: 0 })
 }
 
-/// What comes before the processor, and the processor where a line tells it.
-fn processor(before: &str) -> Option<(&str, Option<u32>)> {
-    let before = without_mode(without_date(before));
-    let Some(inner) = before.strip_suffix(']') else { return Some((before, None)) };
-    let (before, cpu) = inner.rsplit_once('[')?;
-    Some((before.trim_end(), Some(cpu.parse().ok()?)))
+/// What comes before the processor, and the processor where a line tells it. In files without
+/// processors a number in brackets is of the name.
+fn processor(before: &str, has_cpu: bool) -> Option<(&str, Option<u32>)> {
+    if !has_cpu || !before.ends_with(']') {
+        return Some((before, None));
+    }
+    let (before, cpu) = in_brackets(before)?;
+    Some((before, Some(cpu)))
+}
+
+/// A number in brackets at the end of a text, and what comes before it.
+fn in_brackets(text: &str) -> Option<(&str, u32)> {
+    let (before, number) = text.strip_suffix(']')?.rsplit_once('[')?;
+    Some((before.trim_end(), number.parse().ok()?))
+}
+
+/// What a line has of the task and the processor before its time.
+fn of_task(before: &str) -> &str {
+    without_mode(without_date(before))
 }
 
 /// What comes before the date that `-F tod` prints: `2026-11-18 12:54:46.143917411`.
@@ -343,7 +371,7 @@ mod tests {
     use super::*;
 
     fn read(line: &str) -> Read<'_> {
-        super::read::<true, true>(line)
+        super::read::<true, true, true>(line)
     }
 
     fn line(task: &str, tid: i64, cpu: Option<u32>, time: i64) -> Line<'_> {
@@ -411,6 +439,29 @@ mod tests {
         let numbers = number.repeat(4);
         assert_eq!(task(&format!("{named}{numbers}{name}")), (Some("worker".into()), Some(1)));
         assert_eq!(task(&format!("# x\n\n\tframe 1.5: x\n{named}")).1, Some(1));
+    }
+
+    #[test]
+    fn a_task_may_be_called_as_processors_are_printed() {
+        let with = |head: &str| format!("{head}  2.000001: sched:sched_waking: comm=a\n");
+        let read_in = |file: &str, line: &str| {
+            let grammar = script(file.as_bytes());
+            match (grammar.read)(line.trim_end()) {
+                Read::Event(of) => (of.task.map(str::to_owned), of.cpu, grammar.doubt.is_some()),
+                other => panic!("{other:?}"),
+            }
+        };
+        let (named, other) = (with("           [003]"), with("            perf"));
+        let most = other.repeat(4);
+        assert_eq!(read_in(&format!("{named}{most}"), &named), (Some("[003]".into()), None, false));
+        let (named, other) = (with("    [003] [001]"), with("     perf [000]"));
+        let most = other.repeat(4);
+        let expected = (Some("[003]".into()), Some(1), false);
+        assert_eq!(read_in(&format!("{named}{most}"), &named), expected);
+        // One half and the other: nothing tells.
+        let (one, other) = (with(" perf"), with(" perf [003]"));
+        let expected = (Some("perf [003]".into()), None, true);
+        assert_eq!(read_in(&format!("{one}{other}"), &other), expected);
     }
 
     #[test]

@@ -87,7 +87,7 @@ pub(super) struct Releases {
     /// What the job was released for, where that is known.
     release: Option<Release>,
     /// Releases that came before the job was complete.
-    waiting: VecDeque<Release>,
+    waiting: Option<Box<Waiting>>,
     /// Releases behind those, of which nothing else is kept.
     counted: u64,
     released_last: Option<TimeNs>,
@@ -95,14 +95,13 @@ pub(super) struct Releases {
     started_last: Option<TimeNs>,
 }
 
+/// Releases one after another: few tasks have any that wait.
+#[derive(Debug, Clone, Default)]
+struct Waiting(VecDeque<Release>);
+
 impl Releases {
-    const NONE: &Self = &Self {
-        release: None,
-        waiting: VecDeque::new(),
-        counted: 0,
-        released_last: None,
-        started_last: None,
-    };
+    const NONE: &Self =
+        &Self { release: None, waiting: None, counted: 0, released_last: None, started_last: None };
 }
 
 impl Deref for Job {
@@ -125,7 +124,8 @@ impl Job {
         let (is_started, run_ns) = (self.is_started, self.ran_ns);
         let now = self.release.map(|release| Open { release, is_started, run_ns });
         let waits = |release: &Release| Open { release: *release, is_started: false, run_ns: 0 };
-        now.into_iter().chain(self.waiting.iter().map(waits))
+        let waiting = self.waiting.iter().flat_map(|waiting| &waiting.0);
+        now.into_iter().chain(waiting.map(waits))
     }
 
     /// It still runs at the end.
@@ -240,14 +240,15 @@ impl Job {
     /// Where tasks are known to go to sleep, the last time may be the one that counts.
     fn wait(&mut self, release: Release, figures: &mut TaskSched) {
         if figures.tells_completion && release.budget_ns.is_none() {
-            self.waiting.clear();
+            self.waiting = None;
         }
-        let is_first = self.waiting.is_empty() && (self.is_started || self.release.is_none());
+        let waiting = self.waiting.as_ref().map_or(0, |waiting| waiting.0.len());
+        let is_first = waiting == 0 && (self.is_started || self.release.is_none());
         if !(is_first || release.budget_ns.is_some()) {
             return;
         }
-        if self.counted == 0 && self.waiting.len() < WAITING_MAX {
-            self.waiting.push_back(release);
+        if self.counted == 0 && waiting < WAITING_MAX {
+            self.waiting.get_or_insert_default().0.push_back(release);
         } else {
             self.count(figures);
         }
@@ -339,7 +340,7 @@ impl Job {
                 // It was one of those that nothing else is known of.
                 self.counted = self.counted.saturating_sub(1);
             }
-            self.release = self.waiting.pop_front();
+            self.release = self.waiting.as_mut().and_then(|waiting| waiting.0.pop_front());
         }
         self.is_started = is_running && self.release.is_some();
         self.last = if is_over { Last::Nothing } else { Last::Completed(time) };

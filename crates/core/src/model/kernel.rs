@@ -92,9 +92,69 @@ impl KernelEvent {
     }
 }
 
+/// Interrupts are told apart up to so many within each other: real ones are a few.
+const UNDER_WAY_MAX: usize = 256;
+
+/// The interrupts that are under way on a processor, one within another, by what their ends know of
+/// their names.
+#[derive(Debug, Clone, Default)]
+pub struct UnderWay(Vec<Box<str>>);
+
+impl UnderWay {
+    /// One begins. Tells whether it is under way already: an interrupt does not interrupt itself, so
+    /// that its end is missing, and those of all within it.
+    pub fn begins(&mut self, name: &str) -> bool {
+        let name = known_by(name);
+        let before = self.0.iter().position(|open| **open == *name);
+        self.0.truncate(before.unwrap_or(self.0.len()));
+        if self.0.len() < UNDER_WAY_MAX {
+            self.0.push(name.into());
+        }
+        before.is_some()
+    }
+
+    /// One ends, with all within it: the one that is named, or the last that began.
+    pub fn ends(&mut self, name: Option<&str>) {
+        let at = match name.map(known_by) {
+            Some(name) => self.0.iter().rposition(|open| **open == *name),
+            None => self.0.len().checked_sub(1),
+        };
+        self.0.truncate(at.unwrap_or(self.0.len()));
+    }
+
+    /// A task begins to run, and none does within an interrupt. What is under way has no end that is
+    /// recorded, or is deferred together with the task it runs in.
+    pub fn leave(&mut self) {
+        self.0.clear();
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_interrupt_that_comes_again_did_not_end() {
+        let mut under_way = UnderWay::default();
+        assert!(!under_way.begins("irq 9 acpi") && !under_way.begins("softirq 1 TIMER"));
+        under_way.ends(Some("irq 9"));
+        assert!(!under_way.begins("softirq 1 TIMER"));
+        assert!(!under_way.begins("irq 9 acpi") && under_way.begins("irq 9 acpi"));
+        // Both are under way still, and a task that runs leaves them.
+        assert!(under_way.begins("softirq 1 TIMER"));
+        under_way.leave();
+        assert!(!under_way.begins("softirq 1 TIMER"));
+        under_way.ends(None);
+        under_way.ends(None);
+        assert!(!under_way.begins("softirq 1 TIMER"));
+    }
+
+    #[test]
+    fn interrupts_without_end_take_no_room_without_end() {
+        let mut under_way = UnderWay::default();
+        assert!((0..100_000).all(|number| !under_way.begins(&format!("irq {number}"))));
+        assert_eq!(under_way.0.len(), UNDER_WAY_MAX);
+    }
 
     #[test]
     fn a_wakeup_is_a_release_where_nothing_asks_for_it() {

@@ -31,6 +31,10 @@ use crate::session::{Opened, Outcome, Session};
 /// is not known. There is a row for how long it is not known who ran (`is_unknown` in JSON and CSV);
 /// that is a finding, and is in the time that shares are of.
 ///
+/// Where no processor is recorded, tasks of any number of them are in one table. How busy a processor
+/// was cannot be told then: shares are of the range, the column is called `of range`, and together they
+/// may be more than 100%. `is_processor` is false in JSON and CSV.
+///
 /// The column `over time` has a mark for each part of the time of the whole recording: the higher,
 /// the more the task ran of what is known of it. In JSON it has the nanoseconds that the task ran in
 /// each, and `bucket_ns` is how long a part is; the last may be shorter by some nanoseconds. Shares
@@ -102,13 +106,16 @@ const PARTS: u16 = 24;
 const COLUMNS: &[Column] = &[
     ("cpu", "", Look::Plain),
     ("run_ns", "run", Look::Duration),
-    ("share", "share", Look::Share),
+    ("share", "", Look::Share),
+    ("", "share", Look::Share),
+    ("", "of range", Look::Share),
     ("stretches", "stretches", Look::Count),
     ("over_time", "over time", Look::Plain),
     ("bucket_ns", "", Look::Plain),
     ("is_idle", "", Look::Plain),
     ("is_interrupt", "", Look::Plain),
     ("is_unknown", "", Look::Plain),
+    ("is_processor", "", Look::Plain),
     ("cpu_ns", "", Look::Plain),
     ("unseen_ns", "", Look::Plain),
     ("recording", "", Look::Plain),
@@ -127,6 +134,7 @@ const OVER_TIME: &[Column] = &[
     ("is_idle", "", Look::Plain),
     ("is_interrupt", "", Look::Plain),
     ("is_unknown", "", Look::Plain),
+    ("is_processor", "", Look::Plain),
 ];
 
 pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome> {
@@ -141,7 +149,7 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
         }
         // Those count of which nothing is known, too, and those whose tasks are not shown.
         let mut cpus = every_cpu(&mut load, &analysis);
-        let count = cpus.len();
+        let among = Among::of(&cpus, analysis.tasks());
         let all = if args.total { CpuLoad::together(&cpus, analysis.tasks()) } else { None };
         cpus.retain(is_told);
         if cpus.is_empty() {
@@ -149,7 +157,7 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
             return Err(Failure::new(why).into());
         }
         for cpu in all.as_ref().map_or(&cpus[..], std::slice::from_ref) {
-            let shown = Shown { args, analysis: &analysis, load: &load, cpu, count };
+            let shown = Shown { args, analysis: &analysis, load: &load, cpu, among };
             shown.print(session, opened)?;
         }
         if let Some(text) = idle_by_name(&cpus, scope, &analysis) {
@@ -203,11 +211,34 @@ struct Shown<'a> {
     analysis: &'a Analysis,
     load: &'a Load,
     cpu: &'a CpuLoad,
-    /// How many processors there are.
-    count: usize,
+    among: Among,
+}
+
+/// How many processors there are, and whether tasks ran on others that are not recorded.
+#[derive(Debug, Clone, Copy)]
+struct Among {
+    processors: usize,
+    is_all: bool,
+}
+
+impl Among {
+    fn of(cpus: &[CpuLoad], tasks: &Tasks) -> Self {
+        let processors = cpus.iter().filter(|cpu| is_one(cpu, tasks)).count();
+        Self { processors, is_all: processors == cpus.len() }
+    }
+}
+
+/// Whether tasks took turns on a processor, as far as is recorded.
+pub(super) fn is_one(cpu: &CpuLoad, tasks: &Tasks) -> bool {
+    tasks.cpu(cpu.cpu).is_some_and(|cpu| cpu.is_one)
 }
 
 impl Shown<'_> {
+    /// Whether shares are of the time of processors.
+    fn is_processor(&self) -> bool {
+        if self.args.total { self.among.is_all } else { is_one(self.cpu, self.analysis.tasks()) }
+    }
+
     fn name(&self) -> &str {
         if self.args.total {
             return "all processors";
@@ -221,13 +252,14 @@ impl Shown<'_> {
         }
         let rows = self.args.grid.rows(self.args.number, NUMBER);
         let how = (self.args.grid, rows);
-        let mut grid = table(self.name(), self.cpu, self.load, self.analysis.tasks(), how);
+        let of = (self.cpu, self.is_processor());
+        let mut grid = table(self.name(), of, self.load, self.analysis.tasks(), how);
         let more = grid.keep(rows);
         let out = &mut session.out;
         if self.args.grid.is_text() {
             let bold = out.paint().style(style::TITLE);
             let heading = if self.args.total {
-                together(self.cpu, self.count, self.analysis.tasks())
+                together(self.cpu, self.among, self.analysis.tasks())
             } else {
                 heading(self.analysis.tasks(), self.cpu)
             };
@@ -258,6 +290,7 @@ impl Shown<'_> {
                     of.is_idle.into(),
                     of.is_interrupt.into(),
                     of.is_unknown.into(),
+                    self.is_processor().into(),
                 ]);
             }
             grid.print(&mut session.out, self.args.grid, &opened.name)?;
@@ -267,17 +300,32 @@ impl Shown<'_> {
 }
 
 /// What all processors did together, in a few words.
-fn together(all: &CpuLoad, count: usize, tasks: &Tasks) -> String {
-    let processors = numbers::count(count as u64, "processor", "processors");
-    let mut words = vec![processors, measure::duration(all.span_ns())];
-    if let Value::Float(share) = share(all.busy_ns, all.span_ns()) {
-        words.push(format!("{:.1}% busy", share * 100.0));
+fn together(all: &CpuLoad, among: Among, tasks: &Tasks) -> String {
+    let mut words = Vec::new();
+    if among.processors > 0 {
+        words.push(numbers::count(among.processors as u64, "processor", "processors"));
     }
+    words.push(measure::duration(all.span_ns()));
+    words.push(used(all, among.is_all));
     words.extend(besides(all, tasks));
     if all.unseen_ns > 0 {
         words.push(format!("{} more not known", measure::duration(all.unseen_ns)));
     }
     words.join(", ")
+}
+
+/// How much of the time tasks ran. Where processors are not recorded, tasks run side by side: how busy
+/// any was is not known.
+fn used(cpu: &CpuLoad, is_processor: bool) -> String {
+    match (share(cpu.busy_ns, cpu.span_ns()), is_processor) {
+        (Value::Float(share), true) => format!("{:.1}% busy", share * 100.0),
+        (Value::Float(share), false) => format!(
+            "no processor is recorded: tasks ran on an unknown number of them, for {:.1}% of the \
+             range together",
+            share * 100.0
+        ),
+        _ => "never switched".to_owned(),
+    }
 }
 
 /// What is to be known besides: how long nobody is known to have run, and interrupts.
@@ -302,14 +350,7 @@ fn besides(cpu: &CpuLoad, tasks: &Tasks) -> Vec<String> {
 pub(super) fn heading(tasks: &Tasks, cpu: &CpuLoad) -> String {
     let of = tasks.cpu(cpu.cpu);
     let name = escaped(of.map_or("", |of| &of.name)).into_owned();
-    let mut words = vec![name, measure::duration(cpu.span_ns())];
-    words.push(match share(cpu.busy_ns, cpu.span_ns()) {
-        Value::Null => "never switched".to_owned(),
-        // Tasks of no processor may run at the same time.
-        _ if !of.is_some_and(|of| of.is_one) => "no processor is recorded".to_owned(),
-        Value::Float(share) => format!("{:.1}% busy", share * 100.0),
-        _ => String::new(),
-    });
+    let mut words = vec![name, measure::duration(cpu.span_ns()), used(cpu, is_one(cpu, tasks))];
     words.extend(besides(cpu, tasks));
     words.join(", ")
 }
@@ -369,7 +410,7 @@ fn rows<'a>(cpu: &'a CpuLoad, tasks: &'a Tasks) -> impl Iterator<Item = Row<'a>>
 /// The tasks of a processor, what is not known, and its interrupts: so many are kept, or all.
 pub(super) fn table(
     name: &str,
-    cpu: &CpuLoad,
+    (cpu, is_processor): (&CpuLoad, bool),
     load: &Load,
     tasks: &Tasks,
     (how, number): (GridArgs, usize),
@@ -387,12 +428,15 @@ pub(super) fn table(
                 name.into(),
                 of.run_ns.into(),
                 share(of.run_ns, whole),
+                if is_processor { share(of.run_ns, whole) } else { Value::Null },
+                if is_processor { Value::Null } else { share(of.run_ns, whole) },
                 of.stretches.into(),
                 over_time,
                 width_ns.into(),
                 of.is_idle.into(),
                 of.is_interrupt.into(),
                 of.is_unknown.into(),
+                is_processor.into(),
                 whole.into(),
                 cpu.unseen_ns.into(),
                 of.recording.into(),

@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use kymo_analyse::{Analysis, MachineStates, States};
+use kymo_analyse::{Analysis, Distribution, MachineStates, States};
+use kymo_core::Value;
 use kymo_core::model::timeline::{Track, TrackKind};
 
 use crate::cli::OpenArgs;
@@ -16,9 +17,12 @@ use crate::session::{Outcome, Session};
 /// Show how long state machines were in which state, and where they went from there.
 ///
 /// A state lasts until the next is entered; the last one lasts until the last event of the recording,
-/// whichever streams are chosen, or until --until. What was before the first is not known. Shares are
-/// of the time that a state is known. With --since, the state that a machine is in at that moment
-/// counts from there, and is not entered.
+/// whichever streams are chosen, or until --until. Shares are of the time that a state is known. With
+/// --since, the state that a machine is in at that moment counts from there, and is not entered.
+///
+/// What was before the first state is not known, nor is the state from where events are missing until
+/// one is entered again. How long that is has a row (`is_unknown` in JSON and CSV): with it, times add
+/// up to the range.
 ///
 /// The column `to settle` has the longest time that a transition to the state took, from when it was
 /// entered to when it was reached, where the recording tells that. Beyond 4,096 states of a machine
@@ -61,6 +65,7 @@ const TIMES: &[Column] = &[
     ("stay_mean_ns", "mean stay", Look::Duration),
     ("stay_max_ns", "longest", Look::Duration),
     ("settle_max_ns", "to settle", Look::Duration),
+    ("is_unknown", "", Look::Plain),
     ("recording", "", Look::Plain),
     ("machine_id", "", Look::Plain),
     ("machine", "machine", Look::Name),
@@ -116,23 +121,49 @@ pub(super) fn table(states: &States, analysis: &Analysis) -> Grid {
     for (track, machine) in meant(states, analysis) {
         let whole = u64::try_from(machine.total_ns()).unwrap_or(u64::MAX);
         for (name, state) in machine.states() {
-            let time = u64::try_from(state.stay_ns.sum()).unwrap_or(u64::MAX);
+            let stays = &state.stay_ns;
             grid.row(vec![
                 state.entries.into(),
-                time.into(),
-                share(time, whole),
-                maybe(state.stay_ns.min()),
-                maybe(state.stay_ns.mean()),
-                maybe(state.stay_ns.max()),
+                sum(stays).into(),
+                share(sum(stays), whole),
+                maybe(stays.min()),
+                maybe(stays.mean()),
+                maybe(stays.max()),
                 maybe(state.settle_ns.max()),
+                false.into(),
                 track.recording.into(),
                 id(track.task_id()),
                 track.name.as_str().into(),
                 name.into(),
             ]);
         }
+        if machine.unknown_ns().count() > 0 {
+            grid.row(unknown(track, machine.unknown_ns()));
+        }
     }
     grid
+}
+
+/// For how long it is not known which state a machine was in. It entered none, and that has no share.
+fn unknown(track: &Track, times: &Distribution) -> Vec<Value> {
+    vec![
+        Value::Null,
+        sum(times).into(),
+        Value::Null,
+        maybe(times.min()),
+        maybe(times.mean()),
+        maybe(times.max()),
+        Value::Null,
+        true.into(),
+        track.recording.into(),
+        id(track.task_id()),
+        track.name.as_str().into(),
+        "not known".into(),
+    ]
+}
+
+fn sum(times: &Distribution) -> u64 {
+    u64::try_from(times.sum()).unwrap_or(u64::MAX)
 }
 
 fn transitions(states: &States, analysis: &Analysis) -> Grid {

@@ -19,6 +19,11 @@ pub(crate) type Color = [u8; 3];
 pub(crate) const BLACK: Color = [34, 34, 34];
 pub(crate) const WHITE: Color = [255, 255, 255];
 
+/// A hatched box, the lines on it, and how far these are apart, across and down.
+const HATCHED: Color = [222, 222, 222];
+const HATCH: Color = [130, 130, 130];
+const HATCH_STEP: u8 = 6;
+
 /// How a text stands to its place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Anchor {
@@ -34,6 +39,8 @@ pub(crate) enum Shape {
     Line { points: Vec<(f64, f64)>, color: Color },
     /// A box, by its left upper corner.
     Rect { at: (f64, f64), size: (f64, f64), color: Color },
+    /// A grey box with lines across, and what it means.
+    Hatched { at: (f64, f64), size: (f64, f64), title: &'static str },
     /// A text whose middle is at a height.
     Text { at: (f64, f64), anchor: Anchor, text: String, color: Color },
     /// Cells of colours, row after row from the top.
@@ -70,6 +77,10 @@ impl Picture {
 
     pub(crate) fn rect(&mut self, at: (f64, f64), size: (f64, f64), color: Color) {
         self.shapes.push(Shape::Rect { at, size, color });
+    }
+
+    pub(crate) fn hatched(&mut self, at: (f64, f64), size: (f64, f64), title: &'static str) {
+        self.shapes.push(Shape::Hatched { at, size, title });
     }
 
     /// A line with a head at its end.

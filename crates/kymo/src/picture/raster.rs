@@ -2,7 +2,7 @@
 
 use font8x8::legacy::{BASIC_LEGACY, GREEK_LEGACY, LATIN_LEGACY};
 
-use super::{Anchor, Color, Picture, Shape};
+use super::{Anchor, Color, HATCH, HATCH_STEP, HATCHED, Picture, Shape};
 
 /// A letter is so many pixels wide and high.
 const LETTER: usize = 8;
@@ -56,6 +56,7 @@ impl Canvas {
                 }
             }
             Shape::Rect { at, size, color } => self.rect(*at, *size, *color),
+            Shape::Hatched { at, size, .. } => self.hatched(*at, *size),
             Shape::Text { at, anchor, text, color } => self.text(*at, *anchor, text, *color),
             Shape::Image { at, size, columns, pixels } => self.image(*at, *size, *columns, pixels),
         }
@@ -92,13 +93,23 @@ impl Canvas {
     }
 
     fn rect(&mut self, at: (f64, f64), size: (f64, f64), color: Color) {
+        self.fill(at, size, |_, _| color);
+    }
+
+    /// A box with lines from its upper right to its lower left. They go on in the box beside it.
+    fn hatched(&mut self, at: (f64, f64), size: (f64, f64)) {
+        let is_line = |x: usize, y: usize| (x + y).is_multiple_of(HATCH_STEP.into());
+        self.fill(at, size, |x, y| if is_line(x, y) { HATCH } else { HATCHED });
+    }
+
+    fn fill(&mut self, at: (f64, f64), size: (f64, f64), color: impl Fn(usize, usize) -> Color) {
         let (left, top) = (pixel(at.0), pixel(at.1));
         // What is there is seen, however thin.
         let right = pixel(at.0 + size.0).max(left + 1).min(self.width);
         let bottom = pixel(at.1 + size.1).max(top + 1).min(self.height);
         for y in top..bottom {
             for x in left..right {
-                self.set(x, y, color);
+                self.set(x, y, color(x, y));
             }
         }
     }
@@ -182,6 +193,19 @@ mod tests {
         let points = (0..100).map(|n| (f64::from(n) * 1.9, 0.0)).collect();
         canvas.draw(&Shape::Line { points, color: BLACK });
         assert!(canvas.pixels[..=188].iter().all(|pixel| *pixel == BLACK));
+    }
+
+    #[test]
+    fn a_hatched_box_has_a_line_every_six_pixels() {
+        let mut canvas = Canvas::new(14, 2);
+        canvas.draw(&Shape::Hatched { at: (1.0, 0.0), size: (12.0, 2.0), title: "" });
+        let lines = |row: usize| {
+            let row = canvas.pixels[row * 14..][..14].iter().enumerate();
+            row.filter(|(_, color)| **color == HATCH).map(|(x, _)| x).collect::<Vec<_>>()
+        };
+        assert_eq!([lines(0), lines(1)], [vec![6, 12], vec![5, 11]]);
+        let boxed = canvas.pixels.iter().filter(|color| **color == HATCHED).count();
+        assert_eq!(boxed, 2 * 12 - 4);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::raster;
-use super::{Anchor, Color, Picture, Shape};
+use super::{Anchor, Color, HATCH, HATCH_STEP, HATCHED, Picture, Shape};
 
 /// The picture as a file.
 pub(crate) fn text(picture: &Picture) -> anyhow::Result<String> {
@@ -35,6 +35,7 @@ fn draw(shape: &Shape, out: &mut String) -> anyhow::Result<()> {
                  fill=\"{color}\"/>"
             )?;
         }
+        Shape::Hatched { at, size, title } => hatched(out, *at, *size, title)?,
         Shape::Text { at: (x, y), anchor, text, color } => {
             let anchor = match anchor {
                 Anchor::Start => "start",
@@ -58,6 +59,32 @@ fn draw(shape: &Shape, out: &mut String) -> anyhow::Result<()> {
             )?;
         }
     }
+    Ok(())
+}
+
+/// A box with lines from its upper right to its lower left. They go on in the box beside it.
+fn hatched(
+    out: &mut String,
+    (x, y): (f64, f64),
+    (width, height): (f64, f64),
+    title: &str,
+) -> anyhow::Result<()> {
+    let (back, line) = (hex(HATCHED), hex(HATCH));
+    write!(
+        out,
+        "<g><title>{}</title><rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" \
+         height=\"{height:.1}\" fill=\"{back}\"/><path stroke=\"{line}\" d=\"",
+        escaped(title)
+    )?;
+    let (step, right, bottom) = (f64::from(HATCH_STEP), x + width, y + height);
+    // On a line, across and down are the same in all.
+    let mut sum = ((x + y) / step).ceil() * step;
+    while sum < right + bottom {
+        let (upper, lower) = ((sum - y).min(right), (sum - bottom).max(x));
+        write!(out, "M{upper:.1} {:.1}L{lower:.1} {:.1}", sum - upper, sum - lower)?;
+        sum += step;
+    }
+    writeln!(out, "\"/></g>")?;
     Ok(())
 }
 
@@ -98,6 +125,19 @@ mod tests {
         for (bytes, text) in known {
             assert_eq!(base64(bytes.as_bytes()), text);
         }
+    }
+
+    #[test]
+    fn lines_across_a_box_end_at_its_edges() {
+        let mut picture = Picture::new(20.0, 20.0);
+        picture.hatched((2.0, 3.0), (10.0, 4.0), "lost & gone");
+        let text = text(&picture).unwrap();
+        assert!(text.contains("<title>lost &amp; gone</title>"), "{text}");
+        // The sums of its corners are 5 and 19: lines of 6, 12 and 18.
+        assert!(
+            text.contains("d=\"M3.0 3.0L2.0 4.0M9.0 3.0L5.0 7.0M12.0 6.0L11.0 7.0\""),
+            "{text}"
+        );
     }
 
     #[test]

@@ -1,34 +1,71 @@
-//! Whether each switch stops the task that ran.
+//! Whether each switch stops the task that ran, and each interrupt ends before it comes again.
 
 use std::collections::HashMap;
 
 use kymo_core::bytes::Limits;
-use kymo_core::model::kernel::KernelEvent;
+use kymo_core::model::kernel::{KernelEvent, UnderWay, softirq_name};
 use kymo_core::{Finding, Findings, Severity};
 
-use super::Role;
 use super::fields::Switch;
+use super::{Role, irq_number, softirq_number};
 use crate::{Grammar, Key, Line, Reader, Who};
 
-/// Finds switches that stop another task than the one before let run: something is missing
-/// between them.
+/// Finds switches that stop another task than the one before let run, and interrupts that come again
+/// before they ended: something is missing between them.
 pub fn unbalanced(reader: &Reader<impl Grammar>, limits: &Limits) -> Vec<Finding> {
     let mut findings = Findings::new(limits);
-    let mut running: HashMap<u32, i64> = HashMap::new();
+    let mut cpus: HashMap<u32, Cpu> = HashMap::new();
     reader.each_event(&mut |raw, line| {
-        let Some((Some(cpu), Switch { prev, next, .. })) = switch(line) else { return true };
-        let before = running.insert(cpu, next.pid).unwrap_or(prev.pid);
-        if before != prev.pid {
-            let message = format!(
-                "on cpu {cpu}, task {} stops while task {before} runs: events are missing",
-                prev.pid
-            );
-            let finding = Finding::at(Severity::Warning, "unbalanced-switch", raw.offset, message);
-            findings.push(finding);
+        let Some(number) = line.cpu else { return true };
+        let Some(Role::Kernel(event)) = Role::of(line.name) else { return true };
+        let cpu = cpus.entry(number).or_default();
+        if let Some((rule, what)) = cpu.take(event, line) {
+            let message = format!("on cpu {number}, {what}: events are missing");
+            findings.push(Finding::at(Severity::Warning, rule, raw.offset, message));
         }
         true
     });
     findings.into_vec()
+}
+
+/// What goes on on a processor.
+#[derive(Default)]
+struct Cpu {
+    running: Option<i64>,
+    interrupts: UnderWay,
+}
+
+impl Cpu {
+    /// Takes an event. Tells what does not fit to what was before, and by which rule.
+    fn take(&mut self, event: KernelEvent, line: &Line<'_>) -> Option<(&'static str, String)> {
+        match event {
+            KernelEvent::Switch => {
+                let Switch { prev, next, .. } = Switch::read(line.rest)?;
+                self.interrupts.leave();
+                let before = self.running.replace(next.pid).filter(|before| *before != prev.pid)?;
+                let what = format!("task {} stops while task {before} runs", prev.pid);
+                Some(("unbalanced-switch", what))
+            }
+            KernelEvent::Irq | KernelEvent::SoftIrq => {
+                let name = match event {
+                    KernelEvent::Irq => irq_number(line)?,
+                    _ => softirq_name(softirq_number(line)?),
+                };
+                let is_again = self.interrupts.begins(&name);
+                is_again
+                    .then(|| ("unended-interrupt", format!("{name} comes again before it ended")))
+            }
+            KernelEvent::IrqEnd => {
+                self.interrupts.ends(irq_number(line).as_deref());
+                None
+            }
+            KernelEvent::SoftIrqEnd => {
+                self.interrupts.ends(softirq_number(line).map(softirq_name).as_deref());
+                None
+            }
+            KernelEvent::Wakeup | KernelEvent::WakeupNew | KernelEvent::Waking => None,
+        }
+    }
 }
 
 /// A switch, and its processor. One that cannot be read was said when the recording was opened.

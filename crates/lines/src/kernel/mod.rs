@@ -12,7 +12,7 @@ use std::borrow::Cow;
 
 use kymo_core::model::kernel::{KernelEvent, softirq_name};
 use kymo_core::model::timeline::{Activity, Content, TimeNs};
-use kymo_core::{Finding, Value};
+use kymo_core::{Finding, Severity, Value};
 
 use crate::{Grammar, Key, Line, Read, Reader, Telling, Told, Who, scaled};
 use fields::{Switch, Task, Wakeup, fields, text};
@@ -26,6 +26,8 @@ pub struct KernelLines {
     pub read: fn(&str) -> Read<'_>,
     /// Whose lines they are.
     pub dialect: &'static str,
+    /// What cannot be told of how lines are read.
+    pub doubt: Option<&'static str>,
 }
 
 impl Grammar for KernelLines {
@@ -37,8 +39,10 @@ impl Grammar for KernelLines {
         fields(line)
     }
 
-    fn notice(reader: &Reader<Self>) -> Option<Finding> {
-        balance::side_by_side(reader)
+    fn notice(reader: &Reader<Self>) -> Vec<Finding> {
+        let doubt = reader.grammar().doubt;
+        let doubt = doubt.map(|why| Finding::whole(Severity::Warning, "doubtful-processor", why));
+        doubt.into_iter().chain(balance::side_by_side(reader)).collect()
     }
 
     fn text<'a>(&'a self, line: &Line<'a>) -> Cow<'a, str> {

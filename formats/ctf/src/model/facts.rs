@@ -1,9 +1,10 @@
 //! What is told of an event: its known fields, and its text or all of its fields.
 
+use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
-use kymo_core::model::kernel::KernelEvent;
+use kymo_core::model::kernel::{KernelEvent, softirq_name};
 
 use super::roles::{Role, Roles};
 use crate::read::{EventLayout, Known, Node, Real, Visitor, Want};
@@ -222,17 +223,31 @@ pub(crate) struct Switches {
     roles: Roles,
     stops: Option<i64>,
     runs: Option<i64>,
+    /// The number of an interrupt.
+    interrupt: Option<i64>,
+    event: Option<KernelEvent>,
 }
 
 impl Switches {
     pub(crate) fn new(reader: &crate::Reader) -> Self {
-        Self { is_broken: false, roles: Roles::new(reader), stops: None, runs: None }
+        let (stops, runs, interrupt, event) = (None, None, None, None);
+        Self { is_broken: false, roles: Roles::new(reader), stops, runs, interrupt, event }
     }
 
     /// The tasks that the event stops and lets run, where it is a switch.
     #[inline]
     pub(crate) fn switch(&self) -> Option<(i64, i64)> {
         self.stops.zip(self.runs)
+    }
+
+    /// What the event is to interrupts, and the name of one where it tells its number.
+    pub(crate) fn interrupt(&self) -> Option<(KernelEvent, Option<Cow<'static, str>>)> {
+        let event = self.event.filter(|event| *event != KernelEvent::Switch)?;
+        let name = |number: i64| match event {
+            KernelEvent::Irq | KernelEvent::IrqEnd => format!("irq {number}").into(),
+            _ => softirq_name(number),
+        };
+        Some((event, self.interrupt.map(name)))
     }
 }
 
@@ -241,9 +256,13 @@ impl Visitor for Switches {
 
     #[inline]
     fn begin(&mut self, event: &EventLayout) -> Want {
-        (self.stops, self.runs, self.is_broken) = (None, None, false);
-        let known = self.roles.get(event.kind) == Some(Role::Kernel(KernelEvent::Switch));
-        Want { known, all: event.hides_text }
+        use KernelEvent::{Irq, IrqEnd, SoftIrq, SoftIrqEnd, Switch};
+        (self.stops, self.runs, self.interrupt, self.is_broken) = (None, None, None, false);
+        self.event = match self.roles.get(event.kind) {
+            Some(Role::Kernel(of @ (Switch | Irq | IrqEnd | SoftIrq | SoftIrqEnd))) => Some(of),
+            _ => None,
+        };
+        Want { known: self.event.is_some(), all: event.hides_text }
     }
 
     fn text(&mut self, _node: &Node, text: &[u8]) {
@@ -265,6 +284,7 @@ impl Visitor for Switches {
         match known {
             Known::PrevTid => self.stops = self.stops.or(Some(value)),
             Known::NextTid => self.runs = self.runs.or(Some(value)),
+            Known::Irq | Known::Vec => self.interrupt = self.interrupt.or(Some(value)),
             _ => {}
         }
     }

@@ -23,7 +23,8 @@ use crate::session::{Opened, Outcome, Session};
 /// each state machine. Colours tell the processor that a task ran on, or the state. A paler colour
 /// means that it ran for a part of the time only; --since and --until show a part of the time, and
 /// what went on when it began is known from before. Small marks below a row are releases, and
-/// arrows are messages.
+/// arrows are messages. Where events are missing, what a task or a machine did is not known from there
+/// to what is told of it next: such time is hatched, and is `?` in the terminal.
 #[derive(Debug, clap::Args)]
 #[command(after_help = format!("\
 EXAMPLES
@@ -64,6 +65,9 @@ pub(crate) struct Args {
 
 /// Rows that a chart has at the most.
 const ROWS_MAX: usize = 1000;
+
+/// What time is called of which nothing is known.
+const LOST: &str = "lost events: not known";
 
 /// Cells of a row in a picture.
 const CELLS: usize = 1000;

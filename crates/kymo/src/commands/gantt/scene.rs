@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use kymo_analyse::{Arrow, Buckets, Row, RowKind, elapsed};
 use kymo_core::model::timeline::{Shown, TimeNs};
 
-use super::Drawn;
+use super::{Drawn, LOST};
 use crate::picture::axis::Axis;
 use crate::picture::{Anchor, BLACK, Color, Picture};
 use crate::render::{escaped, measure};
@@ -79,12 +79,13 @@ const KEYS: usize = 5;
 /// States that the key has at the most.
 const STATES_MAX: usize = 15;
 
-/// Which colour is which processor, and which is which state.
-fn keys(drawn: &Drawn) -> Vec<(Color, &str)> {
-    let cpus = drawn.cpus().into_iter().map(|(cpu, name)| (color(cpu, SHADES), name));
+/// Which colour is which processor, and which is which state. What has no colour is hatched.
+fn keys(drawn: &Drawn) -> Vec<(Option<Color>, &str)> {
+    let cpus = drawn.cpus().into_iter().map(|(cpu, name)| (Some(color(cpu, SHADES)), name));
     let states = drawn.states().into_iter().take(STATES_MAX).enumerate();
-    let states = states.map(|(place, name)| (color(state_color(place), SHADES), name));
-    cpus.chain(states).collect()
+    let states = states.map(|(place, name)| (Some(color(state_color(place), SHADES)), name));
+    let lost = drawn.gantt.has_unknown().then_some((None, LOST));
+    cpus.chain(states).chain(lost).collect()
 }
 
 fn key_rows(drawn: &Drawn) -> usize {
@@ -95,8 +96,12 @@ fn key(picture: &mut Picture, drawn: &Drawn, top: f64) {
     for (index, (color, name)) in keys(drawn).into_iter().enumerate() {
         let x = LEFT + place(index % KEYS) * (WIDTH / place(KEYS));
         let y = top + place(index / KEYS) * ROW;
-        picture.rect((x, y - BAR / 2.0), (BAR, BAR), color);
-        let name = measure::fitted(&escaped(name), 20);
+        let (at, size) = ((x, y - BAR / 2.0), (BAR, BAR));
+        match color {
+            Some(color) => picture.rect(at, size, color),
+            None => picture.hatched(at, size, LOST),
+        }
+        let name = measure::fitted(&escaped(name), 22);
         picture.text((x + BAR + 6.0, y), Anchor::Start, &name);
     }
 }
@@ -131,29 +136,49 @@ fn axis(picture: &mut Picture, drawn: &Drawn, bottom: f64) {
 /// Boxes for cells of one colour, and marks for releases.
 fn bars(picture: &mut Picture, row: &Row, top: f64, buckets: Buckets, of_states: &[usize]) {
     let width = WIDTH / place(row.cells.len().max(1));
-    let look = |index: usize| {
-        let (ns, what) = row.cells.get(index).copied()?;
-        Some((shade(ns, buckets.length_ns(index)), if ns == 0 { 0 } else { what }))
-    };
     let mut start = 0;
     for index in 0..row.cells.len() {
-        let Some((shade, what)) = look(index) else { break };
-        if look(index + 1) == Some((shade, what)) {
+        let look = Look::of(row, index, buckets);
+        if Look::of(row, index + 1, buckets) == look {
             continue;
         }
-        if shade > 0 {
-            let (x, length) = (LEFT + place(start) * width, place(index + 1 - start) * width);
-            let y = top + (ROW - BAR) / 2.0;
-            let of = of_states.get(what).copied().unwrap_or(what);
-            let color = color(of, shade);
-            picture.rect((x, y), (length, BAR), color);
-            label(picture, row, (what, color), (x, top + ROW / 2.0), length);
+        let (x, length) = (LEFT + place(start) * width, place(index + 1 - start) * width);
+        let (at, size) = ((x, top + (ROW - BAR) / 2.0), (length, BAR));
+        match look {
+            Some(Look::Filled(shade, what)) => {
+                let color = color(of_states.get(what).copied().unwrap_or(what), shade);
+                picture.rect(at, size, color);
+                label(picture, row, (what, color), (x, top + ROW / 2.0), length);
+            }
+            Some(Look::Lost) => picture.hatched(at, size, LOST),
+            Some(Look::Empty) | None => {}
         }
         start = index + 1;
     }
     for cell in &row.releases {
         let (x, y) = (LEFT + place(*cell) * width, top + ROW - 1.0);
         picture.line(&[(x, y), (x, y - 3.0)], RELEASE);
+    }
+}
+
+/// How a cell looks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Look {
+    Empty,
+    /// How dark it is, and what most of it is filled with.
+    Filled(u64, usize),
+    /// Most of it is not known.
+    Lost,
+}
+
+impl Look {
+    fn of(row: &Row, cell: usize, buckets: Buckets) -> Option<Self> {
+        let (ns, what) = row.cells.get(cell).copied()?;
+        Some(match shade(ns, buckets.length_ns(cell)) {
+            _ if row.is_unknown(cell) => Self::Lost,
+            0 => Self::Empty,
+            shade => Self::Filled(shade, what),
+        })
     }
 }
 

@@ -5,13 +5,16 @@ use std::io::Write;
 use kymo_analyse::{Buckets, Row, RowKind, elapsed};
 use kymo_core::model::timeline::Shown;
 
-use super::Drawn;
+use super::{Drawn, LOST};
 use crate::output::Output;
 use crate::render::columns::{GAP, width_of};
 use crate::render::{escaped, measure, style};
 
 /// Names take so many places at the most.
 const NAME_MAX: usize = 24;
+
+/// A cell of which most is not known.
+const UNKNOWN: char = '?';
 
 /// Cells where there is no terminal.
 const CELLS: usize = 60;
@@ -41,13 +44,22 @@ pub(super) fn print(out: &mut Output, drawn: &Drawn) -> anyhow::Result<()> {
         let cells: String = match row.kind {
             RowKind::Task(_) => {
                 let cells = row.cells.iter().enumerate();
-                cells.map(|(at, (ns, _))| filled(*ns, buckets.length_ns(at))).collect()
+                let cell = |(at, (ns, _)): (usize, &(u64, usize))| {
+                    let is_unknown = row.is_unknown(at);
+                    if is_unknown { UNKNOWN } else { filled(*ns, buckets.length_ns(at)) }
+                };
+                cells.map(cell).collect()
             }
-            RowKind::States(_) => states(&row.cells, &row.states),
+            RowKind::States(_) => states(&row.cells, &row.states, |cell| row.is_unknown(cell)),
         };
         writeln!(out, "{kind}{name:<width$}{kind:#}{:GAP$}{}", "", cells.trim_end())?;
     }
-    range(out, drawn, width + GAP)
+    range(out, drawn, width + GAP)?;
+    if drawn.gantt.has_unknown() {
+        let faint = out.paint().style(style::FAINT);
+        writeln!(out, "{faint}{UNKNOWN} {LOST}{faint:#}")?;
+    }
+    Ok(())
 }
 
 /// From when to when it is drawn, below the cells where there is room.
@@ -81,19 +93,25 @@ fn filled(ns: u64, of_ns: u64) -> char {
 }
 
 /// The first letters of states, as far as there is room, where they begin.
-fn states(cells: &[(u64, usize)], names: &[String]) -> String {
+fn states(cells: &[(u64, usize)], names: &[String], is_unknown: impl Fn(usize) -> bool) -> String {
     let mut line = String::new();
     let mut before = None;
     let mut name = String::new();
-    for (ns, what) in cells {
-        let now = (*ns > 0).then_some(*what);
+    for (at, (ns, what)) in cells.iter().enumerate() {
+        let is_unknown = is_unknown(at);
+        let now = (*ns > 0 && !is_unknown).then_some(*what);
         if now != before {
             before = now;
             let state = now.and_then(|what| names.get(what)).map(|state| escaped(state));
             name = state.map_or(String::new(), |state| format!("|{state}"));
         }
         let first = name.chars().next();
-        line.push(first.unwrap_or(if now.is_some() { '-' } else { ' ' }));
+        line.push(match (first, now) {
+            (Some(letter), _) => letter,
+            (None, Some(_)) => '-',
+            (None, None) if is_unknown => UNKNOWN,
+            (None, None) => ' ',
+        });
         name = name.chars().skip(1).collect();
     }
     line
@@ -122,6 +140,7 @@ mod tests {
     fn states_are_named_where_they_begin() {
         let names = ["open".to_owned(), "shut".to_owned()];
         let cells = [(0, 0), (5, 1), (5, 1), (5, 0), (5, 0), (5, 0), (5, 0), (5, 0), (5, 0)];
-        assert_eq!(states(&cells, &names), " |s|open-");
+        assert_eq!(states(&cells, &names, |_| false), " |s|open-");
+        assert_eq!(states(&cells, &names, |cell| cell == 0 || cell == 5), "?|s|o?|op");
     }
 }

@@ -191,7 +191,8 @@ fn loads(page: &mut Page, args: &Args, scope: &Scope, load: &mut Load, analysis:
         let name = tasks.cpu(cpu.cpu).map_or("", |cpu| &cpu.name);
         page.caption(&super::load::heading(tasks, cpu));
         let how = (GridArgs::default(), args.number);
-        let table = super::load::table(name, cpu, load, tasks, how);
+        let table =
+            super::load::table(name, (cpu, super::load::is_one(cpu, tasks)), load, tasks, how);
         page.table(table, args.number);
     }
     if let Some(text) = super::load::idle_by_name(&cpus, scope, analysis) {
