@@ -1218,6 +1218,70 @@ fn time_across_lost_events_is_not_known_in_any_format() {
     }
 }
 
+/// A wakes B on the other processor, where events are missing right after a task begins and while one
+/// runs: B was woken before the second gap, and runs after it.
+const WITH_LOSSES: &str = "# tracer: nop
+#
+ <idle>-0 [000] d..2. 100.000000: sched_switch: prev_comm=swapper/0 prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=A next_pid=10 next_prio=120
+ <idle>-0 [001] d..2. 100.001000: sched_switch: prev_comm=swapper/1 prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=B next_pid=11 next_prio=120
+CPU:1 [LOST 7 EVENTS]
+ B-11 [001] d..2. 100.005000: sched_switch: prev_comm=B prev_pid=11 prev_prio=120 prev_state=S ==> next_comm=swapper/1 next_pid=0 next_prio=120
+ A-10 [000] d..4. 100.006000: sched_waking: comm=B pid=11 prio=120 target_cpu=001
+ A-10 [000] d..4. 100.006000: sched_wakeup: comm=B pid=11 prio=120 target_cpu=001
+ <idle>-0 [001] d..2. 100.007000: sched_switch: prev_comm=swapper/1 prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=B next_pid=11 next_prio=120
+ B-11 [001] d..2. 100.009000: sched_switch: prev_comm=B prev_pid=11 prev_prio=120 prev_state=S ==> next_comm=swapper/1 next_pid=0 next_prio=120
+ A-10 [000] d..4. 100.010000: sched_waking: comm=B pid=11 prio=120 target_cpu=001
+ A-10 [000] d..4. 100.010000: sched_wakeup: comm=B pid=11 prio=120 target_cpu=001
+ <idle>-0 [001] d..2. 100.011000: sched_switch: prev_comm=swapper/1 prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=C next_pid=12 next_prio=120
+ C-12 [001] d.h1. 100.012000: irq_handler_entry: irq=7 name=timer
+CPU:1 [LOST 9 EVENTS]
+ C-12 [001] d..2. 100.020000: sched_switch: prev_comm=C prev_pid=12 prev_prio=120 prev_state=R ==> next_comm=B next_pid=11 next_prio=120
+ B-11 [001] d..2. 100.022000: sched_switch: prev_comm=B prev_pid=11 prev_prio=120 prev_state=S ==> next_comm=swapper/1 next_pid=0 next_prio=120
+ A-10 [000] d..2. 100.023000: sched_switch: prev_comm=A prev_pid=10 prev_prio=120 prev_state=S ==> next_comm=swapper/0 next_pid=0 next_prio=120
+";
+
+/// The same without what formats call processors, and how they number what runs when there is nothing
+/// to do.
+fn figures_of_cpus(recording: &Path, commands: &[&str]) -> Vec<Vec<Value>> {
+    let mut figures = figures(recording, commands);
+    for row in figures.iter_mut().flatten() {
+        for key in ["cpu", "from", "to"] {
+            if let Some(name) = row.get(key).and_then(Value::as_str) {
+                row[key] = name.rsplit(", ").next().unwrap().into();
+            }
+        }
+        if row["is_idle"] == true {
+            row["task_id"] = Value::Null;
+        }
+    }
+    figures
+}
+
+#[test]
+fn figures_of_a_recording_with_gaps_stay_what_they_are_in_every_format() {
+    let folder = folder();
+    let traced = folder.path().join("lost.ftrace");
+    fs::write(&traced, WITH_LOSSES).unwrap();
+    // B runs 7–9 and 20–22 ms; C 11–12 ms, where the second gap begins. Before 5 ms nobody is known to.
+    let loads = figures(&traced, &["load"]).concat();
+    let run_ns = |task: &str| {
+        let of = loads.iter().filter(|row| row["task"] == task && row["cpu"] == "cpu 1");
+        of.map(|row| row["run_ns"].as_u64().unwrap()).sum::<u64>()
+    };
+    assert_eq!([run_ns("B-11"), run_ns("C-12")], [4_000_000, 1_000_000]);
+    assert_eq!(run_ns("not known"), 4_000_000 + 8_000_000);
+    let blinky = kymo_conformance::testdata("systemview").join("blinky.svdat");
+    let commands = ["load", "sched", "messages"];
+    for path in [traced, blinky] {
+        let expected = figures_of_cpus(&path, &commands);
+        for target in ["lost.bbbin", "lost.rtc", "lost.mcap"] {
+            let target = folder.path().join(target);
+            run(kymo().args(["convert", "--force"]).arg(&path).arg(&target));
+            assert_eq!(figures_of_cpus(&target, &commands), expected, "{}", target.display());
+        }
+    }
+}
+
 #[test]
 fn who_runs_is_not_known_where_other_tasks_were_left_out() {
     // a 0–10 ms, b 10–30 ms, a 30–40 ms.

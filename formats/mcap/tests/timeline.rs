@@ -202,6 +202,19 @@ fn what_mcap_cannot_hold_is_said() {
 }
 
 #[test]
+fn events_without_a_time_are_beside_those_that_have_one() {
+    let mut made = recording();
+    made.events.insert(0, kept(1, None, text("first"), b"first"));
+    made.events.insert(3, kept(1, None, text("later"), b"later"));
+    let (written, bytes) = write(&made);
+    let said = "events without a time, which get that of another beside them: 2";
+    assert_eq!(written.losses[0].message, said);
+    let found = events(&view(&bytes), &Window::default());
+    let times: Vec<_> = found.iter().map(|event| event.time.unwrap()).collect();
+    assert_eq!(times, [1_000, 1_000, 1_500, 1_500, 1_200, 1_500, 2_000]);
+}
+
+#[test]
 fn what_has_no_payload_is_spelt_as_json() {
     let made = Made {
         clocks: vec![clock("clk", true)],

@@ -144,14 +144,14 @@ impl Choice {
     }
 
     /// An event as it is taken. Of a switch between a task that is asked for and one that is not,
-    /// the other becomes "unknown".
+    /// the other becomes "unknown". Where something is missing, it may be of what is asked for.
     fn take<'a>(&self, found: &Found<'a>) -> Option<Event<'a>> {
         let mut event = found.event;
         if !self.window.holds(Some(TimeNs(event.timestamp))) {
             return None;
         }
         let Some(tracks) = &self.tracks else { return Some(event) };
-        let mut is_asked = false;
+        let mut is_asked = self.timeline.is_gap(&event);
         let is_among = &mut |(track, _): Happening| is_asked |= tracks.contains(&track);
         self.timeline.tell(found, Values::Spread, is_among);
         if let Body::TaskSwitch { in_task, out_task, in_task_priority } = &mut event.body {

@@ -74,6 +74,11 @@ impl Timeline {
         self.lanes().running(log, task).map(TaskLane::track)
     }
 
+    /// Whether something is missing from an event on, whatever it would be of.
+    pub(crate) fn is_gap(&self, event: &crate::types::Event<'_>) -> bool {
+        self.lanes().gap(event).is_some()
+    }
+
     /// How many events of a window some spans have.
     fn count(&self, spans: Range<usize>, window: &Window, as_values: Values) -> u64 {
         let (mut walk, mut count) = (Walk::new(spans), 0);

@@ -9,7 +9,8 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use kymo_core::model::timeline::{
-    Clock, Content, Event, Fielded, Fields, TimelineView, Track, TrackId, fielded_tracks,
+    Clock, Content, Event, Fielded, Fields, TimeNs, TimelineView, Times, Track, TrackId,
+    fielded_tracks,
 };
 use kymo_core::{AtomicFile, Context, Destination, Error, Finding, Result, Severity, Written};
 
@@ -25,8 +26,10 @@ pub(crate) fn write_timeline(
 ) -> Result<Written> {
     let mut taking = Taking::new(timeline, to)?;
     let mut events = Fielded::new(timeline)?;
+    let mut times = Times::default();
     while let Some((event, fields)) = events.next_event()? {
-        taking.event(&event, fields.as_ref())?;
+        let time = times.of(&event, timeline)?;
+        taking.event(&event, time, fields.as_ref())?;
     }
     taking.tracks_without_events()?;
     let written = Written { events: taking.events, losses: taking.losses() };
@@ -43,8 +46,6 @@ struct Taking {
     fielded: HashSet<TrackId>,
     written: Vec<Option<Taken>>,
     events: u64,
-    /// The last time that was known.
-    last_time: u64,
     without_time: u64,
     before_zero: u64,
 }
@@ -73,13 +74,18 @@ impl Taking {
             written: vec![None; tracks.len()],
             tracks,
             events: 0,
-            last_time: 0,
             without_time: 0,
             before_zero: 0,
         })
     }
 
-    fn event(&mut self, event: &Event<'_>, fields: Option<&Fields<'_>>) -> Result<()> {
+    /// Takes an event, with the time that it has or gets.
+    fn event(
+        &mut self,
+        event: &Event<'_>,
+        time: TimeNs,
+        fields: Option<&Fields<'_>>,
+    ) -> Result<()> {
         let taken = self.channel(event.track.0, self.is_spelt(event))?;
         let spelt = match (&event.content, fields) {
             _ if !taken.is_spelt => None,
@@ -91,7 +97,8 @@ impl Taking {
             (None, Content::Text(text)) if event.payload.is_empty() => text.as_bytes(),
             _ => event.payload,
         };
-        let time = self.time(event);
+        self.without_time += u64::from(event.time.is_none());
+        let time = self.since_zero(time);
         let message = Message {
             channel_id: taken.channel_id,
             sequence: taken.sequence,
@@ -146,17 +153,12 @@ impl Taking {
         left.into_iter().try_for_each(|track| self.channel(track, false).map(drop))
     }
 
-    /// The time of an event; where it has none that MCAP can hold, the last before.
-    fn time(&mut self, event: &Event<'_>) -> u64 {
-        match event.time.map(|time| u64::try_from(time.0)) {
-            Some(Ok(time)) => self.last_time = time,
-            Some(Err(_)) => {
-                self.before_zero += 1;
-                return 0;
-            }
-            None => self.without_time += 1,
-        }
-        self.last_time
+    /// A time as MCAP can hold it.
+    fn since_zero(&mut self, time: TimeNs) -> u64 {
+        u64::try_from(time.0).unwrap_or_else(|_| {
+            self.before_zero += 1;
+            0
+        })
     }
 
     fn losses(&self) -> Vec<Finding> {
@@ -167,7 +169,7 @@ impl Taking {
                 self.without_time > 0,
                 "no-time",
                 format!(
-                    "events without a time, which get that of the event before: {}",
+                    "events without a time, which get that of another beside them: {}",
                     self.without_time
                 ),
             ),

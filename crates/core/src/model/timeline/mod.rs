@@ -15,6 +15,7 @@ mod shown;
 mod spelt;
 mod spelt_fields;
 mod tally;
+mod times;
 mod tracks;
 
 use std::borrow::Cow;
@@ -32,7 +33,9 @@ pub use losses::{Losses, untold};
 pub use merged::{Merged, Run};
 pub use numbers::{NumberKind, Numbers};
 pub use shown::{Length, Shown};
+pub use spelt_fields::json_members;
 pub use tally::Tally;
+pub use times::Times;
 pub use tracks::Tracks;
 
 /// A track's index in its view.
