@@ -1282,6 +1282,69 @@ fn figures_of_a_recording_with_gaps_stay_what_they_are_in_every_format() {
     }
 }
 
+/// A and the idle task run for a millisecond each, so often.
+fn in_turns(switches: u32) -> String {
+    let mut trace = "# tracer: nop\n#\n".to_owned();
+    let (idle, task) = ("swapper/0", "A");
+    for at in 0..switches {
+        let (from, to) = if at % 2 == 0 { (idle, task) } else { (task, idle) };
+        let pid = |name: &str| if name == task { 10 } else { 0 };
+        let (prev, next) = (pid(from), pid(to));
+        trace += &format!(
+            " {from}-{prev} [000] d..2. {}.{:03}000: sched_switch: prev_comm={from} prev_pid={prev} \
+             prev_prio=120 prev_state=S ==> next_comm={to} next_pid={next} next_prio=120\n",
+            100 + at / 1000,
+            at % 1000
+        );
+    }
+    trace
+}
+
+/// Nobody runs for longer than a millisecond, whatever of the file is damaged.
+#[test]
+fn time_across_damage_of_the_file_itself_is_credited_to_nobody() {
+    let folder = folder();
+    let path = folder.path().join("turns.ftrace");
+    fs::write(&path, in_turns(10_000)).unwrap();
+    for name in ["turns.bbbin", "turns.rtc", "turns.mcap"] {
+        let sound = folder.path().join(name);
+        run(kymo().arg("convert").arg(&path).arg(&sound));
+        let mut bytes = fs::read(&sound).unwrap();
+        let middle = bytes.len() / 2;
+        // So much that there is more than an index in it.
+        bytes[middle..middle + middle / 4].iter_mut().for_each(|byte| *byte ^= 0x5A);
+        let damaged = folder.path().join(format!("damaged-{name}"));
+        fs::write(&damaged, &bytes).unwrap();
+        let loads = figures(&damaged, &["load"]).concat();
+        let run_ns = |row: &Value| row["run_ns"].as_u64().unwrap();
+        let unknown = loads.iter().find(|row| row["is_unknown"] == true).expect(name);
+        assert!(run_ns(unknown) > 1_000_000, "{name}: {unknown}");
+        for row in loads.iter().filter(|row| row["is_unknown"] == false) {
+            assert_eq!(
+                run_ns(row),
+                row["stretches"].as_u64().unwrap() * 1_000_000,
+                "{name}: {row}"
+            );
+        }
+        // All of it is from the first switch to the last.
+        assert_eq!(loads.iter().map(run_ns).sum::<u64>(), 9_999_000_000, "{name}");
+        let jobs = figures(&damaged, &["sched"]).concat();
+        let of_a = jobs.iter().find(|row| row["task"] == "A-10").unwrap();
+        assert_eq!(of_a["stretch_max_ns"], 1_000_000, "{name}");
+        let (code, _, said) = run(kymo().arg("load").arg(&damaged));
+        assert!(code == Some(3) && said.contains("it is not told who runs in "), "{said}");
+        // Of what was cut off, nothing is missing in between.
+        if name == "turns.bbbin" {
+            continue;
+        }
+        let cut = folder.path().join(format!("cut-{name}"));
+        fs::write(&cut, &fs::read(&sound).unwrap()[..middle]).unwrap();
+        let (code, table, said) = run(kymo().arg("load").arg(&cut));
+        assert!(code == Some(3) && !said.contains("not told who runs"), "{said}");
+        assert!(table.contains("cpu 0, ") && table.contains(", 50.0% busy\n"), "{table}");
+    }
+}
+
 #[test]
 fn who_runs_is_not_known_where_other_tasks_were_left_out() {
     // a 0–10 ms, b 10–30 ms, a 30–40 ms.

@@ -70,6 +70,8 @@ pub(crate) struct Lanes {
     cpus: Lookup<(usize, i32), TrackId>,
     /// Log files that declare the task that stands for an unknown one.
     unknown_tasks: HashSet<LogFileId, RandomState>,
+    /// Of each recording, where it is told that something is missing.
+    pub gaps: Vec<TrackId>,
     /// States and GENERIC artifacts that log files carry as attributes: there are no more than
     /// whoever only looks at the timeline can bear.
     carried: usize,
@@ -173,6 +175,8 @@ impl Lanes {
             lanes.custom_type(of, reader);
         }
         lanes.tracks = std::mem::take(&mut lanes.making).into();
+        let recordings = 0..reader.recordings().len();
+        lanes.gaps = recordings.filter_map(|of| Track::of_gaps(&lanes.tracks, of)).collect();
         lanes
     }
 

@@ -4,6 +4,7 @@
 //! names that begin with `kymo.`, so that the same track comes back.
 
 use kymo_core::model::timeline::{Clock, ClockId, Track, TrackId, TrackKind};
+use kymo_core::{Finding, Severity, shortened};
 use serde_json::{Map, Value};
 
 use crate::Reader;
@@ -37,6 +38,7 @@ fn log_time() -> Clock {
 /// The tracks of a file, and their clocks.
 pub(super) fn tracks(reader: &Reader) -> (Vec<Clock>, Vec<Track>) {
     let (mut clocks, mut tracks) = (Vec::new(), Vec::new());
+    let mut orphans = Orphans::default();
     let ids: Vec<u16> = reader.channels().keys().copied().collect();
     for channel in reader.channels().values() {
         let clock = clock(channel).map(|clock| {
@@ -48,7 +50,9 @@ pub(super) fn tracks(reader: &Reader) -> (Vec<Clock>, Vec<Track>) {
         });
         let parent = channel.metadata.get(PARENT).and_then(|id| id.parse().ok());
         let parent = parent.filter(|parent| *parent < channel.id);
-        let parent = parent.and_then(|id: u16| ids.binary_search(&id).ok().map(TrackId));
+        let found = parent.and_then(|id: u16| ids.binary_search(&id).ok().map(TrackId));
+        orphans.see(channel, parent.filter(|_| found.is_none()));
+        let parent = found;
         tracks.push(Track {
             name: channel.topic.clone(),
             recording: 0,
@@ -64,7 +68,37 @@ pub(super) fn tracks(reader: &Reader) -> (Vec<Clock>, Vec<Track>) {
             attributes: attributes(reader, channel).into(),
         });
     }
+    if let Some(finding) = orphans.finding() {
+        reader.faults().push(finding);
+    }
     (clocks, tracks)
+}
+
+/// Tracks that are under one that is not there: the end of the file is missing, or a part of it.
+#[derive(Debug, Default)]
+struct Orphans {
+    count: u64,
+    /// The topic of the first, and the channel that it lacks.
+    first: Option<(String, u16)>,
+}
+
+impl Orphans {
+    fn see(&mut self, channel: &Channel, lacks: Option<u16>) {
+        self.count += u64::from(lacks.is_some());
+        if let (None, Some(lacks)) = (&self.first, lacks) {
+            self.first = Some((channel.topic.clone(), lacks));
+        }
+    }
+
+    fn finding(&self) -> Option<Finding> {
+        let (topic, lacks) = self.first.as_ref()?;
+        let (topic, count) = (shortened(topic), self.count);
+        let why = format!(
+            "{topic} belongs under channel {lacks}, which is not there: which processor it is of is \
+             not known ({count} in all)"
+        );
+        Some(Finding::whole(Severity::Warning, "parent", why))
+    }
 }
 
 fn kind(channel: &Channel) -> Option<TrackKind> {

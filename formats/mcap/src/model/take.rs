@@ -56,6 +56,7 @@ struct Taken {
     channel_id: u16,
     /// Whether events are spelt as JSON.
     is_spelt: bool,
+    /// The number of its next event.
     sequence: u32,
 }
 
@@ -86,7 +87,7 @@ impl Taking {
         time: TimeNs,
         fields: Option<&Fields<'_>>,
     ) -> Result<()> {
-        let taken = self.channel(event.track.0, self.is_spelt(event))?;
+        let taken = self.numbered(event.track.0, self.is_spelt(event))?;
         let spelt = match (&event.content, fields) {
             _ if !taken.is_spelt => None,
             (Content::Text(text), Some(fields)) => fields.to_json(text),
@@ -123,10 +124,37 @@ impl Taking {
         track.kind.has_activities() || has_fields || (event.payload.is_empty() && !is_plain)
     }
 
-    /// The channel of a track, written before its first event, with the number of this event.
+    /// The channel of a track for an event, with the number of this event. Channels of processors come
+    /// before those of what is under them: also where the end of the file is cut off, it is known what
+    /// they are of.
+    fn numbered(&mut self, track: usize, is_spelt: bool) -> Result<Taken> {
+        for above in self.unwritten_above(track) {
+            self.channel(above, true)?;
+        }
+        let taken = self.channel(track, is_spelt)?;
+        if let Some(Some(of)) = self.written.get_mut(track) {
+            of.sequence = of.sequence.wrapping_add(1);
+        }
+        Ok(taken)
+    }
+
+    /// The tracks above one that have no channel yet, from the top, as far as their events are spelt
+    /// whatever the first is.
+    fn unwritten_above(&self, track: usize) -> Vec<usize> {
+        let is_written = |track: usize| self.written.get(track).is_none_or(Option::is_some);
+        let above = |track: &usize| {
+            let parent = self.tracks.get(*track).filter(|_| !is_written(*track))?.parent?.0;
+            let is_spelt = self.tracks.get(parent)?.kind.has_activities();
+            (is_spelt && parent < *track && !is_written(parent)).then_some(parent)
+        };
+        let mut all: Vec<_> = std::iter::successors(Some(track), above).skip(1).collect();
+        all.reverse();
+        all
+    }
+
+    /// The channel of a track, written where it is not there yet.
     fn channel(&mut self, track: usize, is_spelt: bool) -> Result<Taken> {
-        if let Some(Some(taken)) = self.written.get_mut(track) {
-            taken.sequence = taken.sequence.wrapping_add(1);
+        if let Some(Some(taken)) = self.written.get(track) {
             return Ok(*taken);
         }
         let unknown =

@@ -255,6 +255,18 @@ impl Track {
         self.kind == TrackKind::Counter && self.says("clock")
     }
 
+    /// The track of a recording on which it is told that anything may be missing: one of a task where
+    /// there is any, since whoever asks who runs looks at those. Nothing where nothing is told of
+    /// tasks, functions and machines.
+    #[must_use]
+    pub fn of_gaps(tracks: &[Self], recording: usize) -> Option<TrackId> {
+        let first = |kind: TrackKind| {
+            let is_it = |track: &Self| track.recording == recording && track.kind == kind;
+            tracks.iter().position(is_it).map(TrackId)
+        };
+        [TrackKind::Task, TrackKind::States, TrackKind::Calls].into_iter().find_map(first)
+    }
+
     /// Whether an attribute is true.
     #[must_use]
     pub fn says(&self, attribute: &str) -> bool {
