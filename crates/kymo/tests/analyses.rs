@@ -1284,20 +1284,19 @@ fn figures_of_a_recording_with_gaps_stay_what_they_are_in_every_format() {
 
 /// A and the idle task run for a millisecond each, so often.
 fn in_turns(switches: u32) -> String {
-    let mut trace = "# tracer: nop\n#\n".to_owned();
-    let (idle, task) = ("swapper/0", "A");
-    for at in 0..switches {
-        let (from, to) = if at % 2 == 0 { (idle, task) } else { (task, idle) };
-        let pid = |name: &str| if name == task { 10 } else { 0 };
-        let (prev, next) = (pid(from), pid(to));
-        trace += &format!(
-            " {from}-{prev} [000] d..2. {}.{:03}000: sched_switch: prev_comm={from} prev_pid={prev} \
-             prev_prio=120 prev_state=S ==> next_comm={to} next_pid={next} next_prio=120\n",
-            100 + at / 1000,
-            at % 1000
-        );
-    }
-    trace
+    let (idle, task) = (("swapper/0", 0), ("A", 10));
+    let switch = |at: u32| {
+        let (from, to) = if at.is_multiple_of(2) { (idle, task) } else { (task, idle) };
+        let ((prev, prev_pid), (next, next_pid)) = (from, to);
+        let (seconds, milliseconds) = (100 + at / 1000, at % 1000);
+        format!(
+            " {prev}-{prev_pid} [000] d..2. {seconds}.{milliseconds:03}000: sched_switch: \
+             prev_comm={prev} prev_pid={prev_pid} prev_prio=120 prev_state=S ==> next_comm={next} \
+             next_pid={next_pid} next_prio=120\n"
+        )
+    };
+    let switches: String = (0..switches).map(switch).collect();
+    format!("# tracer: nop\n#\n{switches}")
 }
 
 /// Nobody runs for longer than a millisecond, whatever of the file is damaged.

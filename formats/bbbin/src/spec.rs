@@ -80,6 +80,11 @@ pub const PROCESSOR_TYPE: OwnType =
     OwnType { name: "processor", fields: &["has_interrupts"], of: FieldType::Boolean };
 /// The name of that artifact.
 pub const PROCESSOR_NAME: &str = "processor";
+/// The type of artifacts that `repair` declared, since nothing else did: their names are made up.
+pub const MADE_TYPE: OwnType =
+    OwnType { name: "made", fields: &["by_repair"], of: FieldType::Boolean };
+/// What log files are said to be imported by that `repair` declared.
+pub const REPAIRER: &str = "kymo repair";
 /// "No type": what existing readers fail on.
 pub const NO_TYPE: i32 = 0;
 

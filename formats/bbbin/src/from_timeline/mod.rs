@@ -54,18 +54,18 @@ const DEPTH_MAX: usize = 1 << 16;
 const SEARCHED_MAX: usize = 1 << 12;
 
 /// Writes a timeline.
-pub(crate) fn write(timeline: Arc<dyn TimelineView>, to: &Destination) -> Result<Written> {
-    let plan = Plan::new(&timeline, to.origins().first())?;
+pub(crate) fn write(timeline: &Arc<dyn TimelineView>, to: &Destination) -> Result<Written> {
+    let plan = Plan::new(timeline, to.origins().first())?;
     let mut file = to.file()?;
     let mut taking = Taking::new(&plan, &mut file)?;
     taking.lost.clocks = timeline.clocks().len().saturating_sub(1) as u64;
     taking.lost.nested = plan.nested() as u64;
     taking.lost.ids = plan.renumbered;
     taking.lost.apart = plan.apart;
-    let mut events = Arc::clone(&timeline).events_with_fields(&Window::default())?;
+    let mut events = Arc::clone(timeline).events_with_fields(&Window::default())?;
     let mut times = Times::default();
     while let Some(event) = events.next()? {
-        taking.event(&event, times.of(&event, &timeline)?)?;
+        taking.event(&event, times.of(&event, timeline)?)?;
     }
     let written = taking.finish()?;
     file.commit()?;

@@ -12,8 +12,8 @@ use super::untold::{borrowed, states_of_logs};
 use crate::Reader;
 use crate::carried::{self, CarriedArtifact, Values};
 use crate::spec::{
-    ArtifactClass, CALL_TYPE, CALLS_TYPE, CLOCK_TYPE, FieldType, GAP_TYPE, OwnType, PROCESSOR_TYPE,
-    RELEASE_TYPE, TASK_TYPE, TaskClass, UNKNOWN_PRIORITY, UNKNOWN_TASK,
+    ArtifactClass, CALL_TYPE, CALLS_TYPE, CLOCK_TYPE, FieldType, GAP_TYPE, MADE_TYPE, OwnType,
+    PROCESSOR_TYPE, RELEASE_TYPE, TASK_TYPE, TaskClass, UNKNOWN_PRIORITY, UNKNOWN_TASK,
 };
 use crate::types::{
     ArtifactId, ArtifactKind, Body, CustomField, CustomType, Declared, Event, LogFile, LogFileId,
@@ -132,8 +132,8 @@ pub(crate) const IMPORTED_AT: &str = "imported_at_timestamp";
 pub(crate) const IMPORTER_NAME: &str = "importer_name";
 
 /// Types of ours that have no track.
-pub(super) const TRACKLESS: [OwnType; 6] =
-    [CALL_TYPE, RELEASE_TYPE, GAP_TYPE, TASK_TYPE, CLOCK_TYPE, PROCESSOR_TYPE];
+pub(super) const TRACKLESS: [OwnType; 7] =
+    [CALL_TYPE, RELEASE_TYPE, GAP_TYPE, TASK_TYPE, CLOCK_TYPE, PROCESSOR_TYPE, MADE_TYPE];
 
 /// The bytes of a type's name that the names of its counters begin with: a file may have a long one,
 /// and many counters.
@@ -155,6 +155,9 @@ impl Lanes {
         lanes.tasks.0.reserve(tasks);
         for of in reader.artifacts() {
             lanes.artifact(&of, reader);
+        }
+        if reader.is_made_up() {
+            reader.notice_made_up();
         }
         for (log, states) in states_of_logs(reader) {
             let told = carried::told_apart(&borrowed(&states)).into_iter();
@@ -395,7 +398,9 @@ impl Lanes {
     fn values(&mut self, of: &Declared<'_>, custom_type: Option<&CustomType>) -> Option<Values> {
         let has_type = |of: &CustomType| !(of.fields.is_empty() && of.name.is_empty());
         let is_plain = custom_type.is_none_or(|of| !has_type(of) || of.is(CALLS_TYPE));
-        if is_plain && of.custom.is_empty() {
+        // What is made up has no values that anybody recorded.
+        let is_made = custom_type.is_some_and(|of| of.is(MADE_TYPE));
+        if is_made || (is_plain && of.custom.is_empty()) {
             return None;
         }
         let values =

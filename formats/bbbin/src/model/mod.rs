@@ -228,7 +228,9 @@ impl Telling {
                 let gaps = lanes.gaps.iter().filter(|track| wanted.has(**track));
                 pending.extend(gaps.map(|track| (*track, gap.clone())));
                 if !pending.is_empty() {
-                    found.iter().for_each(|found| walk.step_back(found.offset));
+                    if let Some(found) = found {
+                        walk.step_back(found.offset);
+                    }
                     return Advanced::Pending;
                 }
             }

@@ -23,8 +23,8 @@ pub(crate) struct Walk {
     went_back: bool,
     /// Whether what is wrong is left for others to find.
     is_quiet: bool,
-    /// Whether events were passed over since that was asked last, and others come behind them.
-    is_lacking: bool,
+    /// Spans of which events were passed over since that was asked last, and others come behind them.
+    lacking: usize,
 }
 
 impl Walk {
@@ -39,7 +39,7 @@ impl Walk {
             latest: i64::MIN,
             went_back: false,
             is_quiet: false,
-            is_lacking: false,
+            lacking: 0,
         }
     }
 
@@ -80,7 +80,7 @@ impl Walk {
                 Err(error) => {
                     self.fails(reader, &error);
                     self.left = 0;
-                    self.is_lacking |= self.spans.start < reader.spans().len();
+                    self.lacking += usize::from(self.spans.start < reader.spans().len());
                 }
             }
         }
@@ -88,7 +88,7 @@ impl Walk {
 
     /// Whether events were passed over since this was asked last, that are not the last of all.
     pub(crate) fn take_lack(&mut self) -> bool {
-        std::mem::take(&mut self.is_lacking)
+        std::mem::take(&mut self.lacking) > 0
     }
 
     /// Gives the event that was given last, and begins here, once more.

@@ -38,7 +38,6 @@ fn log_time() -> Clock {
 /// The tracks of a file, and their clocks.
 pub(super) fn tracks(reader: &Reader) -> (Vec<Clock>, Vec<Track>) {
     let (mut clocks, mut tracks) = (Vec::new(), Vec::new());
-    let mut orphans = Orphans::default();
     let ids: Vec<u16> = reader.channels().keys().copied().collect();
     for channel in reader.channels().values() {
         let clock = clock(channel).map(|clock| {
@@ -48,11 +47,7 @@ pub(super) fn tracks(reader: &Reader) -> (Vec<Clock>, Vec<Track>) {
                 clocks.len() - 1
             }))
         });
-        let parent = channel.metadata.get(PARENT).and_then(|id| id.parse().ok());
-        let parent = parent.filter(|parent| *parent < channel.id);
-        let found = parent.and_then(|id: u16| ids.binary_search(&id).ok().map(TrackId));
-        orphans.see(channel, parent.filter(|_| found.is_none()));
-        let parent = found;
+        let parent = parent(channel).and_then(|id| ids.binary_search(&id).ok().map(TrackId));
         tracks.push(Track {
             name: channel.topic.clone(),
             recording: 0,
@@ -68,37 +63,28 @@ pub(super) fn tracks(reader: &Reader) -> (Vec<Clock>, Vec<Track>) {
             attributes: attributes(reader, channel).into(),
         });
     }
-    if let Some(finding) = orphans.finding() {
-        reader.faults().push(finding);
-    }
     (clocks, tracks)
 }
 
-/// Tracks that are under one that is not there: the end of the file is missing, or a part of it.
-#[derive(Debug, Default)]
-struct Orphans {
-    count: u64,
-    /// The topic of the first, and the channel that it lacks.
-    first: Option<(String, u16)>,
+/// The channel of the track that a track belongs under.
+fn parent(channel: &Channel) -> Option<u16> {
+    let parent = channel.metadata.get(PARENT)?.parse().ok()?;
+    Some(parent).filter(|parent| *parent < channel.id)
 }
 
-impl Orphans {
-    fn see(&mut self, channel: &Channel, lacks: Option<u16>) {
-        self.count += u64::from(lacks.is_some());
-        if let (None, Some(lacks)) = (&self.first, lacks) {
-            self.first = Some((channel.topic.clone(), lacks));
-        }
-    }
-
-    fn finding(&self) -> Option<Finding> {
-        let (topic, lacks) = self.first.as_ref()?;
-        let (topic, count) = (shortened(topic), self.count);
-        let why = format!(
-            "{topic} belongs under channel {lacks}, which is not there: which processor it is of is \
-             not known ({count} in all)"
-        );
-        Some(Finding::whole(Severity::Warning, "parent", why))
-    }
+/// Says that tracks are under one that is not there, where the end of the file or a part of it is
+/// missing.
+pub(crate) fn note_orphans(reader: &Reader) {
+    let channels = reader.channels();
+    let lacks = |channel: &Channel| parent(channel).filter(|parent| !channels.contains_key(parent));
+    let mut orphans = channels.values().filter_map(|channel| Some((channel, lacks(channel)?)));
+    let Some((first, lacks)) = orphans.next() else { return };
+    let (topic, count) = (shortened(&first.topic), 1 + orphans.count());
+    let why = format!(
+        "{topic} belongs under channel {lacks}, which is not there: which processor it is of is not \
+         known ({count} in all)"
+    );
+    reader.faults().push(Finding::whole(Severity::Warning, "parent", why));
 }
 
 fn kind(channel: &Channel) -> Option<TrackKind> {

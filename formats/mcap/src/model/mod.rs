@@ -23,6 +23,7 @@ use crate::Reader;
 use crate::read::{Body, Walk};
 use crate::types::Message;
 
+pub(crate) use channels::note_orphans;
 pub(crate) use take::write_timeline;
 use values::Decoder;
 
@@ -40,6 +41,7 @@ pub(crate) struct Timeline {
 impl Timeline {
     pub(crate) fn new(reader: Arc<Reader>) -> Self {
         let (clocks, tracks) = channels::tracks(&reader);
+        note_orphans(&reader);
         let channels = reader.channels().keys().copied().collect();
         let spelt = reader.channels().values().map(channels::is_spelt);
         let decoders = tracks.iter().zip(spelt).map(|(track, is)| Decoder::new(track, is));
