@@ -236,6 +236,28 @@ fn parts_are_chosen_by_names_in_utf_8() {
     }
 }
 
+/// The pointer to ARTIFACTS is at byte 40 of the header: without it no task has a name.
+#[test]
+fn names_that_repair_made_up_are_said_by_who_shows_them() {
+    let out = folder();
+    let path = |name: &str| out.path().join(name);
+    convert(&testdata("ctf/control"), &path("a.bbbin"));
+    let mut bytes = std::fs::read(path("a.bbbin")).unwrap();
+    bytes[40..48].copy_from_slice(&i64::MAX.to_be_bytes());
+    std::fs::write(path("cut.bbbin"), bytes).unwrap();
+    let (code, _, err) = run(kymo().arg("repair").args([path("cut.bbbin"), path("b.bbbin")]));
+    assert_eq!(code, Some(3), "{err}");
+    for command in ["load", "sched"] {
+        let (code, shown, err) = run(kymo().arg(command).arg(path("b.bbbin")));
+        assert!(code == Some(3) && shown.contains("task 101"), "{command}: {err}");
+        assert!(err.contains("their names are made up"), "{command}: {err}");
+    }
+    // It is as sound as it can be, and says nothing where nobody is named.
+    let (code, _, err) = run(kymo().arg("check").arg(path("b.bbbin")));
+    assert_eq!(code, Some(0), "{err}");
+    assert_eq!(run(kymo().arg("load").arg(path("a.bbbin"))).0, Some(0));
+}
+
 /// Receiver instances are lost on the way to RTC: with `--strict` nothing is written then.
 #[test]
 fn strictly_a_recording_is_converted_whole_or_not_at_all() {

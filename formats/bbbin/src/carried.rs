@@ -2,12 +2,10 @@
 //! it comes back when such a timeline is written as BBBin.
 
 use std::collections::{HashMap, HashSet, VecDeque};
-use std::fmt::{self, Write};
+use std::fmt::Write;
 
 use kymo_core::Value;
-use kymo_core::model::timeline::{Track, TrackKind};
-use serde::de::{MapAccess, Visitor};
-use serde::{Deserialize, Deserializer};
+use kymo_core::model::timeline::{Track, TrackKind, json_members};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value as Json, json};
 
@@ -311,7 +309,7 @@ fn path(state: ArtifactId, known: &HashMap<ArtifactId, (ArtifactId, &str)>) -> S
 /// them; of several that have one name, the first is the first. Numbers are read by their digits, so
 /// that they are the same to the last bit.
 pub(crate) fn values_of(fields: &[CustomField], text: &str) -> Option<Vec<Value>> {
-    let Members(said) = serde_json::from_str(text).ok()?;
+    let said = json_members(text)?;
     if said.len() != fields.len() {
         return None;
     }
@@ -321,31 +319,6 @@ pub(crate) fn values_of(fields: &[CustomField], text: &str) -> Option<Vec<Value>
     }
     let mut next = |name: &str| of_names.get_mut(name)?.pop_front();
     fields.iter().map(|field| field_value(field, next(&field.name)?)).collect()
-}
-
-/// The members of a JSON object, as they come: a map would have one of each name.
-struct Members<'a>(Vec<(String, &'a RawValue)>);
-
-impl<'de> Deserialize<'de> for Members<'de> {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        struct Object;
-        impl<'de> Visitor<'de> for Object {
-            type Value = Members<'de>;
-
-            fn expecting(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
-                to.write_str("an object")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                let mut members = Vec::new();
-                while let Some(member) = map.next_entry()? {
-                    members.push(member);
-                }
-                Ok(Members(members))
-            }
-        }
-        from.deserialize_map(Object)
-    }
 }
 
 fn field_value(field: &CustomField, said: &RawValue) -> Option<Value> {

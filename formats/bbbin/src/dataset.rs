@@ -95,7 +95,7 @@ impl Format for Bbbin {
         } else {
             timeline
         };
-        from_timeline::write(timeline, to)
+        from_timeline::write(&timeline, to)
     }
 
     fn demo(&self) -> Result<Vec<Demo>> {

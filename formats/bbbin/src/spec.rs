@@ -61,6 +61,9 @@ pub const TASK_TYPE: OwnType =
 /// The type of a `TASK_RELEASE` by another processor: its number.
 pub const RELEASE_TYPE: OwnType =
     OwnType { name: "release", fields: &["by_cpu"], of: FieldType::Int32 };
+/// The type of a `TASK_SWITCH` to task 777 or of a GENERIC event where something is missing: what, in
+/// the word of timelines. Who ran until there did not stop, but is not known to run on.
+pub const GAP_TYPE: OwnType = OwnType { name: "gap", fields: &["missing"], of: FieldType::String };
 /// The type of GENERIC artifacts that are threads of functions.
 pub const CALLS_TYPE: OwnType = OwnType { name: "calls", fields: &[], of: FieldType::Boolean };
 /// The type of a `FUNCTION_ENTER` or `FUNCTION_EXIT` of such a thread: its artifact.
@@ -77,6 +80,11 @@ pub const PROCESSOR_TYPE: OwnType =
     OwnType { name: "processor", fields: &["has_interrupts"], of: FieldType::Boolean };
 /// The name of that artifact.
 pub const PROCESSOR_NAME: &str = "processor";
+/// The type of artifacts that `repair` declared, since nothing else did: their names are made up.
+pub const MADE_TYPE: OwnType =
+    OwnType { name: "made", fields: &["by_repair"], of: FieldType::Boolean };
+/// What log files are said to be imported by that `repair` declared.
+pub const REPAIRER: &str = "kymo repair";
 /// "No type": what existing readers fail on.
 pub const NO_TYPE: i32 = 0;
 

@@ -14,8 +14,8 @@ use std::sync::Arc;
 use kymo_bbbin::spec::TaskClass;
 use kymo_bbbin::{ArtifactId, ArtifactKind, Bbbin, Body, Reader};
 use kymo_core::model::timeline::{
-    Activity, Clock, ClockId, Content, Event, Events, Message, TimeNs, TimelineView, Track,
-    TrackId, TrackKind, Tracks, Window,
+    Activity, Clock, ClockId, Content, Event, Events, Message, Missing, TimeNs, TimelineView,
+    Track, TrackId, TrackKind, Tracks, Window,
 };
 use kymo_core::{Context, Format, Origin, Part, Severity, Source, Value, Written};
 use support::shown::{all, dataset, lines, sample, timeline, worst, written};
@@ -190,7 +190,7 @@ fn written_as(source: &Source, part: &Part, context: &Context<'_>) -> (Written, 
 #[derive(Clone, Default)]
 struct Made {
     tracks: Vec<Track>,
-    events: Vec<(usize, i64, Activity<'static>)>,
+    events: Vec<(usize, Option<i64>, Activity<'static>)>,
     since_epoch: bool,
 }
 
@@ -225,7 +225,7 @@ impl Made {
     }
 
     fn at(mut self, time: i64, track: usize, activity: Activity<'static>) -> Self {
-        self.events.push((track, time, activity));
+        self.events.push((track, Some(time), activity));
         self
     }
 
@@ -264,19 +264,102 @@ impl TimelineView for Made {
     }
 }
 
-struct Told(VecDeque<(usize, i64, Activity<'static>)>);
+struct Told(VecDeque<(usize, Option<i64>, Activity<'static>)>);
 
 impl Events for Told {
     fn next(&mut self) -> kymo_core::Result<Option<Event<'_>>> {
         Ok(self.0.pop_front().map(|(track, time, activity)| Event {
             track: TrackId(track),
-            time: Some(TimeNs(time)),
+            time: time.map(TimeNs),
             offset: 0,
             content: Content::Activity(activity),
             payload: &[],
             partial: None,
         }))
     }
+}
+
+/// What lacks a time is where the recording is known to be: nothing begins at zero.
+#[test]
+fn events_without_a_time_are_beside_those_that_have_one() {
+    let release = || Activity::Release { budget_ns: None, by: None };
+    let mut made = Made::two_processors().track("a", Some(0), TrackKind::Task, ("tid", 1)).track(
+        "b",
+        Some(1),
+        TrackKind::Task,
+        ("tid", 2),
+    );
+    made.events.push((2, None, release()));
+    let mut made = made.begin(500, 2).end(700, 2);
+    made.events.push((3, None, release()));
+    let (told, file) = made.begin(900, 3).written();
+    let expected =
+        ["500 a: release", "500 a: begin", "700 b: release", "700 a: end", "900 b: begin"];
+    assert_eq!(all(&file), expected);
+    let said: Vec<_> = told.losses.iter().map(|loss| (loss.rule, loss.message.as_str())).collect();
+    let why = "an event without a time gets that of another beside it";
+    assert_eq!(said, [("time", &*format!("a: {why}")), ("time", &*format!("b: {why}"))]);
+    assert_eq!(worst(&file), None);
+}
+
+/// Gaps of every kind: right after a begin, while a task runs, after one stopped, and before any ran.
+#[test]
+fn what_is_missing_survives_being_written() {
+    let gap = |missing| Activity::Gap(missing);
+    let made = Made::two_processors()
+        .track("a", Some(0), TrackKind::Task, ("tid", 1))
+        .track("b", Some(1), TrackKind::Task, ("tid", 2))
+        .at(5, 1, gap(Missing::Events))
+        .begin(10, 2)
+        .at(10, 0, gap(Missing::Events))
+        .end(20, 2)
+        .begin(30, 2)
+        .at(40, 0, gap(Missing::Switches))
+        .begin(50, 2)
+        .begin(51, 3)
+        .end(60, 2)
+        .at(60, 0, gap(Missing::AllEvents))
+        .end(70, 3)
+        .at(70, 1, gap(Missing::Switches));
+    let (told, file) = made.written();
+    assert_eq!(told.losses, []);
+    let expected = [
+        "5 out.bin, cpu 7: gap, events are missing",
+        "10 a: begin",
+        "10 out.bin, cpu 0: gap, events are missing",
+        "20 a: end",
+        "30 a: begin",
+        "40 out.bin, cpu 0: gap, switches are missing",
+        "50 a: begin",
+        "51 b: begin",
+        "60 a: end",
+        // In BBBin each log file tells who runs in it.
+        "60 out.bin, cpu 7: gap, switches are missing",
+        "60 out.bin, cpu 0: gap, all events are missing",
+        "70 b: end",
+        "70 b: gap, switches are missing",
+    ];
+    let shown = |line: String| line.replace("recording 0, cpu", "out.bin, cpu");
+    assert_eq!(all(&file).into_iter().map(shown).collect::<Vec<_>>(), expected);
+    assert_eq!(worst(&file), None);
+    // What is made of it once more is the same.
+    let (told, again) =
+        written(|to| Bbbin.write_timeline(timeline(&file), to, &Context::default()).unwrap());
+    // At one time, what happens in several log files has no order.
+    let sorted = |source: &Source| {
+        let mut lines = all(source);
+        lines.sort();
+        lines
+    };
+    assert_eq!((told.losses, sorted(&again)), (Vec::new(), sorted(&file)));
+    assert_eq!(timeline(&file).untold().unwrap(), []);
+    // Whoever asks for a task is told that something is missing.
+    let part = Part { tracks: Some(vec!["b".into()]), ..Part::default() };
+    let (_, part) = written(|to| {
+        Bbbin.extract(std::slice::from_ref(&file), &part, to, &Context::default()).unwrap()
+    });
+    let gaps = all(&part).iter().filter(|line| line.contains(": gap")).count();
+    assert_eq!(gaps, 6);
 }
 
 /// A message from a task on one processor to one on the other.

@@ -19,7 +19,7 @@ use kymo_core::model::timeline::{
     TrackKind, Tracks, Window,
 };
 use kymo_core::{Context, Destination, Format, Result, Source, Value, Written};
-use kymo_mcap::Mcap;
+use kymo_mcap::{Channel, Mcap, Options, Writer};
 use serde_json::json;
 
 /// An event that outlives its timeline.
@@ -199,6 +199,38 @@ fn what_mcap_cannot_hold_is_said() {
     // A track without a clock has no times when it comes back either.
     assert_eq!(found[5], kept(5, None, Content::Payload, b"note"));
     assert_eq!(found[6], kept(6, Some(0), Content::Payload, b"tick"));
+}
+
+#[test]
+fn events_without_a_time_are_beside_those_that_have_one() {
+    let mut made = recording();
+    made.events.insert(0, kept(1, None, text("first"), b"first"));
+    made.events.insert(3, kept(1, None, text("later"), b"later"));
+    let (written, bytes) = write(&made);
+    let said = "events without a time, which get that of another beside them: 2";
+    assert_eq!(written.losses[0].message, said);
+    let found = events(&view(&bytes), &Window::default());
+    let times: Vec<_> = found.iter().map(|event| event.time.unwrap()).collect();
+    assert_eq!(times, [1_000, 1_000, 1_500, 1_500, 1_200, 1_500, 2_000]);
+}
+
+/// Channel 9 was a task under channel 7, of which the file has nothing.
+#[test]
+fn a_processor_that_is_not_there_is_said() {
+    let kept = [("kymo.kind", "task"), ("kymo.parent", "7")];
+    let metadata = kept.map(|(key, value)| (key.to_owned(), value.to_owned())).into();
+    let (topic, message_encoding) = ("pump".to_owned(), "json".to_owned());
+    let channel = Channel { id: 9, schema_id: 0, topic, message_encoding, metadata };
+    let mut writer = Writer::new(std::io::Cursor::new(Vec::new()), Options::default()).unwrap();
+    writer.channel(&channel).unwrap();
+    let bytes = writer.finish().unwrap().into_inner();
+    let source = Source::from_bytes("cut.mcap", bytes);
+    let dataset = Mcap.open(&source, &Context::default()).unwrap();
+    assert_eq!(dataset.timeline().unwrap().tracks()[0].parent, None);
+    let said: Vec<_> = dataset.findings().into_iter().map(|found| found.message).collect();
+    let why = "pump belongs under channel 7, which is not there: which processor it is of is not \
+               known (1 in all)";
+    assert!(said.len() == 1 && said[0].contains(why), "{said:?}");
 }
 
 #[test]

@@ -1,9 +1,12 @@
 //! What is said where events are missing or their times go back.
 
 use std::fs;
+use std::path::Path;
+
+use serde_json::Value;
 
 use crate::support::{folder, kymo, run};
-use crate::{converted, json, log};
+use crate::{converted, figures, json, log};
 
 #[test]
 fn switches_that_do_not_fit_are_said_and_nobody_is_said_to_have_run() {
@@ -199,4 +202,130 @@ fn who_runs_is_not_known_where_other_tasks_were_left_out() {
     let (code, table, said) = run(kymo().arg("load").arg(&part));
     assert!(table.contains("40.00 ms, 50.0% busy, 50.0% not known"), "{table}");
     assert!(code == Some(3) && said.contains("not told who runs"), "{said}");
+}
+
+/// A wakes B on the other processor, where events are missing right after a task begins and while one
+/// runs: B was woken before the second gap, and runs after it.
+const WITH_LOSSES: &str = "# tracer: nop
+#
+ <idle>-0 [000] d..2. 100.000000: sched_switch: prev_comm=swapper/0 prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=A next_pid=10 next_prio=120
+ <idle>-0 [001] d..2. 100.001000: sched_switch: prev_comm=swapper/1 prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=B next_pid=11 next_prio=120
+CPU:1 [LOST 7 EVENTS]
+ B-11 [001] d..2. 100.005000: sched_switch: prev_comm=B prev_pid=11 prev_prio=120 prev_state=S ==> next_comm=swapper/1 next_pid=0 next_prio=120
+ A-10 [000] d..4. 100.006000: sched_waking: comm=B pid=11 prio=120 target_cpu=001
+ A-10 [000] d..4. 100.006000: sched_wakeup: comm=B pid=11 prio=120 target_cpu=001
+ <idle>-0 [001] d..2. 100.007000: sched_switch: prev_comm=swapper/1 prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=B next_pid=11 next_prio=120
+ B-11 [001] d..2. 100.009000: sched_switch: prev_comm=B prev_pid=11 prev_prio=120 prev_state=S ==> next_comm=swapper/1 next_pid=0 next_prio=120
+ A-10 [000] d..4. 100.010000: sched_waking: comm=B pid=11 prio=120 target_cpu=001
+ A-10 [000] d..4. 100.010000: sched_wakeup: comm=B pid=11 prio=120 target_cpu=001
+ <idle>-0 [001] d..2. 100.011000: sched_switch: prev_comm=swapper/1 prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=C next_pid=12 next_prio=120
+ C-12 [001] d.h1. 100.012000: irq_handler_entry: irq=7 name=timer
+CPU:1 [LOST 9 EVENTS]
+ C-12 [001] d..2. 100.020000: sched_switch: prev_comm=C prev_pid=12 prev_prio=120 prev_state=R ==> next_comm=B next_pid=11 next_prio=120
+ B-11 [001] d..2. 100.022000: sched_switch: prev_comm=B prev_pid=11 prev_prio=120 prev_state=S ==> next_comm=swapper/1 next_pid=0 next_prio=120
+ A-10 [000] d..2. 100.023000: sched_switch: prev_comm=A prev_pid=10 prev_prio=120 prev_state=S ==> next_comm=swapper/0 next_pid=0 next_prio=120
+";
+
+/// The same without what formats call processors, and how they number what runs when there is nothing
+/// to do.
+fn figures_of_cpus(recording: &Path, commands: &[&str]) -> Vec<Vec<Value>> {
+    let mut figures = figures(recording, commands);
+    for row in figures.iter_mut().flatten() {
+        for key in ["cpu", "from", "to"] {
+            if let Some(name) = row.get(key).and_then(Value::as_str) {
+                row[key] = name.rsplit(", ").next().unwrap().into();
+            }
+        }
+        if row["is_idle"] == true {
+            row["task_id"] = Value::Null;
+        }
+    }
+    figures
+}
+
+#[test]
+fn figures_of_a_recording_with_gaps_stay_what_they_are_in_every_format() {
+    let folder = folder();
+    let traced = folder.path().join("lost.ftrace");
+    fs::write(&traced, WITH_LOSSES).unwrap();
+    // B runs 7–9 and 20–22 ms; C 11–12 ms, where the second gap begins. Before 5 ms nobody is known to.
+    let loads = figures(&traced, &["load"]).concat();
+    let run_ns = |task: &str| {
+        let of = loads.iter().filter(|row| row["task"] == task && row["cpu"] == "cpu 1");
+        of.map(|row| row["run_ns"].as_u64().unwrap()).sum::<u64>()
+    };
+    assert_eq!([run_ns("B-11"), run_ns("C-12")], [4_000_000, 1_000_000]);
+    assert_eq!(run_ns("not known"), 4_000_000 + 8_000_000);
+    let blinky = kymo_conformance::testdata("systemview").join("blinky.svdat");
+    let commands = ["load", "sched", "messages"];
+    for path in [traced, blinky] {
+        let expected = figures_of_cpus(&path, &commands);
+        for target in ["lost.bbbin", "lost.rtc", "lost.mcap"] {
+            let target = folder.path().join(target);
+            run(kymo().args(["convert", "--force"]).arg(&path).arg(&target));
+            assert_eq!(figures_of_cpus(&target, &commands), expected, "{}", target.display());
+        }
+    }
+}
+
+/// A and the idle task run for a millisecond each, so often.
+fn in_turns(switches: u32) -> String {
+    let (idle, task) = (("swapper/0", 0), ("A", 10));
+    let switch = |at: u32| {
+        let (from, to) = if at.is_multiple_of(2) { (idle, task) } else { (task, idle) };
+        let ((prev, prev_pid), (next, next_pid)) = (from, to);
+        let (seconds, milliseconds) = (100 + at / 1000, at % 1000);
+        format!(
+            " {prev}-{prev_pid} [000] d..2. {seconds}.{milliseconds:03}000: sched_switch: \
+             prev_comm={prev} prev_pid={prev_pid} prev_prio=120 prev_state=S ==> next_comm={next} \
+             next_pid={next_pid} next_prio=120\n"
+        )
+    };
+    let switches: String = (0..switches).map(switch).collect();
+    format!("# tracer: nop\n#\n{switches}")
+}
+
+/// Nobody runs for longer than a millisecond, whatever of the file is damaged.
+#[test]
+fn time_across_damage_of_the_file_itself_is_credited_to_nobody() {
+    let folder = folder();
+    let path = folder.path().join("turns.ftrace");
+    fs::write(&path, in_turns(10_000)).unwrap();
+    for name in ["turns.bbbin", "turns.rtc", "turns.mcap"] {
+        let sound = folder.path().join(name);
+        run(kymo().arg("convert").arg(&path).arg(&sound));
+        let mut bytes = fs::read(&sound).unwrap();
+        let middle = bytes.len() / 2;
+        // So much that there is more than an index in it.
+        bytes[middle..middle + middle / 4].iter_mut().for_each(|byte| *byte ^= 0x5A);
+        let damaged = folder.path().join(format!("damaged-{name}"));
+        fs::write(&damaged, &bytes).unwrap();
+        let loads = figures(&damaged, &["load"]).concat();
+        let run_ns = |row: &Value| row["run_ns"].as_u64().unwrap();
+        let unknown = loads.iter().find(|row| row["is_unknown"] == true).expect(name);
+        assert!(run_ns(unknown) > 1_000_000, "{name}: {unknown}");
+        for row in loads.iter().filter(|row| row["is_unknown"] == false) {
+            assert_eq!(
+                run_ns(row),
+                row["stretches"].as_u64().unwrap() * 1_000_000,
+                "{name}: {row}"
+            );
+        }
+        // All of it is from the first switch to the last.
+        assert_eq!(loads.iter().map(run_ns).sum::<u64>(), 9_999_000_000, "{name}");
+        let jobs = figures(&damaged, &["sched"]).concat();
+        let of_a = jobs.iter().find(|row| row["task"] == "A-10").unwrap();
+        assert_eq!(of_a["stretch_max_ns"], 1_000_000, "{name}");
+        let (code, _, said) = run(kymo().arg("load").arg(&damaged));
+        assert!(code == Some(3) && said.contains("it is not told who runs in "), "{said}");
+        // Of what was cut off, nothing is missing in between.
+        if name == "turns.bbbin" {
+            continue;
+        }
+        let cut = folder.path().join(format!("cut-{name}"));
+        fs::write(&cut, &fs::read(&sound).unwrap()[..middle]).unwrap();
+        let (code, table, said) = run(kymo().arg("load").arg(&cut));
+        assert!(code == Some(3) && !said.contains("not told who runs"), "{said}");
+        assert!(table.contains("cpu 0, ") && table.contains(", 50.0% busy\n"), "{table}");
+    }
 }

@@ -7,13 +7,16 @@ use kymo_core::shortened;
 
 use super::Told;
 use crate::Reader;
-use crate::read::{CUSTOM_SIZE, values};
+use crate::read::{CUSTOM_SIZE, MADE_UP, MADE_UP_WHY, values};
 use crate::spec::NO_TYPE;
 use crate::types::{ArtifactKind, CustomType, Declared, LogFileId};
 use crate::write::Parents;
 
 pub(super) fn check(reader: &Reader, told: &mut Told) {
     log_files(reader, told);
+    if reader.is_made_up() {
+        told.tell((MADE_UP, 0, 0), Note, None, || MADE_UP_WHY.to_owned());
+    }
     for of in reader.types() {
         custom_type(reader, of, told);
     }

@@ -13,7 +13,7 @@ use kymo_core::model::timeline::{TimeNs, TimelineView, TrackId, Window};
 use kymo_core::{Context, Destination, Finding, Part, Result, Severity, Source, Written};
 
 use crate::model::{Happening, Timeline, Values};
-use crate::read::{CUSTOM_SIZE, ORDER, UNKNOWN_LOG_FILE, UNKNOWN_TYPE};
+use crate::read::{CUSTOM_SIZE, MADE_UP, ORDER, UNKNOWN_LOG_FILE, UNKNOWN_TYPE};
 use crate::spec::{UNKNOWN_PRIORITY, UNKNOWN_TASK};
 use crate::types::{ArtifactId, Body, Event, Found};
 use crate::{Merge, Reader, Writer, utf8};
@@ -66,8 +66,8 @@ pub(crate) fn extract(
             let is_sorted = part.sort && finding.rule == ORDER;
             // How many events there are of those is said once, of all files.
             let is_counted = finding.rule == UNKNOWN_LOG_FILE;
-            // Values are written as they are, whatever they are.
-            let is_kept = [CUSTOM_SIZE, UNKNOWN_TYPE].contains(&finding.rule);
+            // Values and names are written as they are, whatever they are.
+            let is_kept = [CUSTOM_SIZE, MADE_UP, UNKNOWN_TYPE].contains(&finding.rule);
             finding.severity > Severity::Note && !is_sorted && !is_counted && !is_kept
         };
         written.losses.extend(reader.findings().into_iter().filter(is_said));
@@ -144,14 +144,14 @@ impl Choice {
     }
 
     /// An event as it is taken. Of a switch between a task that is asked for and one that is not,
-    /// the other becomes "unknown".
+    /// the other becomes "unknown". Where something is missing, it may be of what is asked for.
     fn take<'a>(&self, found: &Found<'a>) -> Option<Event<'a>> {
         let mut event = found.event;
         if !self.window.holds(Some(TimeNs(event.timestamp))) {
             return None;
         }
         let Some(tracks) = &self.tracks else { return Some(event) };
-        let mut is_asked = false;
+        let mut is_asked = self.timeline.is_gap(&event);
         let is_among = &mut |(track, _): Happening| is_asked |= tracks.contains(&track);
         self.timeline.tell(found, Values::Spread, is_among);
         if let Body::TaskSwitch { in_task, out_task, in_task_priority } = &mut event.body {

@@ -33,8 +33,6 @@ pub(super) struct Lost {
     pub untyped: u64,
     /// Events that are of none of the kinds that have types of their own.
     pub kinds: u64,
-    /// Places where other events are missing than switches.
-    pub gaps: u64,
     events: Losses,
 }
 
@@ -62,7 +60,7 @@ struct Said {
     words: fn(u64) -> String,
 }
 
-const SAID: [Said; 14] = [
+const SAID: [Said; 13] = [
     Said {
         rule: "clocks",
         count: |lost| lost.clocks,
@@ -118,17 +116,6 @@ const SAID: [Said; 14] = [
         rule: "release",
         count: |lost| lost.releases,
         words: |count| format!("releases no longer say where they came from ({count} in all)"),
-    },
-    Said {
-        rule: "gaps",
-        count: |lost| lost.gaps,
-        words: |count| {
-            let places = if count == 1 { "1 place".to_owned() } else { format!("{count} places") };
-            format!(
-                "events are missing ({places} in all): that it is not known who runs then is kept, \
-                 and not that jobs, messages and states are not known either"
-            )
-        },
     },
     Said {
         rule: "priority",

@@ -31,7 +31,7 @@ use std::sync::Arc;
 use kymo_core::model::kernel::known_by;
 use kymo_core::model::timeline::{
     Activity, Content, Event as Happening, Fields, Message as Flow, Missing, TimeNs, TimelineView,
-    TrackId, Window,
+    Times, TrackId, Window,
 };
 use kymo_core::{Destination, Result, Value, Written};
 
@@ -54,17 +54,18 @@ const DEPTH_MAX: usize = 1 << 16;
 const SEARCHED_MAX: usize = 1 << 12;
 
 /// Writes a timeline.
-pub(crate) fn write(timeline: Arc<dyn TimelineView>, to: &Destination) -> Result<Written> {
-    let plan = Plan::new(&timeline, to.origins().first())?;
+pub(crate) fn write(timeline: &Arc<dyn TimelineView>, to: &Destination) -> Result<Written> {
+    let plan = Plan::new(timeline, to.origins().first())?;
     let mut file = to.file()?;
     let mut taking = Taking::new(&plan, &mut file)?;
     taking.lost.clocks = timeline.clocks().len().saturating_sub(1) as u64;
     taking.lost.nested = plan.nested() as u64;
     taking.lost.ids = plan.renumbered;
     taking.lost.apart = plan.apart;
-    let mut events = timeline.events_with_fields(&Window::default())?;
+    let mut events = Arc::clone(timeline).events_with_fields(&Window::default())?;
+    let mut times = Times::default();
     while let Some(event) = events.next()? {
-        taking.event(&event)?;
+        taking.event(&event, times.of(&event, timeline)?)?;
     }
     let written = taking.finish()?;
     file.commit()?;
@@ -110,7 +111,8 @@ impl<'a, W: Write + Seek> Taking<'a, W> {
         })
     }
 
-    fn event(&mut self, event: &Happening<'_>) -> Result<()> {
+    /// Takes an event, with the time that it has or gets.
+    fn event(&mut self, event: &Happening<'_>, TimeNs(time): TimeNs) -> Result<()> {
         let Some(log) = self.plan.log(event.track) else {
             self.lost.event(event, "unwritten", "an event of a track that is not there");
             return Ok(());
@@ -118,7 +120,13 @@ impl<'a, W: Write + Seek> Taking<'a, W> {
         if self.plan.restored.is_repeated(event.track) {
             return Ok(());
         }
-        let time = self.time(log, event);
+        if event.time.is_none() {
+            self.lost.event(
+                event,
+                "time",
+                "an event without a time gets that of another beside it",
+            );
+        }
         self.lost.order += u64::from(time < self.latest);
         self.latest = self.latest.max(time);
         let keeps = Keeps::of(event, !self.plan.is_calls(event.track));
@@ -149,15 +157,6 @@ impl<'a, W: Write + Seek> Taking<'a, W> {
             return Ok(());
         };
         self.put_with(log, Body::Generic, of.id, &custom)
-    }
-
-    /// The time of an event; where it has none, that of the one before it.
-    fn time(&mut self, log: LogFileId, event: &Happening<'_>) -> i64 {
-        if let Some(TimeNs(time)) = event.time {
-            return time;
-        }
-        self.lost.event(event, "time", "an event without a time has that of the one before it");
-        self.pending.now(log)
     }
 
     fn activity(&mut self, log: LogFileId, track: TrackId, activity: &Activity<'_>) -> Result<()> {
@@ -192,25 +191,39 @@ impl<'a, W: Write + Seek> Taking<'a, W> {
         }
     }
 
-    /// Writes that it is not known who runs. That other events may be missing has no place.
+    /// Writes that something is missing. Where that may be anything, it is not known who runs in the
+    /// other log files of the recording either.
     fn gap(&mut self, log: LogFileId, missing: Missing) -> Result<()> {
-        self.lost.gaps += u64::from(missing != Missing::Switches);
-        let time = self.pending.now(log);
-        let logs: BTreeSet<_> = match missing {
-            Missing::Switches => BTreeSet::from([log]),
-            Missing::Events => self.pending.switching().filter(|of| *of == log).collect(),
-            Missing::AllEvents => self.pending.switching().collect(),
-        };
-        for log in logs {
-            while let Some((of, due)) = self.pending.due(log, time, Keeps::Stopped) {
-                self.put_due(of, due)?;
+        if missing == Missing::AllEvents {
+            let is_other = |of: &LogFileId| *of != log && self.plan.are_together(*of, log);
+            let others: BTreeSet<_> = self.pending.switching().filter(is_other).collect();
+            for other in others {
+                let time = self.pending.now(log).max(self.pending.now(other));
+                while let Some((of, due)) = self.pending.due(other, time, Keeps::Nothing) {
+                    self.put_due(of, due)?;
+                }
+                self.pending.advance(other, time);
+                self.put_gap(other, Missing::Switches)?;
             }
-            self.pending.advance(log, time);
-            let out_task = self.pending.interrupt(log).unwrap_or(UNKNOWN);
-            let in_task_priority = UNKNOWN_PRIORITY;
-            self.put(log, Body::TaskSwitch { in_task: UNKNOWN, out_task, in_task_priority })?;
         }
-        Ok(())
+        self.put_gap(log, missing)
+    }
+
+    /// Writes a switch to nobody knows whom; with what is missing, where that is more than who runs,
+    /// or the task that ran did not stop.
+    fn put_gap(&mut self, log: LogFileId, missing: Missing) -> Result<()> {
+        let (running, stopped) = (self.pending.interrupt(log), self.pending.stopped(log));
+        let (in_task, in_task_priority) = (UNKNOWN, UNKNOWN_PRIORITY);
+        let out_task = running.or(stopped).unwrap_or(UNKNOWN);
+        let switch = Body::TaskSwitch { in_task, out_task, in_task_priority };
+        if missing == Missing::Switches && running.is_none() {
+            return self.put(log, switch);
+        }
+        let body = if self.pending.has_switched(log) { switch } else { Body::Generic };
+        match self.plan.gap(log, missing) {
+            Some((of, said)) => self.put_with(log, body, of, &said),
+            None => self.put(log, body),
+        }
     }
 
     /// Writes the call of a function, with when it ends where that is known.

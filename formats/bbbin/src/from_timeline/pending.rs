@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use kymo_core::model::timeline::{Activity, Content, Event, TrackId};
+use kymo_core::model::timeline::{Activity, Content, Event, Missing, TrackId};
 
 use crate::types::{ArtifactId, LogFileId, Message, Text};
 
@@ -24,6 +24,8 @@ struct LogState {
     running: Option<ArtifactId>,
     /// Whether any task ran.
     has_switched: bool,
+    /// Whether it was said that it is not known who runs.
+    is_lost: bool,
     received: Option<(TrackId, OwnedMessage)>,
 }
 
@@ -49,7 +51,7 @@ impl Keeps {
     pub(super) fn of(event: &Event<'_>, is_task: bool) -> Self {
         match &event.content {
             Content::Activity(Activity::Begin { .. }) if is_task => Self::Stopped,
-            Content::Activity(Activity::Gap(_)) => Self::Stopped,
+            Content::Activity(Activity::Gap(Missing::Switches)) => Self::Stopped,
             Content::Activity(Activity::Enter { .. }) => Self::Received(event.track),
             _ => Self::Nothing,
         }
@@ -102,26 +104,33 @@ impl Pending {
 
     pub(super) fn stop(&mut self, log: LogFileId, task: ArtifactId) {
         let state = self.logs.entry(log).or_default();
-        (state.stopped, state.running, state.has_switched) = (Some(task), None, true);
+        (state.stopped, state.running) = (Some(task), None);
+        (state.has_switched, state.is_lost) = (true, false);
         self.waiting.insert((state.now, log));
     }
 
     /// A task runs.
     pub(super) fn run(&mut self, log: LogFileId, task: ArtifactId) {
         let state = self.logs.entry(log).or_default();
-        (state.running, state.has_switched) = (Some(task), true);
+        (state.running, state.has_switched, state.is_lost) = (Some(task), true, false);
     }
 
-    /// The task that stopped or runs, for the switch to one that is not known.
+    /// The task that runs, of which it is not known for how long.
     pub(super) fn interrupt(&mut self, log: LogFileId) -> Option<ArtifactId> {
         let state = self.logs.get_mut(&log)?;
-        let running = state.running.take();
-        state.stopped.take().or(running)
+        state.is_lost = true;
+        state.running.take()
     }
 
-    /// Log files in which tasks ran.
+    /// Whether any task of a log file ran.
+    pub(super) fn has_switched(&self, log: LogFileId) -> bool {
+        self.logs.get(&log).is_some_and(|state| state.has_switched)
+    }
+
+    /// Log files that tell who runs.
     pub(super) fn switching(&self) -> impl Iterator<Item = LogFileId> {
-        self.logs.iter().filter(|(_, state)| state.has_switched).map(|(log, _)| *log)
+        let is_told = |state: &LogState| state.has_switched && !state.is_lost;
+        self.logs.iter().filter(move |(_, state)| is_told(state)).map(|(log, _)| *log)
     }
 
     /// The task that stopped, for the switch to the one that begins.

@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
-use kymo_core::model::timeline::{Clock, ClockId, TimelineView, Track, TrackId, TrackKind};
+use kymo_core::model::timeline::{
+    Clock, ClockId, Missing, TimelineView, Track, TrackId, TrackKind,
+};
 use kymo_core::{Origin, Result};
 
 use super::apart::apart;
@@ -15,7 +17,7 @@ use super::survey::{Roles, Survey};
 use crate::carried;
 use crate::model::LOG_FILE;
 use crate::spec::{
-    CALL_TYPE, CALLS_TYPE, CLOCK_NAME, CLOCK_TYPE, FieldType, OwnType, PROCESSOR_NAME,
+    CALL_TYPE, CALLS_TYPE, CLOCK_NAME, CLOCK_TYPE, FieldType, GAP_TYPE, OwnType, PROCESSOR_NAME,
     PROCESSOR_TYPE, RELEASE_TYPE, TASK_TYPE, TaskClass, UNKNOWN_PRIORITY, UNKNOWN_STATE,
     UNKNOWN_TASK,
 };
@@ -111,6 +113,12 @@ impl Plan {
         self.define_threads(&mut ids)?;
         for log in survey.released {
             self.own_type(log, RELEASE_TYPE);
+        }
+        let is_lacking = |log: &LogFileId| {
+            self.logs.recordings.get(log).is_some_and(|of| survey.lacking.contains(of))
+        };
+        for log in logs.iter().copied().filter(is_lacking).collect::<Vec<_>>() {
+            self.own_type(log, GAP_TYPE);
         }
         for (track, name) in survey.named {
             let Some(log) = self.log(track) else { continue };
@@ -354,6 +362,20 @@ impl Plan {
         let cpu = self.tracks.get(by.0)?.attributes.number(Track::CPU_ID)?;
         let of = *self.own_types.get(&(log, RELEASE_TYPE.name))?;
         Some((of, i32::try_from(cpu).ok()?.to_be_bytes()))
+    }
+
+    /// The type and the value that say what is missing.
+    pub(super) fn gap(&self, log: LogFileId, missing: Missing) -> Option<(TypeId, Vec<u8>)> {
+        let of = *self.own_types.get(&(log, GAP_TYPE.name))?;
+        let name = missing.name().as_bytes();
+        let length = u32::try_from(name.len()).ok()?;
+        Some((of, [&length.to_be_bytes()[..], name].concat()))
+    }
+
+    /// Whether two log files are of one recording.
+    pub(super) fn are_together(&self, one: LogFileId, other: LogFileId) -> bool {
+        let of = |log: LogFileId| self.logs.recordings.get(&log);
+        of(one).is_some() && of(one) == of(other)
     }
 
     pub(super) fn state(&self, track: TrackId, name: &str) -> ArtifactId {

@@ -50,6 +50,8 @@ pub(super) struct Survey {
     pub peers: BTreeSet<(LogFileId, TrackId)>,
     /// Log files that have releases of which it is known where they come from.
     pub released: BTreeSet<LogFileId>,
+    /// Recordings in which something is missing.
+    pub lacking: BTreeSet<usize>,
 }
 
 /// What the values of a track are.
@@ -174,7 +176,8 @@ impl Survey {
             }
             Activity::Begin { name: Some(name), .. } => self.named.extend(is_new(name)),
             // What ends is what began, and that may have a name of its own.
-            Activity::End | Activity::EndOf { .. } | Activity::Gap(_) => {}
+            Activity::End | Activity::EndOf { .. } => {}
+            Activity::Gap(_) => _ = self.lacking.insert(of.recording),
             Activity::Release { by, .. } => {
                 roles.is_task = true;
                 self.released.extend(by.map(|_| log));

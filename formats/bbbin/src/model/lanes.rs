@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
 use foldhash::fast::RandomState;
-use kymo_core::model::timeline::{Attributes, ClockId, Track, TrackId, TrackKind, Tracks};
+use kymo_core::model::timeline::{Attributes, ClockId, Missing, Track, TrackId, TrackKind, Tracks};
 use serde_json::Value as Json;
 
 use super::undeclared::Undeclared;
@@ -12,11 +12,12 @@ use super::untold::{borrowed, states_of_logs};
 use crate::Reader;
 use crate::carried::{self, CarriedArtifact, Values};
 use crate::spec::{
-    ArtifactClass, CALL_TYPE, CALLS_TYPE, CLOCK_TYPE, FieldType, OwnType, PROCESSOR_TYPE,
-    RELEASE_TYPE, TASK_TYPE, TaskClass, UNKNOWN_PRIORITY, UNKNOWN_TASK,
+    ArtifactClass, CALL_TYPE, CALLS_TYPE, CLOCK_TYPE, FieldType, GAP_TYPE, MADE_TYPE, OwnType,
+    PROCESSOR_TYPE, RELEASE_TYPE, TASK_TYPE, TaskClass, UNKNOWN_PRIORITY, UNKNOWN_TASK,
 };
 use crate::types::{
-    ArtifactId, ArtifactKind, CustomField, CustomType, Declared, LogFile, LogFileId, TypeId,
+    ArtifactId, ArtifactKind, Body, CustomField, CustomType, Declared, Event, LogFile, LogFileId,
+    TypeId,
 };
 
 type Lookup<K, V> = HashMap<K, V, RandomState>;
@@ -63,10 +64,14 @@ pub(crate) struct Lanes {
     call_types: HashSet<(LogFileId, TypeId), RandomState>,
     /// Types whose values say on which processor a task was released.
     release_types: HashSet<(LogFileId, TypeId), RandomState>,
+    /// Types whose values say what is missing.
+    gap_types: HashSet<(LogFileId, TypeId), RandomState>,
     /// The tracks of processors, by recording and number.
     cpus: Lookup<(usize, i32), TrackId>,
     /// Log files that declare the task that stands for an unknown one.
     unknown_tasks: HashSet<LogFileId, RandomState>,
+    /// Of each recording, where it is told that something is missing.
+    pub gaps: Vec<TrackId>,
     /// States and GENERIC artifacts that log files carry as attributes: there are no more than
     /// whoever only looks at the timeline can bear.
     carried: usize,
@@ -127,8 +132,8 @@ pub(crate) const IMPORTED_AT: &str = "imported_at_timestamp";
 pub(crate) const IMPORTER_NAME: &str = "importer_name";
 
 /// Types of ours that have no track.
-pub(super) const TRACKLESS: [OwnType; 5] =
-    [CALL_TYPE, RELEASE_TYPE, TASK_TYPE, CLOCK_TYPE, PROCESSOR_TYPE];
+pub(super) const TRACKLESS: [OwnType; 7] =
+    [CALL_TYPE, RELEASE_TYPE, GAP_TYPE, TASK_TYPE, CLOCK_TYPE, PROCESSOR_TYPE, MADE_TYPE];
 
 /// The bytes of a type's name that the names of its counters begin with: a file may have a long one,
 /// and many counters.
@@ -151,6 +156,9 @@ impl Lanes {
         for of in reader.artifacts() {
             lanes.artifact(&of, reader);
         }
+        if reader.is_made_up() {
+            reader.notice_made_up();
+        }
         for (log, states) in states_of_logs(reader) {
             let told = carried::told_apart(&borrowed(&states)).into_iter();
             lanes.states.extend(told.map(|(state, name)| ((log, state), name)));
@@ -170,6 +178,8 @@ impl Lanes {
             lanes.custom_type(of, reader);
         }
         lanes.tracks = std::mem::take(&mut lanes.making).into();
+        let recordings = 0..reader.recordings().len();
+        lanes.gaps = recordings.filter_map(|of| Track::of_gaps(&lanes.tracks, of)).collect();
         lanes
     }
 
@@ -224,6 +234,17 @@ impl Lanes {
         let cpu = i32::from_be_bytes(values.try_into().ok()?);
         let recording = self.tracks.get(self.log(log)?.own.0)?.recording;
         self.cpus.get(&(recording, cpu)).copied()
+    }
+
+    /// What is missing from an event on, where its values say that.
+    pub(crate) fn gap(&self, event: &Event<'_>) -> Option<Missing> {
+        let may_say = matches!(event.body, Body::Generic | Body::TaskSwitch { .. });
+        if !may_say || !self.gap_types.contains(&(event.log_file, event.custom_type)) {
+            return None;
+        }
+        let (length, name) = event.custom.split_first_chunk()?;
+        let is_whole = usize::try_from(u32::from_be_bytes(*length)) == Ok(name.len());
+        Missing::named(std::str::from_utf8(name).ok()?).filter(|_| is_whole)
     }
 
     /// Whether a state machine has a track.
@@ -377,7 +398,9 @@ impl Lanes {
     fn values(&mut self, of: &Declared<'_>, custom_type: Option<&CustomType>) -> Option<Values> {
         let has_type = |of: &CustomType| !(of.fields.is_empty() && of.name.is_empty());
         let is_plain = custom_type.is_none_or(|of| !has_type(of) || of.is(CALLS_TYPE));
-        if is_plain && of.custom.is_empty() {
+        // What is made up has no values that anybody recorded.
+        let is_made = custom_type.is_some_and(|of| of.is(MADE_TYPE));
+        if is_made || (is_plain && of.custom.is_empty()) {
             return None;
         }
         let values =
@@ -422,6 +445,8 @@ impl Lanes {
             self.call_types.insert(key);
         } else if of.is(RELEASE_TYPE) {
             self.release_types.insert(key);
+        } else if of.is(GAP_TYPE) {
+            self.gap_types.insert(key);
         }
         if TRACKLESS.into_iter().any(|own| of.is(own)) {
             return;

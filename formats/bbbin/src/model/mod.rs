@@ -27,8 +27,8 @@ use std::ops::{Range, RangeInclusive};
 use std::sync::{Arc, OnceLock};
 
 use kymo_core::model::timeline::{
-    Activity, Clock, ClockId, Content, Event, Events, TimeNs, TimelineView, TrackId, Tracks,
-    Wanted, Window,
+    Activity, Clock, ClockId, Content, Event, Events, Missing, TimeNs, TimelineView, TrackId,
+    Tracks, Wanted, Window,
 };
 use kymo_core::{Finding, Result};
 
@@ -74,6 +74,11 @@ impl Timeline {
     /// The track of a task that a switch names.
     pub(crate) fn running(&self, log: LogFileId, task: ArtifactId) -> Option<TrackId> {
         self.lanes().running(log, task).map(TaskLane::track)
+    }
+
+    /// Whether something is missing from an event on, whatever it would be of.
+    pub(crate) fn is_gap(&self, event: &crate::types::Event<'_>) -> bool {
+        self.lanes().gap(event).is_some()
     }
 
     /// How many events of a window some spans have.
@@ -176,6 +181,8 @@ struct Telling {
     begins: Option<(TrackId, Option<i64>)>,
     time: TimeNs,
     offset: u64,
+    /// Whether an event was read.
+    has_read: bool,
     /// Where its values are.
     custom: Range<u64>,
 }
@@ -206,6 +213,7 @@ impl Telling {
             begins: None,
             time: TimeNs(0),
             offset: 0,
+            has_read: false,
             custom: 0..0,
         }
     }
@@ -214,8 +222,22 @@ impl Telling {
     fn advance(&mut self) -> Advanced {
         let Self { timeline, walk, window, wanted, pending, .. } = self;
         let lanes = timeline.lanes();
-        while let Some(found) = walk.next(&timeline.reader) {
-            self.time = TimeNs(found.event.timestamp);
+        loop {
+            let found = walk.next(&timeline.reader);
+            if walk.take_lack() && self.has_read && self.skip == 0 && window.holds(Some(self.time))
+            {
+                let gap = Content::Activity(Activity::Gap(Missing::AllEvents));
+                let gaps = lanes.gaps.iter().filter(|track| wanted.has(**track));
+                pending.extend(gaps.map(|track| (*track, gap.clone())));
+                if !pending.is_empty() {
+                    if let Some(found) = found {
+                        walk.step_back(found.offset);
+                    }
+                    return Advanced::Pending;
+                }
+            }
+            let Some(found) = found else { return Advanced::End };
+            (self.time, self.has_read) = (TimeNs(found.event.timestamp), true);
             if !window.holds(Some(self.time)) {
                 continue;
             }
@@ -240,7 +262,6 @@ impl Telling {
                 return Advanced::Pending;
             }
         }
-        Advanced::End
     }
 
     /// What is left of the event that was read last.

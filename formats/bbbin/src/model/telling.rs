@@ -50,6 +50,11 @@ struct One<'a> {
 impl One<'_> {
     /// Tells what only its class has; whether that is what its values say, too.
     fn body(&self, offset: u64, as_values: Values, to: &mut impl FnMut(Happening)) -> bool {
+        if let Some(missing) = self.lanes.gap(self.event) {
+            // The task that ran did not stop: it is not known to run on.
+            activity(to, Some(self.own), Activity::Gap(missing));
+            return true;
+        }
         match self.event.body {
             Body::Generic => self.generic(offset, as_values, to),
             Body::TaskSwitch { in_task, out_task, in_task_priority } => {

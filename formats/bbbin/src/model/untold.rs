@@ -9,7 +9,7 @@ use super::lanes::{Lanes, TRACKLESS, TaskLane};
 use crate::Reader;
 use crate::carried;
 use crate::read::odd_values;
-use crate::spec::{UNKNOWN_STATE, UNKNOWN_TASK, UNKNOWN_TIME};
+use crate::spec::{NOBODY_PRIORITY, UNKNOWN_STATE, UNKNOWN_TASK, UNKNOWN_TIME};
 use crate::types::{ArtifactId, ArtifactKind, Body, CustomType, Event, LogFileId, Message};
 
 /// Goes through all events.
@@ -150,7 +150,9 @@ impl Untold<'_> {
         }
         match event.body {
             Body::Generic => return self.generic(event),
-            Body::TaskSwitch { in_task, out_task, .. } => self.switch(log, in_task, out_task),
+            Body::TaskSwitch { in_task, out_task, in_task_priority } => {
+                self.switch(log, in_task, out_task, in_task_priority);
+            }
             Body::TaskRelease { task, time_budget } => {
                 self.task(log, task);
                 self.counts.budgets += u64::from(time_budget < 0);
@@ -179,7 +181,8 @@ impl Untold<'_> {
             }
         }
         let is_said = self.lanes.thread(log, event.custom_type, event.custom).is_some()
-            || self.lanes.released_by(log, event.custom_type, event.custom).is_some();
+            || self.lanes.released_by(log, event.custom_type, event.custom).is_some()
+            || self.lanes.gap(event).is_some();
         self.counts.values += u64::from(!event.custom.is_empty() && !is_said);
     }
 
@@ -187,12 +190,14 @@ impl Untold<'_> {
     fn generic(&mut self, event: &Event<'_>) {
         let of = self.reader.custom_type(event.log_file, event.custom_type);
         let is_own = of.is_some_and(|of| TRACKLESS.into_iter().any(|own| of.is(own)));
-        self.counts.own_values += u64::from(is_own);
+        self.counts.own_values += u64::from(is_own && self.lanes.gap(event).is_none());
     }
 
-    fn switch(&mut self, log: LogFileId, in_task: ArtifactId, out_task: ArtifactId) {
+    fn switch(&mut self, log: LogFileId, in_task: ArtifactId, out_task: ArtifactId, priority: i32) {
         let lanes = [in_task, out_task].map(|task| self.lanes.running(log, task));
-        self.counts.nothing += u64::from(lanes.iter().all(Option::is_none));
+        // Where it is not known who runs, that is told.
+        let is_nobody = priority == NOBODY_PRIORITY;
+        self.counts.nothing += u64::from(is_nobody && lanes.iter().all(Option::is_none));
         let others = lanes.iter().flatten().filter(|lane| matches!(lane, TaskLane::Others(_)));
         self.counts.ids += others.count() as u64;
     }

@@ -25,7 +25,7 @@ use kymo_core::bytes::{Cursor, Endian, Limits, ReadError, ReadErrorKind, ReadRes
 use kymo_core::model::timeline::{TimeNs, Window};
 use kymo_core::{Context, Finding, Result, Severity, Source, Value};
 
-use crate::spec::{ArtifactClass, CLOCK_TYPE, Section};
+use crate::spec::{ArtifactClass, CLOCK_TYPE, MADE_TYPE, REPAIRER, Section};
 use crate::types::{
     Artifact, ArtifactId, Block, CustomType, Declared, Definitions, Found, IndexHeader, LogFile,
     LogFileId, Statistics, TaskExecution, TypeId,
@@ -53,6 +53,11 @@ pub(crate) const NUM_EVENTS: &str = "num-events";
 
 /// The rule that log files of events are there.
 pub(crate) const UNKNOWN_LOG_FILE: &str = "unknown-log-file";
+
+/// The rule of what was declared by `repair` alone, and what it says.
+pub(crate) const MADE_UP: &str = "made-up";
+pub(crate) const MADE_UP_WHY: &str = "`kymo repair` declared tasks, states or log files that nothing else did: their names are made up, \
+     and which of them are idle, interrupts or processors is not known";
 
 /// An open file. Cheap to open: events are read when they are asked for.
 #[derive(Debug)]
@@ -397,6 +402,18 @@ impl Reader {
                  its events do not: ranges are found without the index"
             )
         });
+    }
+
+    /// Whether `repair` declared something that nothing else did.
+    pub(crate) fn is_made_up(&self) -> bool {
+        let is_made = |of: &LogFile| of.importer == REPAIRER;
+        self.log_files().iter().any(is_made) || self.types().iter().any(|of| of.is(MADE_TYPE))
+    }
+
+    /// Notices that what tasks and log files are called, and what else was said of them, is lost.
+    pub(crate) fn notice_made_up(&self) {
+        let finding = || Finding::whole(Severity::Warning, MADE_UP, MADE_UP_WHY);
+        self.noticed.keep(&self.limits, (MADE_UP, 0), Severity::Warning, finding);
     }
 
     /// Notices that events are of a log file that is not there; the first of each is enough.

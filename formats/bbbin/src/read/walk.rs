@@ -23,13 +23,24 @@ pub(crate) struct Walk {
     went_back: bool,
     /// Whether what is wrong is left for others to find.
     is_quiet: bool,
+    /// Spans of which events were passed over since that was asked last, and others come behind them.
+    lacking: usize,
 }
 
 impl Walk {
     /// Through some of a reader's spans.
     pub(crate) fn new(spans: Range<usize>) -> Self {
-        let (latest, went_back, is_quiet) = (i64::MIN, false, false);
-        Self { spans, offset: 0, end: 0, left: 0, is_exact: false, latest, went_back, is_quiet }
+        Self {
+            spans,
+            offset: 0,
+            end: 0,
+            left: 0,
+            is_exact: false,
+            latest: i64::MIN,
+            went_back: false,
+            is_quiet: false,
+            lacking: 0,
+        }
     }
 
     /// Through some of a reader's spans that nobody asked for: nothing is noticed in them.
@@ -79,9 +90,20 @@ impl Walk {
                 Err(error) => {
                     self.fails(reader, &error);
                     self.left = 0;
+                    self.lacking += usize::from(self.spans.start < reader.spans().len());
                 }
             }
         }
+    }
+
+    /// Whether events were passed over since this was asked last, that are not the last of all.
+    pub(crate) fn take_lack(&mut self) -> bool {
+        std::mem::take(&mut self.lacking) > 0
+    }
+
+    /// Gives the event that was given last, and begins here, once more.
+    pub(crate) fn step_back(&mut self, offset: u64) {
+        (self.offset, self.left) = (offset, self.left + 1);
     }
 
     /// The byte after the event that was read last.

@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use kymo_core::{Finding, Severity};
 
-use crate::spec::{ArtifactClass, FieldType, NO_TYPE, TaskClass, UNKNOWN_PRIORITY};
+use crate::spec::{
+    ArtifactClass, FieldType, MADE_TYPE, NO_TYPE, REPAIRER, TaskClass, UNKNOWN_PRIORITY,
+};
 use crate::types::{
     ArtifactId, ArtifactKind, Body, CustomField, CustomType, Definitions, Event, LogFile,
     LogFileId, TypeId,
@@ -163,16 +165,20 @@ impl Made {
     /// Declares all of it. Tells which values are of another type now.
     pub(super) fn declare(self, definitions: &mut Definitions) -> Retyped {
         for id in &self.log_files {
-            let (name, importer) = (format!("log file {}", id.0), String::from("kymo repair"));
+            let (name, importer) = (format!("log file {}", id.0), String::from(REPAIRER));
             let (offset, size, imported_at_ms) = (0, 0, 0);
             let id = *id;
             let of = LogFile { offset, id, name, size, imported_at_ms, importer };
             definitions.log_files.push(of);
         }
         let retyped = self.declare_types(definitions);
+        let mut of_logs = HashMap::new();
         for ((log, id), kind) in self.kinds() {
             let class = kind.class().name().to_lowercase();
             definitions.add_artifact(log, id, &format!("{class} {}", id.0), kind);
+            let add = || definitions.add_own_type(log, MADE_TYPE);
+            let of = *of_logs.entry(log).or_insert_with(add);
+            definitions.give_values(of, vec![1]);
         }
         retyped
     }

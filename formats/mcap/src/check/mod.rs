@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use kymo_core::{Finding, Severity};
 
 use crate::Reader;
+use crate::model::note_orphans;
 use crate::read::{Body, Item, Piece, Walk};
 use crate::spec::FRAME_BYTES;
 use crate::types::{Attachment, Channel, Message, Schema, Statistics};
@@ -20,6 +21,7 @@ pub(crate) fn check(reader: &Reader) -> Vec<Finding> {
     for index in 0..reader.pieces().len() {
         rules.piece(index);
     }
+    note_orphans(reader);
     rules.data_crc();
     summary::check(reader, &rules.found);
     reader.findings()

@@ -4,6 +4,7 @@
 //! names that begin with `kymo.`, so that the same track comes back.
 
 use kymo_core::model::timeline::{Clock, ClockId, Track, TrackId, TrackKind};
+use kymo_core::{Finding, Severity, shortened};
 use serde_json::{Map, Value};
 
 use crate::Reader;
@@ -46,9 +47,7 @@ pub(super) fn tracks(reader: &Reader) -> (Vec<Clock>, Vec<Track>) {
                 clocks.len() - 1
             }))
         });
-        let parent = channel.metadata.get(PARENT).and_then(|id| id.parse().ok());
-        let parent = parent.filter(|parent| *parent < channel.id);
-        let parent = parent.and_then(|id: u16| ids.binary_search(&id).ok().map(TrackId));
+        let parent = parent(channel).and_then(|id| ids.binary_search(&id).ok().map(TrackId));
         tracks.push(Track {
             name: channel.topic.clone(),
             recording: 0,
@@ -65,6 +64,27 @@ pub(super) fn tracks(reader: &Reader) -> (Vec<Clock>, Vec<Track>) {
         });
     }
     (clocks, tracks)
+}
+
+/// The channel of the track that a track belongs under.
+fn parent(channel: &Channel) -> Option<u16> {
+    let parent = channel.metadata.get(PARENT)?.parse().ok()?;
+    Some(parent).filter(|parent| *parent < channel.id)
+}
+
+/// Says that tracks are under one that is not there, where the end of the file or a part of it is
+/// missing.
+pub(crate) fn note_orphans(reader: &Reader) {
+    let channels = reader.channels();
+    let lacks = |channel: &Channel| parent(channel).filter(|parent| !channels.contains_key(parent));
+    let mut orphans = channels.values().filter_map(|channel| Some((channel, lacks(channel)?)));
+    let Some((first, lacks)) = orphans.next() else { return };
+    let (topic, count) = (shortened(&first.topic), 1 + orphans.count());
+    let why = format!(
+        "{topic} belongs under channel {lacks}, which is not there: which processor it is of is not \
+         known ({count} in all)"
+    );
+    reader.faults().push(Finding::whole(Severity::Warning, "parent", why));
 }
 
 fn kind(channel: &Channel) -> Option<TrackKind> {

@@ -14,7 +14,8 @@ use std::ops::{Range, RangeInclusive};
 use std::sync::{Arc, OnceLock};
 
 use kymo_core::model::timeline::{
-    Clock, ClockId, Content, Event, Events, TimeNs, TimelineView, TrackId, Tracks, Window,
+    Activity, Clock, ClockId, Content, Event, Events, Missing, TimeNs, TimelineView, Track,
+    TrackId, Tracks, Window,
 };
 use kymo_core::{Finding, Result, Severity};
 
@@ -22,6 +23,7 @@ use crate::Reader;
 use crate::read::{Body, Walk};
 use crate::types::Message;
 
+pub(crate) use channels::note_orphans;
 pub(crate) use take::write_timeline;
 use values::Decoder;
 
@@ -39,6 +41,7 @@ pub(crate) struct Timeline {
 impl Timeline {
     pub(crate) fn new(reader: Arc<Reader>) -> Self {
         let (clocks, tracks) = channels::tracks(&reader);
+        note_orphans(&reader);
         let channels = reader.channels().keys().copied().collect();
         let spelt = reader.channels().values().map(channels::is_spelt);
         let decoders = tracks.iter().zip(spelt).map(|(track, is)| Decoder::new(track, is));
@@ -102,7 +105,8 @@ impl Timeline {
         };
         let walk = self.walk(first..pieces, window);
         let (window, undefined) = (window.clone(), BTreeSet::new());
-        Messages { timeline: self, walk, window, skipped, undefined, has_fields }
+        let gaps = Gaps::new(&self);
+        Messages { timeline: self, walk, window, skipped, undefined, has_fields, gaps, held: None }
     }
 
     /// The piece from which on there are the last events of a window, and how many of it are
@@ -171,20 +175,94 @@ struct Messages {
     undefined: BTreeSet<u16>,
     /// Whether events are told by their fields.
     has_fields: bool,
+    gaps: Gaps,
+    /// The message behind something that is missing.
+    held: Option<Asked>,
+}
+
+/// A message that is asked for, with its offset and its track.
+type Asked = (u64, TrackId, Message);
+
+/// What is missing among messages.
+struct Gaps {
+    /// Where it is told: on the track of a task, a function or a machine, where there is any.
+    track: Option<TrackId>,
+    /// The last time that is known on the clock of that track.
+    last: Option<TimeNs>,
+    is_lacking: bool,
+}
+
+impl Gaps {
+    fn new(timeline: &Timeline) -> Self {
+        Self { track: Track::of_gaps(&timeline.tracks, 0), last: None, is_lacking: false }
+    }
+
+    /// Since when something is missing, and where that is told.
+    fn take(&mut self) -> Option<(TrackId, TimeNs)> {
+        let is_lacking = std::mem::take(&mut self.is_lacking);
+        Some((self.track?, self.last?)).filter(|_| is_lacking)
+    }
+
+    /// Sees a message of the file, asked for or not.
+    fn see(&mut self, timeline: &Timeline, message: &Message) {
+        let Some(own) = self.track else { return };
+        let Ok(track) = timeline.channels.binary_search(&message.channel_id) else { return };
+        let clock = |track: usize| timeline.tracks.get(track).and_then(|track| track.clock);
+        if clock(track) == clock(own.0) {
+            self.last = timeline.time(TrackId(track), message).or(self.last);
+        }
+    }
+}
+
+/// What is next among messages.
+enum Next {
+    Message(Asked),
+    /// Where it is told, since when, and before which byte.
+    Gap(TrackId, TimeNs, u64),
 }
 
 impl Messages {
-    /// The next message that is asked for, with its offset and its track.
-    fn find(&mut self) -> Option<(u64, TrackId, Message)> {
+    /// The next message that is asked for, or what is missing before it.
+    fn find(&mut self) -> Option<Next> {
+        if let Some(asked) = self.held.take() {
+            return Some(Next::Message(asked));
+        }
         loop {
-            let item = self.walk.next()?;
+            let item = self.walk.next();
+            self.gaps.is_lacking |= self.walk.take_lack();
+            let Some(item) = item else {
+                return self.gap(self.timeline.reader.bytes().len() as u64);
+            };
             let Body::Message(message) = item.body else { continue };
-            match self.timeline.wanted(&message, &self.window) {
-                Some(_) if self.skipped > 0 => self.skipped -= 1,
-                Some(track) => return Some((item.offset, track, message)),
-                None => self.note_undefined(&message, item.offset),
+            let gap = self.gap(item.offset);
+            self.gaps.see(&self.timeline, &message);
+            let asked = match self.timeline.wanted(&message, &self.window) {
+                Some(_) if self.skipped > 0 => {
+                    self.skipped -= 1;
+                    continue;
+                }
+                Some(track) => Some((item.offset, track, message)),
+                None => {
+                    self.note_undefined(&message, item.offset);
+                    None
+                }
+            };
+            match (gap, asked) {
+                (None, None) => {}
+                (None, Some(asked)) => return Some(Next::Message(asked)),
+                (gap, asked) => {
+                    self.held = asked;
+                    return gap;
+                }
             }
         }
+    }
+
+    /// What is missing before a byte, where that is asked for.
+    fn gap(&mut self, offset: u64) -> Option<Next> {
+        let (track, time) = self.gaps.take()?;
+        let is_asked = self.window.wants(track) && self.window.holds(Some(time));
+        (is_asked && self.skipped == 0).then_some(Next::Gap(track, time, offset))
     }
 
     /// A message without a channel has no track, and is left out.
@@ -206,7 +284,15 @@ impl Messages {
 
 impl Events for Messages {
     fn next(&mut self) -> Result<Option<Event<'_>>> {
-        let Some((offset, track, message)) = self.find() else { return Ok(None) };
+        let (offset, track, message) = match self.find() {
+            None => return Ok(None),
+            Some(Next::Message(asked)) => asked,
+            Some(Next::Gap(track, time, offset)) => {
+                let content = Content::Activity(Activity::Gap(Missing::AllEvents));
+                let (time, payload) = (Some(time), &[]);
+                return Ok(Some(Event { track, time, offset, content, payload, partial: None }));
+            }
+        };
         let time = self.timeline.time(track, &message);
         let tracks = &self.timeline.tracks;
         if time.is_none() && tracks.get(track.0).is_some_and(|track| track.clock.is_some()) {

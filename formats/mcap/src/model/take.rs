@@ -9,7 +9,8 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use kymo_core::model::timeline::{
-    Clock, Content, Event, Fielded, Fields, TimelineView, Track, TrackId, fielded_tracks,
+    Clock, Content, Event, Fielded, Fields, TimeNs, TimelineView, Times, Track, TrackId,
+    fielded_tracks,
 };
 use kymo_core::{AtomicFile, Context, Destination, Error, Finding, Result, Severity, Written};
 
@@ -25,8 +26,10 @@ pub(crate) fn write_timeline(
 ) -> Result<Written> {
     let mut taking = Taking::new(timeline, to)?;
     let mut events = Fielded::new(timeline)?;
+    let mut times = Times::default();
     while let Some((event, fields)) = events.next_event()? {
-        taking.event(&event, fields.as_ref())?;
+        let time = times.of(&event, timeline)?;
+        taking.event(&event, time, fields.as_ref())?;
     }
     taking.tracks_without_events()?;
     let written = Written { events: taking.events, losses: taking.losses() };
@@ -43,8 +46,6 @@ struct Taking {
     fielded: HashSet<TrackId>,
     written: Vec<Option<Taken>>,
     events: u64,
-    /// The last time that was known.
-    last_time: u64,
     without_time: u64,
     before_zero: u64,
 }
@@ -55,6 +56,7 @@ struct Taken {
     channel_id: u16,
     /// Whether events are spelt as JSON.
     is_spelt: bool,
+    /// The number of its next event.
     sequence: u32,
 }
 
@@ -73,14 +75,19 @@ impl Taking {
             written: vec![None; tracks.len()],
             tracks,
             events: 0,
-            last_time: 0,
             without_time: 0,
             before_zero: 0,
         })
     }
 
-    fn event(&mut self, event: &Event<'_>, fields: Option<&Fields<'_>>) -> Result<()> {
-        let taken = self.channel(event.track.0, self.is_spelt(event))?;
+    /// Takes an event, with the time that it has or gets.
+    fn event(
+        &mut self,
+        event: &Event<'_>,
+        time: TimeNs,
+        fields: Option<&Fields<'_>>,
+    ) -> Result<()> {
+        let taken = self.numbered(event.track.0, self.is_spelt(event))?;
         let spelt = match (&event.content, fields) {
             _ if !taken.is_spelt => None,
             (Content::Text(text), Some(fields)) => fields.to_json(text),
@@ -91,7 +98,8 @@ impl Taking {
             (None, Content::Text(text)) if event.payload.is_empty() => text.as_bytes(),
             _ => event.payload,
         };
-        let time = self.time(event);
+        self.without_time += u64::from(event.time.is_none());
+        let time = self.since_zero(time);
         let message = Message {
             channel_id: taken.channel_id,
             sequence: taken.sequence,
@@ -116,10 +124,37 @@ impl Taking {
         track.kind.has_activities() || has_fields || (event.payload.is_empty() && !is_plain)
     }
 
-    /// The channel of a track, written before its first event, with the number of this event.
+    /// The channel of a track for an event, with the number of this event. Channels of processors come
+    /// before those of what is under them: also where the end of the file is cut off, it is known what
+    /// they are of.
+    fn numbered(&mut self, track: usize, is_spelt: bool) -> Result<Taken> {
+        for above in self.unwritten_above(track) {
+            self.channel(above, true)?;
+        }
+        let taken = self.channel(track, is_spelt)?;
+        if let Some(Some(of)) = self.written.get_mut(track) {
+            of.sequence = of.sequence.wrapping_add(1);
+        }
+        Ok(taken)
+    }
+
+    /// The tracks above one that have no channel yet, from the top, as far as their events are spelt
+    /// whatever the first is.
+    fn unwritten_above(&self, track: usize) -> Vec<usize> {
+        let is_written = |track: usize| self.written.get(track).is_none_or(Option::is_some);
+        let above = |track: &usize| {
+            let parent = self.tracks.get(*track).filter(|_| !is_written(*track))?.parent?.0;
+            let is_spelt = self.tracks.get(parent)?.kind.has_activities();
+            (is_spelt && parent < *track && !is_written(parent)).then_some(parent)
+        };
+        let mut all: Vec<_> = std::iter::successors(Some(track), above).skip(1).collect();
+        all.reverse();
+        all
+    }
+
+    /// The channel of a track, written where it is not there yet.
     fn channel(&mut self, track: usize, is_spelt: bool) -> Result<Taken> {
-        if let Some(Some(taken)) = self.written.get_mut(track) {
-            taken.sequence = taken.sequence.wrapping_add(1);
+        if let Some(Some(taken)) = self.written.get(track) {
             return Ok(*taken);
         }
         let unknown =
@@ -146,17 +181,12 @@ impl Taking {
         left.into_iter().try_for_each(|track| self.channel(track, false).map(drop))
     }
 
-    /// The time of an event; where it has none that MCAP can hold, the last before.
-    fn time(&mut self, event: &Event<'_>) -> u64 {
-        match event.time.map(|time| u64::try_from(time.0)) {
-            Some(Ok(time)) => self.last_time = time,
-            Some(Err(_)) => {
-                self.before_zero += 1;
-                return 0;
-            }
-            None => self.without_time += 1,
-        }
-        self.last_time
+    /// A time as MCAP can hold it.
+    fn since_zero(&mut self, time: TimeNs) -> u64 {
+        u64::try_from(time.0).unwrap_or_else(|_| {
+            self.before_zero += 1;
+            0
+        })
     }
 
     fn losses(&self) -> Vec<Finding> {
@@ -167,7 +197,7 @@ impl Taking {
                 self.without_time > 0,
                 "no-time",
                 format!(
-                    "events without a time, which get that of the event before: {}",
+                    "events without a time, which get that of another beside them: {}",
                     self.without_time
                 ),
             ),

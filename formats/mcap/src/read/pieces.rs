@@ -24,6 +24,8 @@ pub(crate) enum Piece {
     Attachment(Range<u64>),
     /// Metadata.
     Metadata(Range<u64>),
+    /// Bytes that cannot be read.
+    Lost,
 }
 
 impl Piece {
@@ -119,7 +121,10 @@ impl<'a> Indexing<'a> {
     fn chunk(&mut self, offset: u64) {
         match chunk::header(self.bytes, offset) {
             Ok(chunk) => self.found.pieces.push(Piece::Chunk(chunk)),
-            Err(error) => self.faults.push(Finding::unreadable("chunk", &error)),
+            Err(error) => {
+                self.faults.push(Finding::unreadable("chunk", &error));
+                self.found.pieces.push(Piece::Lost);
+            }
         }
     }
 
@@ -167,7 +172,7 @@ impl<'a> Indexing<'a> {
         let ReadError { what, offset: at, kind } = error;
         let why = format!("{what} at byte {at:#x}: {kind}; {outcome}");
         self.faults.push(Finding::at(Severity::Error, "record", offset, why));
-        self.found.pieces.extend(chunk.map(Piece::Chunk));
+        self.found.pieces.push(chunk.map_or(Piece::Lost, Piece::Chunk));
         next
     }
 

@@ -58,6 +58,8 @@ pub(crate) struct Walk<R> {
     until: Option<u64>,
     buffer: Vec<u8>,
     has_damage: bool,
+    /// Whether something was passed over since that was asked last, and more comes behind it.
+    is_lacking: bool,
 }
 
 impl<R: Borrow<Reader>> Walk<R> {
@@ -70,7 +72,9 @@ impl<R: Borrow<Reader>> Walk<R> {
     /// Through some pieces.
     pub(crate) fn through(reader: R, pieces: Range<usize>) -> Self {
         let place = Place::default();
-        Self { reader, pieces, place, from: 0, until: None, buffer: Vec::new(), has_damage: false }
+        let buffer = Vec::new();
+        let (from, until, has_damage, is_lacking) = (0, None, false, false);
+        Self { reader, pieces, place, from, until, buffer, has_damage, is_lacking }
     }
 
     /// Leaves out chunks that say to have no message of a time.
@@ -98,6 +102,18 @@ impl<R: Borrow<Reader>> Walk<R> {
         self.has_damage
     }
 
+    /// Whether something was passed over since this was asked last, that is not the end of all.
+    pub(crate) fn take_lack(&mut self) -> bool {
+        std::mem::take(&mut self.is_lacking)
+    }
+
+    /// Something is passed over. What lacks its end was cut off: nothing is missing before anything.
+    fn passes_over(&mut self) {
+        self.has_damage = true;
+        let is_within = self.place.at < self.place.end;
+        self.is_lacking |= is_within || self.pieces.start < self.reader.borrow().pieces().len();
+    }
+
     /// The next record.
     pub(crate) fn next(&mut self) -> Option<Item> {
         loop {
@@ -121,8 +137,8 @@ impl<R: Borrow<Reader>> Walk<R> {
     }
 
     fn enter(&mut self, piece: usize) {
-        let reader = self.reader.borrow();
         self.place = Place::default();
+        let reader = self.reader.borrow();
         match reader.pieces().get(piece) {
             Some(Piece::Chunk(chunk)) => {
                 let is_after = chunk.message_end_time < self.from;
@@ -135,6 +151,7 @@ impl<R: Borrow<Reader>> Walk<R> {
                 let at = |offset: u64| usize::try_from(offset).unwrap_or(usize::MAX);
                 (self.place.at, self.place.end) = (at(range.start), at(range.end));
             }
+            Some(Piece::Lost) => self.passes_over(),
             None => {}
         }
     }
@@ -143,7 +160,7 @@ impl<R: Borrow<Reader>> Walk<R> {
         let reader = self.reader.borrow();
         let loaded = chunk::load(reader.data_section(), offset, &mut self.buffer, reader.limits());
         self.place.is_chunk = true;
-        self.has_damage |= !matches!(loaded, Ok((_, None)));
+        let is_damaged = !matches!(loaded, Ok((_, None)));
         match loaded {
             Ok((content, damage)) => {
                 (self.place.at, self.place.end, self.place.buffered) = match content {
@@ -155,8 +172,12 @@ impl<R: Borrow<Reader>> Walk<R> {
                     reader.faults().push(Finding::unreadable(rule, &error));
                 }
             }
-            Err((rule, error)) => reader.faults().push(Finding::unreadable(rule, &error)),
+            Err((rule, error)) => {
+                reader.faults().push(Finding::unreadable(rule, &error));
+                self.passes_over();
+            }
         }
+        self.has_damage |= is_damaged;
     }
 
     /// Reads the record at the place, and goes on to the next.
@@ -181,7 +202,7 @@ impl<R: Borrow<Reader>> Walk<R> {
 
     /// Says what is wrong. A place in decompressed records is none in the file.
     fn fault(&mut self, error: &ReadError) {
-        self.has_damage = true;
+        self.passes_over();
         let mut finding = Finding::unreadable("record", error);
         if let Some(chunk) = self.place.buffered {
             finding.offset = Some(chunk);

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use kymo_core::Result;
 use kymo_core::model::timeline::{
-    Clock, ClockId, Event, Events, TimeNs, TimelineView, TrackId, Tracks, Window,
+    Activity, Clock, ClockId, Content, Event, Events, Missing, TimeNs, TimelineView, Track,
+    TrackId, Tracks, Window,
 };
 
 use super::{Lanes, Tell, event};
@@ -21,6 +22,8 @@ const SOUGHT_MAX: usize = 256;
 pub(crate) struct Timeline {
     reader: Arc<Reader>,
     lanes: Lanes,
+    /// Of each session, where it is told that something is missing.
+    gaps: Vec<Option<TrackId>>,
 }
 
 impl Timeline {
@@ -33,7 +36,9 @@ impl Timeline {
             let since_epoch = reader.is_since_epoch(index);
             lanes.add(streams, index, clock, since_epoch, reader.endian(session));
         }
-        Self { reader, lanes }
+        let sessions = streams.iter().map(|stream| stream.session + 1).max().unwrap_or(0);
+        let gaps = (0..sessions).map(|session| Track::of_gaps(lanes.tracks(), session)).collect();
+        Self { reader, lanes, gaps }
     }
 
     fn walk(self: Arc<Self>, window: &Window, tell: Tell) -> Walk {
@@ -41,9 +46,17 @@ impl Timeline {
         Walk { timeline: self, reading, window: window.clone(), turned: Vec::new(), tell }
     }
 
+    /// Messages that are read, and what is missing among them.
+    fn reading_of(&self, messages: Messages, stop: Option<Stop>) -> Reading {
+        let clock =
+            |track: &Option<TrackId>| self.reader.clocks().get((*track)?.0).copied().flatten();
+        let messages = messages.watching(self.gaps.iter().map(clock).collect());
+        Reading { messages, stop, held: None }
+    }
+
     /// All messages, of which the first events of a window are left out.
     fn whole(&self, window: &Window) -> Reading {
-        let reading = || Reading { messages: self.reader.messages(), stop: None };
+        let reading = || self.reading_of(self.reader.messages(), None);
         let Some(last) = window.last else { return reading() };
         let skip = reading().count(window).saturating_sub(last);
         let mut reading = reading();
@@ -58,7 +71,7 @@ impl Timeline {
         }
         let wanted = self.wanted(window)?;
         let Some(&first) = wanted.first() else {
-            return Ok(Reading { messages: Messages::none(&self.reader), stop: None });
+            return Ok(self.reading_of(Messages::none(&self.reader), None));
         };
         let is_timed = window.from.or(window.until).is_some();
         self.reader.seek(first, |seeker| {
@@ -141,7 +154,7 @@ impl Timeline {
             clocks.dedup();
             Stop { until, clocks }
         });
-        Ok(Reading { messages, stop })
+        Ok(self.reading_of(messages, stop))
     }
 
     /// The range of the streams on a clock, if the indices tell: else that of the clock itself.
@@ -249,6 +262,15 @@ impl TimelineView for Timeline {
 struct Reading {
     messages: Messages,
     stop: Option<Stop>,
+    /// The message behind something that is missing.
+    held: Option<crate::read::Found>,
+}
+
+/// What is next of a window.
+enum Next {
+    Message(crate::read::Found),
+    /// Something is missing since then, before this message.
+    Gap(TimeNs, crate::read::Found),
 }
 
 /// Where clocks that rise have all passed the end of a window.
@@ -258,14 +280,31 @@ struct Stop {
 }
 
 impl Reading {
-    /// Goes to the next message of a window.
-    fn advance(&mut self, window: &Window) -> Option<crate::read::Found> {
+    /// Goes to the next message of a window, or to what is missing before it.
+    fn next(&mut self, window: &Window) -> Option<Next> {
         loop {
-            let found = self.messages.advance()?;
+            let held = self.held.take();
+            let found = match held {
+                Some(found) => found,
+                None => self.messages.advance()?,
+            };
+            if let Some(time) = self.messages.take_loss() {
+                self.held = Some(found);
+                return Some(Next::Gap(time, found));
+            }
             if self.is_past(found.stream()) {
                 return None;
             }
             if passes(window, &self.messages.message(&found)) {
+                return Some(Next::Message(found));
+            }
+        }
+    }
+
+    /// Goes to the next message of a window.
+    fn advance(&mut self, window: &Window) -> Option<crate::read::Found> {
+        loop {
+            if let Next::Message(found) = self.next(window)? {
                 return Some(found);
             }
         }
@@ -308,9 +347,33 @@ struct Walk {
     tell: Tell,
 }
 
+impl Walk {
+    /// That something is missing before a message, where it may be something that tasks, functions or
+    /// machines did. It may be of any of them.
+    fn gap(&self, time: TimeNs, before: &crate::read::Found) -> Option<Event<'static>> {
+        let message = self.reading.messages.message(before);
+        let session = self.timeline.reader.streams().get(message.stream)?.session;
+        let track = self.timeline.gaps.get(session).copied().flatten()?;
+        let is_asked = self.window.wants(track) && self.window.holds(Some(time));
+        let content = Content::Activity(Activity::Gap(Missing::AllEvents));
+        let (time, offset) = (Some(time), message.offset);
+        is_asked.then_some(Event { track, time, offset, content, payload: &[], partial: None })
+    }
+}
+
 impl Events for Walk {
     fn next(&mut self) -> Result<Option<Event<'_>>> {
-        let Some(found) = self.reading.advance(&self.window) else { return Ok(None) };
+        let found = loop {
+            match self.reading.next(&self.window) {
+                None => return Ok(None),
+                Some(Next::Message(found)) => break found,
+                Some(Next::Gap(time, before)) => {
+                    if let Some(gap) = self.gap(time, &before) {
+                        return Ok(Some(gap));
+                    }
+                }
+            }
+        };
         let message = self.reading.messages.message(&found);
         let reader = &self.timeline.reader;
         let stream = reader.streams().get(message.stream);

@@ -18,6 +18,18 @@ pub struct Messages {
     tracker: Tracker,
     /// Where reading ends.
     end: u64,
+    /// Of each session, the clock that tells since when something is missing.
+    watched: Vec<Option<usize>>,
+    lost: Option<Lost>,
+}
+
+/// Frames were lost.
+#[derive(Debug, Clone, Copy)]
+struct Lost {
+    /// The clock that tells since when, and what it showed then.
+    clock: usize,
+    time: TimeNs,
+    is_told: bool,
 }
 
 impl Messages {
@@ -26,18 +38,33 @@ impl Messages {
         let scan = reader.scan();
         let (end, known) = (scan.end, Arc::clone(&scan.catalog));
         let tracker = Tracker::knowing(known, reader.limits());
-        Self { reader, walker: Walker::new().without_checksums(), tracker, end }
+        Self::within(reader, Walker::new().without_checksums(), tracker, end)
     }
 
     /// No message at all.
     pub(crate) fn none(reader: &Arc<Reader>) -> Self {
         let tracker = Tracker::new(reader.limits());
-        Self { reader: Arc::clone(reader), walker: Walker::new(), tracker, end: 0 }
+        Self::within(Arc::clone(reader), Walker::new(), tracker, 0)
     }
 
     /// Messages from a tick on, up to the end of its session.
     pub(crate) fn within(reader: Arc<Reader>, walker: Walker, tracker: Tracker, end: u64) -> Self {
-        Self { reader, walker, tracker, end }
+        Self { reader, walker, tracker, end, watched: Vec::new(), lost: None }
+    }
+
+    /// Has a clock of each session tell since when something is missing.
+    pub(crate) fn watching(self, watched: Vec<Option<usize>>) -> Self {
+        Self { watched, ..self }
+    }
+
+    /// What the clock of the session showed before frames were lost, where any were before the
+    /// message that was found last. Messages before it is set again may have happened later than they
+    /// say, so that it is told once more behind them.
+    pub(crate) fn take_loss(&mut self) -> Option<TimeNs> {
+        let Lost { clock, time, is_told } = self.lost?;
+        let is_set = !self.tracker.is_stale(clock);
+        self.lost = (!is_set).then_some(Lost { clock, time, is_told: true });
+        (is_set || !is_told).then_some(time)
     }
 
     /// The streams that were met so far, in the order in which the file defines them.
@@ -81,13 +108,15 @@ impl Messages {
                 Item::Unit(unit) => {
                     if usize::try_from(unit.session) != Ok(self.tracker.session()) {
                         end_session(&self.reader, &mut self.tracker);
+                        self.lost = None;
                     }
                     super::scan::begin_unit(&mut self.tracker, &unit, &self.walker);
                 }
                 Item::Damage(damage) => {
                     self.reader.scan();
                     if damage.loses_frames() {
-                        self.tracker.drop_open();
+                        self.lost = lost(&self.watched, &self.tracker);
+                        self.tracker.lose_frames();
                     }
                 }
                 Item::Streams(offset) => self.tracker.define(offset, &self.walker),
@@ -104,6 +133,12 @@ impl Messages {
         let view = View::whole(&self.reader.bytes);
         self.tracker.message(&found.completed, &found.frame, &view)
     }
+}
+
+/// Since when something is missing, where frames are lost now.
+fn lost(watched: &[Option<usize>], tracker: &Tracker) -> Option<Lost> {
+    let clock = watched.get(tracker.session()).copied().flatten()?;
+    Some(Lost { clock, time: tracker.shows(clock)?, is_told: false })
 }
 
 /// A message without an end is left out, and that is said.

@@ -16,6 +16,7 @@ mod shown;
 mod spelt;
 mod spelt_fields;
 mod tally;
+mod times;
 mod tracks;
 
 use std::borrow::Cow;
@@ -34,7 +35,9 @@ pub use losses::{Losses, untold};
 pub use merged::{Merged, Run};
 pub use numbers::{NumberKind, Numbers};
 pub use shown::{Length, Shown};
+pub use spelt_fields::json_members;
 pub use tally::Tally;
+pub use times::Times;
 pub use tracks::Tracks;
 
 /// A track's index in its view.
@@ -271,6 +274,18 @@ impl Track {
     #[must_use]
     pub fn is_clock(&self) -> bool {
         self.kind == TrackKind::Counter && self.says("clock")
+    }
+
+    /// The track of a recording on which it is told that anything may be missing: one of a task where
+    /// there is any, since whoever asks who runs looks at those. Nothing where nothing is told of
+    /// tasks, functions and machines.
+    #[must_use]
+    pub fn of_gaps(tracks: &[Self], recording: usize) -> Option<TrackId> {
+        let first = |kind: TrackKind| {
+            let is_it = |track: &Self| track.recording == recording && track.kind == kind;
+            tracks.iter().position(is_it).map(TrackId)
+        };
+        [TrackKind::Task, TrackKind::States, TrackKind::Calls].into_iter().find_map(first)
     }
 
     /// Whether an attribute is true.

@@ -57,6 +57,13 @@ pub(super) fn read(bytes: &[u8]) -> Option<(Fields<'static>, Option<String>)> {
     Some((Fields { name: spelt.event.into_owned().into(), fields }, spelt.text))
 }
 
+/// The members of a JSON object, as they come and as they are spelt: a map would have one of each
+/// name. Nothing where it is no object.
+#[must_use]
+pub fn json_members(text: &str) -> Option<Vec<(String, &RawValue)>> {
+    serde_json::from_str(text).ok().map(|Members(members)| members)
+}
+
 /// An event that is being spelt.
 struct Spelling<'a> {
     event: &'a Fields<'a>,
@@ -103,7 +110,7 @@ struct Spelt<'a> {
     text: Option<String>,
 }
 
-/// The members of a JSON object, as they come: a map would have one of each name.
+/// The members of a JSON object.
 #[derive(Default)]
 struct Members<'a>(Vec<(String, &'a RawValue)>);
 
