@@ -472,9 +472,14 @@ fn streams_without_metadata_are_a_trace_that_lacks_it() {
     assert_eq!(claim(), Some(Confidence::Name));
     let expected = "metadata: signature at byte 0x0: it does not begin as metadata of CTF does";
     assert_eq!(why(), expected);
-    // Version 2 is another format, and other files make it a folder of several things.
-    fs::write(at("metadata"), b"\x1e{\"type\":\"preamble\"}").unwrap();
-    assert_eq!(claim(), None);
+    // Metadata of version 2 has a mark before it, or says that it begins.
+    for second in ["\x1e{\"type\":\"preamble\"}", " \x1e\n {", "{ \"type\": \"preamble\" }"] {
+        fs::write(at("metadata"), second).unwrap();
+        assert_eq!(claim(), Some(Confidence::Magic), "{second}");
+    }
+    fs::write(at("metadata"), "{ \"type\": \"another\" }").unwrap();
+    assert_eq!(claim(), Some(Confidence::Name));
+    // Other files make it a folder of several things.
     fs::remove_file(at("metadata")).unwrap();
     fs::write(at("notes.txt"), "of the run").unwrap();
     assert_eq!(claim(), None);
