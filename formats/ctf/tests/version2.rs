@@ -661,6 +661,36 @@ fn large_numbers_allocate_nothing() {
     }
 }
 
+/// What is within a variant is forgotten whenever that is decoded, so that there is to be little of it.
+#[test]
+fn few_lengths_may_be_within_one_variant() {
+    let metadata = |count: usize| {
+        let number = r#"{ "type": "variable-length-unsigned-integer" }"#;
+        let members = |class: &dyn Fn(usize) -> String| {
+            let member = |at| format!(r#"{{ "name": "m{at}", "field-class": {} }}"#, class(at));
+            (0..count).map(member).collect::<Vec<_>>().join(",")
+        };
+        let lengths = members(&|_| number.to_owned());
+        let blobs = members(&|at| {
+            format!(
+                r#"{{ "type": "dynamic-length-blob", "length-field-location":
+                    {{ "origin": "event-record-payload", "path": ["v", "m{at}"] }} }}"#
+            )
+        });
+        let variant = format!(
+            r#""type": "variant", "selector-field-location": {{ "path": ["sel"] }}, "options": [
+                {{ "selector-field-ranges": [[1, 1]], "field-class":
+                    {{ "type": "structure", "member-classes": [{lengths}] }} }} ]"#
+        );
+        one_event(&[u8_member("sel"), member("v", &variant), blobs].join(","))
+    };
+    assert_eq!(
+        texts(&metadata(2), &[1, 1, 0, 7]),
+        ["e: { sel = 1, v = { 0 = { m0 = 1, m1 = 0 } }, m0 = 0x07, m1 = 0x }"]
+    );
+    assert!(refused(&metadata(257)).1.contains("lengths and tags within a variant"));
+}
+
 /// What drafts of the specification had other words for, as versions of LTTng before 2.15 could write.
 #[test]
 fn words_of_drafts_are_understood() {

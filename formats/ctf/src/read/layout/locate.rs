@@ -2,10 +2,14 @@
 //! that has the field which depends, through members by name. On the way may be variants and fields
 //! that may not be there: then it is one of several fields.
 
-use kymo_core::bytes::{ReadError, ReadResult};
+use kymo_core::bytes::{ReadError, ReadErrorKind, ReadResult};
 
 use super::{Before, Builder, Node, NodeId, NodeKind, Register, within_limit};
 use crate::types::Location;
+
+/// More lengths and tags within one variant that others outside of it depend on are refused: it forgets
+/// them one by one whenever it is decoded.
+const FORGOTTEN_MAX: usize = 256;
 
 /// Where we are on the way to a field.
 enum Place {
@@ -128,9 +132,13 @@ impl Builder<'_> {
             }
         }
         for id in through {
-            if let Some(node) = self.nodes.get_mut(id.index()) {
-                node.forgets.push(register);
+            let Some(node) = self.nodes.get_mut(id.index()) else { continue };
+            if node.forgets.len() >= FORGOTTEN_MAX {
+                let (found, limit) = (FORGOTTEN_MAX as u64 + 1, FORGOTTEN_MAX as u64);
+                let what = "lengths and tags within a variant";
+                return Err(ReadErrorKind::OverLimit { found, limit }.at(what, 0));
             }
+            node.forgets.push(register);
         }
         self.groups.insert(leaves, register);
         Ok(register)
