@@ -4,13 +4,13 @@ use kymo_conformance::Subject;
 
 kymo_conformance::promises!(
     Subject::new(&kymo_ctf::Ctf)
-        .made("kinds2", include_bytes!("../../../testdata/ctf/kinds2").as_slice())
+        .made("kinds2", include_bytes!("../../../testdata/ctf/kinds2/metadata").as_slice())
         .valid_prefix(ends_between_blocks)
 );
 
 #[test]
 fn every_damaged_file_of_a_trace_is_answered() {
-    for name in ["ctf/control", "ctf/control2"] {
+    for name in ["ctf/control", "ctf/control2", "ctf/kinds2"] {
         let folder = kymo_conformance::testdata(name);
         kymo_conformance::every_damaged_file_of_a_folder_is_answered(&kymo_ctf::Ctf, &folder);
     }

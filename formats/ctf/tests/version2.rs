@@ -11,7 +11,7 @@
 use std::fs;
 
 use arrow_array::cast::AsArray;
-use kymo_conformance::{capture, testdata};
+use kymo_conformance::{capture, golden, testdata};
 use kymo_core::bytes::Limits;
 use kymo_core::model::timeline::{Content, Window};
 use kymo_core::table::Scan;
@@ -705,6 +705,59 @@ fn words_of_drafts_are_understood() {
                 "length-field-location": ["event-record-payload", "n"] } } ] } }"#;
     let metadata = sequence(&[PREAMBLE, clock, stream, event]);
     assert_eq!(texts(&metadata, b"\x01a"), [r#"e: { n = ( "one" : container = 1 ), x = "a" }"#]);
+}
+
+/// A packet of four events that have a field of every class, put together by hand.
+fn every_class() -> Vec<u8> {
+    let mut bytes = vec![0xC1, 0x1F, 0xFC, 0xC1];
+    bytes.extend(0..16);
+    // Stream 7; sizes in bits, which are filled in at the end; from 10 to 60 ticks, processor 2.
+    bytes.extend([7, 0, 0, 0, 0, 0, 10, 60, 0, 0, 2]);
+    // Bits, at an even byte: 0b10001 and 0b101; true; 0x0003 backwards; 1.5; 7.
+    bytes.extend([1, 20, 0, 0b10001_101, 1, 0x00, 0x03, 0, 0, 0xC0, 0x3F, 7]);
+    // Texts: four bytes of UTF-16, two of a blob.
+    bytes.extend([2, 30, 4, 2]);
+    bytes.extend(b"hi\0abcd\xE9\0!\0\xBE\xEF");
+    // What there may be is 9, and one is a number.
+    bytes.extend([3, 40, 1, 1, 2, 9, 5, 1, 2, 3, 4, 5, 6]);
+    // There is none, and one is a text.
+    bytes.extend([3, 50, 1, 0, 4, 0, 0, 0, b'Z', 0, 0, 0, 0]);
+    bytes.extend([1, 2, 3].repeat(4));
+    let bits = bytes.len() * 8;
+    let size = [u8::try_from(bits % 128 + 128).unwrap(), u8::try_from(bits / 128).unwrap()];
+    bytes[22..26].copy_from_slice(&[size, size].concat());
+    bytes
+}
+
+#[test]
+fn a_trace_with_every_field_class_is_as_worked_out_by_hand() {
+    let folder = testdata("ctf/kinds2");
+    let path = folder.join("stream");
+    if golden::blessing() {
+        fs::write(&path, every_class()).unwrap();
+    }
+    assert!(fs::read(&path).unwrap() == every_class(), "BLESS=1 rewrites it");
+    let metadata = fs::read_to_string(folder.join("metadata")).unwrap();
+    let element = |at: u8, a: u8, b: u8, c: u8| {
+        format!("[{at}] = {{ a = {a}, b = [ [0] = {b}, [1] = {c} ] }}")
+    };
+    let two = [element(0, 1, 2, 3), element(1, 4, 5, 6)].join(", ");
+    let four: Vec<_> = (0..4).map(|at| element(at, 1, 2, 3)).collect();
+    let bits = r#"bits: { n = 0 }, { array = 0x5, map = ( "low", "high" : container = 17 ), yes = true, back = 0xC000, float = 1.5, named = ( "some" : container = 7 ) }"#;
+    let texts_of = r#"texts: { n = 4 }, { k = 2 }, { ended = "hi", fixed = "abcd", dynamic = "é!", blob = 0xbeef }"#;
+    let there = format!(
+        "either: {{ n = 1 }}, {{ kind = true, which = 2, may = 9, one = {{ number = 5 }}, many = [ {two} ] }}"
+    );
+    let none = format!(
+        r#"either: {{ n = 1 }}, {{ kind = false, which = 4, may = <none>, one = {{ 1 = "Z" }}, many = [ {} ] }}"#,
+        four.join(", ")
+    );
+    assert_eq!(texts(&metadata, &every_class()), [bits, texts_of, &there, &none]);
+    let json = fields(&metadata, &every_class());
+    let bits = r#"{"n":0,"array":5,"map":"low, high","yes":true,"back":-16384,"float":1.5,"named":"some"}"#;
+    assert_eq!(json[0], bits);
+    assert!(json[1].ends_with(r#""dynamic":"é!","blob":"beef"}"#), "{}", json[1]);
+    assert!(json[3].contains(r#""may":null,"one":{"1":"Z"}"#), "{}", json[3]);
 }
 
 /// What is told of a trace: its events, its kinds of events, its packets.
