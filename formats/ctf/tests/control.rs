@@ -21,7 +21,7 @@ use kymo_ctf::Ctf;
 
 const METADATA: &str = include_str!("control.tsdl");
 
-/// The same in the language of version 2, as LTTng from 2.15 on writes it.
+/// The same in the language of version 2, as `LTTng` from 2.15 on writes it.
 const METADATA_2: &str = include_str!("control.jsonseq");
 
 const UUID: [u8; 16] = *b"kymo-ctf-control";

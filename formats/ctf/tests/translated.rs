@@ -59,6 +59,11 @@ fn order(order: Endian) -> &'static str {
     }
 }
 
+/// The first and the last value of a label.
+fn range(label: &Label) -> Value {
+    json!([i64::try_from(label.first).unwrap(), i64::try_from(label.last).unwrap()])
+}
+
 fn integer(integer: &Integer, labels: &[Label], role: Option<&str>) -> Value {
     let sign = if integer.is_signed { "signed" } else { "unsigned" };
     let mut class = json!({
@@ -75,7 +80,7 @@ fn integer(integer: &Integer, labels: &[Label], role: Option<&str>) -> Value {
         let mut mappings = Map::new();
         for label in labels {
             let of = mappings.entry(label.name.to_string()).or_insert_with(|| json!([]));
-            of.as_array_mut().unwrap().push(json!([label.first as i64, label.last as i64]));
+            of.as_array_mut().unwrap().push(range(label));
         }
         class["mappings"] = mappings.into();
     }
@@ -146,7 +151,7 @@ fn variant(tag: &Names, options: &[Field], is_known: bool, before: &Before) -> V
     let labels = &before[&**tag];
     let option = |field: &Field| {
         let ranges = labels.iter().filter(|label| label.name == field.name);
-        let ranges: Vec<_> = ranges.map(|of| json!([of.first as i64, of.last as i64])).collect();
+        let ranges: Vec<_> = ranges.map(range).collect();
         json!({
             "name": name(&field.name),
             "selector-field-ranges": ranges,
@@ -214,7 +219,8 @@ fn translated(trace: &Trace) -> String {
             fragments.push(fragment);
         }
     }
-    fragments.iter().map(|fragment| format!("\u{1e}{fragment}\n")).collect()
+    let lines: Vec<_> = fragments.iter().map(|fragment| format!("\u{1e}{fragment}\n")).collect();
+    lines.concat()
 }
 
 /// All that a timeline tells, with the names of its tracks.

@@ -23,7 +23,8 @@ const STREAM: &str = r#"{ "type": "data-stream-class" }"#;
 
 /// Fragments, each with the mark before it.
 fn sequence(fragments: &[&str]) -> String {
-    fragments.iter().map(|fragment| format!("\u{1e}{fragment}\n")).collect()
+    let lines: Vec<_> = fragments.iter().map(|fragment| format!("\u{1e}{fragment}\n")).collect();
+    lines.concat()
 }
 
 /// Metadata of one kind of event with these members.
@@ -119,8 +120,8 @@ fn bits_of_one_byte_belong_to_several_fields() {
         };
         one_event(&[member("a", &class(3)), member("b", &class(5))].join(","))
     };
-    assert_eq!(texts(&both("little-endian"), &[0b10110_011]), ["e: { a = 3, b = 22 }"]);
-    assert_eq!(texts(&both("big-endian"), &[0b101_10011]), ["e: { a = 5, b = 19 }"]);
+    assert_eq!(texts(&both("little-endian"), &[0b1011_0011]), ["e: { a = 3, b = 22 }"]);
+    assert_eq!(texts(&both("big-endian"), &[0b1011_0011]), ["e: { a = 5, b = 19 }"]);
 }
 
 /// The first bit that is read is the last of the value, or the other way round: 0b1101 is then 0b1011.
@@ -174,7 +175,7 @@ fn bit_arrays_booleans_and_bit_maps() {
     // 0b0000_0000_0000_0010: only bit 1; 0b0001_0000_0001_0000: bits 4 and 12.
     assert_eq!(x(&map, &[0, 2]), r#"( "low" : container = 2 )"#);
     assert_eq!(x(&map, &[0x10, 0x10]), r#"( "mid", "odd" : container = 4112 )"#);
-    assert_eq!(x(&map, &[0, 1]), r#"( <unknown> : container = 1 )"#);
+    assert_eq!(x(&map, &[0, 1]), "( <unknown> : container = 1 )");
     let wide = x(&map.replace("16", "64"), &[0x80, 0, 0, 0, 0, 0, 0, 8]);
     assert_eq!(wide, r#"( "low", "mid" : container = 9223372036854775816 )"#);
 }
@@ -437,14 +438,14 @@ fn elements_have_lengths_of_their_own() {
     );
 }
 
-/// Names are what they are: no line is left out, and JSON has escapes for their signs.
+/// Names are what they are: no line is left out, and their signs have escapes where they need some.
 #[test]
 fn names_are_any_text() {
     let kind =
         r#""type": "fixed-length-unsigned-integer", "length": 8, "byte-order": "big-endian""#;
     let members = [member("_x", kind), member("x", kind), member("a \\\"b\\\"", kind)].join(",");
     let metadata = one_event(&members);
-    assert_eq!(texts(&metadata, &[1, 2, 3]), [r#"e: { _x = 1, x = 2, a "b" = 3 }"#]);
+    assert_eq!(texts(&metadata, &[1, 2, 3]), [r#"e: { _x = 1, x = 2, a \"b\" = 3 }"#]);
     assert_eq!(fields(&metadata, &[1, 2, 3]), [r#"{"_x":1,"x":2,"a \"b\"":3}"#]);
 }
 
@@ -691,7 +692,8 @@ fn few_lengths_may_be_within_one_variant() {
     assert!(refused(&metadata(257)).1.contains("lengths and tags within a variant"));
 }
 
-/// What drafts of the specification had other words for, as versions of LTTng before 2.15 could write.
+/// What drafts of the specification had other words for, as versions of `LTTng` before 2.15 could
+/// write.
 #[test]
 fn words_of_drafts_are_understood() {
     let clock = r#"{ "type": "clock-class", "name": "c", "frequency": 1000,
@@ -714,7 +716,7 @@ fn every_class() -> Vec<u8> {
     // Stream 7; sizes in bits, which are filled in at the end; from 10 to 60 ticks, processor 2.
     bytes.extend([7, 0, 0, 0, 0, 0, 10, 60, 0, 0, 2]);
     // Bits, at an even byte: 0b10001 and 0b101; true; 0x0003 backwards; 1.5; 7.
-    bytes.extend([1, 20, 0, 0b10001_101, 1, 0x00, 0x03, 0, 0, 0xC0, 0x3F, 7]);
+    bytes.extend([1, 20, 0, 0b1000_1101, 1, 0x00, 0x03, 0, 0, 0xC0, 0x3F, 7]);
     // Texts: four bytes of UTF-16, two of a blob.
     bytes.extend([2, 30, 4, 2]);
     bytes.extend(b"hi\0abcd\xE9\0!\0\xBE\xEF");

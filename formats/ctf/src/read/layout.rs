@@ -76,7 +76,7 @@ pub(crate) struct Node {
     again: u32,
     /// The bytes of the line before its name, where there is one that is no part of it.
     line: usize,
-    /// Whether its name has signs that JSON has escapes for.
+    /// Whether its name has signs that texts have escapes for.
     pub(crate) needs_escapes: bool,
 }
 
@@ -518,7 +518,7 @@ impl<'a> Builder<'a> {
         let (kind, align) = self.kind(&name, &kind.kind, before)?;
         within_limit(self.nodes.len(), "fields in the metadata")?;
         let id = NodeId(u32::try_from(self.nodes.len()).unwrap_or(u32::MAX));
-        let line = if self.has_lines && name.starts_with('_') { 1 } else { 0 };
+        let line = usize::from(self.has_lines && name.starts_with('_'));
         let known = name.get(line..).and_then(Known::of);
         let needs_escapes = name.chars().any(|sign| sign.is_control() || "\"\\".contains(sign));
         self.nodes.push(Node {
@@ -878,7 +878,7 @@ fn apart(mut choices: Vec<Choice>) -> ReadResult<Vec<Choice>> {
         match apart.last_mut().filter(|before| before.last >= choice.first) {
             None => apart.push(choice),
             Some(before) if before.node == choice.node => {
-                before.last = before.last.max(choice.last)
+                before.last = before.last.max(choice.last);
             }
             Some(_) => return Err(invalid("the choices of a variant overlap")),
         }

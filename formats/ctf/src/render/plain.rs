@@ -20,6 +20,14 @@ pub(crate) struct Plain {
 }
 
 impl Plain {
+    fn name(&mut self, node: &Node) {
+        if node.needs_escapes {
+            node.shown().chars().for_each(|character| write_character(character, &mut self.text));
+        } else {
+            self.text.push_str(node.shown());
+        }
+    }
+
     fn lead(&mut self, node: &Node) {
         self.text.push_str(self.due);
         self.due = ", ";
@@ -29,7 +37,7 @@ impl Plain {
             self.text.push_str("] = ");
             *index += 1;
         } else if !node.name.is_empty() {
-            self.text.push_str(node.shown());
+            self.name(node);
             self.text.push_str(" = ");
         }
     }

@@ -300,12 +300,12 @@ fn location(object: &Object<'_>, name: &str) -> ReadResult<Location> {
     let error = || object.error(format!("`{name}` is no place of a field"));
     let value = object.needed_value(name)?;
     // Drafts of the specification had one list of both.
-    let (origin, path) = match value.as_array().and_then(|list| list.split_first()) {
-        Some((first, rest)) => (Some(first.as_str().ok_or_else(error)?), rest),
-        None => {
-            let value = Object::new(value, object.offset)?;
-            (value.text("origin")?, value.needed_list("path")?)
-        }
+    let both = value.as_array().and_then(|list| list.split_first());
+    let (origin, path) = if let Some((first, rest)) = both {
+        (Some(first.as_str().ok_or_else(error)?), rest)
+    } else {
+        let value = Object::new(value, object.offset)?;
+        (value.text("origin")?, value.needed_list("path")?)
     };
     let origin = origin.map(|name| self::origin(name).ok_or_else(error)).transpose()?;
     let (mut out, mut names) = (0, Vec::<Arc<str>>::new());

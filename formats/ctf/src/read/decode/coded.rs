@@ -73,13 +73,18 @@ mod tests {
 
     #[test]
     fn halves_are_what_ieee_754_says() {
-        assert_eq!(half(0x3C00), 1.0);
-        assert_eq!(half(0xC000), -2.0);
-        assert_eq!(half(0x7BFF), 65504.0);
-        assert_eq!(half(0x0001), 5.960_464_5e-8);
-        assert_eq!(half(0x0400), 6.103_515_6e-5);
-        assert_eq!(half(0x8000).to_bits(), (-0.0_f32).to_bits());
-        assert_eq!(half(0xFC00), f32::NEG_INFINITY);
+        let expected = [
+            (0x3C00, 1.0),
+            (0xC000, -2.0),
+            (0x7BFF, 65504.0),
+            (0x0001, 5.960_464_5e-8),
+            (0x0400, 6.103_515_6e-5),
+            (0x8000, -0.0_f32),
+            (0xFC00, f32::NEG_INFINITY),
+        ];
+        for (raw, value) in expected {
+            assert_eq!(half(raw).to_bits(), value.to_bits(), "{raw:#x}");
+        }
         assert!(half(0x7E00).is_nan());
     }
 

@@ -20,21 +20,18 @@ impl Decoder<'_> {
     ) -> ReadResult<()> {
         let count = count.map(|count| self.count(count)).transpose()?;
         self.align(8);
-        let text = match count {
-            Some(count) => {
-                let start = self.take(count.saturating_mul(8))? / 8;
-                self.up_to_zero(self.slice(start, count)?, encoding.unit())?
-            }
-            None => {
-                let start = self.state.position / 8;
-                let left = (self.state.end / 8).saturating_sub(start);
-                let left = left.min((self.bytes.len() as u64).saturating_sub(start));
-                let text = self.slice(start, left)?;
-                let end = zero(text, encoding.unit());
-                let end = end.ok_or_else(|| self.error("a text does not end"))?;
-                self.take((end + encoding.unit()) as u64 * 8)?;
-                text.get(..end).unwrap_or_default()
-            }
+        let text = if let Some(count) = count {
+            let start = self.take(count.saturating_mul(8))? / 8;
+            self.up_to_zero(self.slice(start, count)?, encoding.unit())?
+        } else {
+            let start = self.state.position / 8;
+            let left = (self.state.end / 8).saturating_sub(start);
+            let left = left.min((self.bytes.len() as u64).saturating_sub(start));
+            let text = self.slice(start, left)?;
+            let end = zero(text, encoding.unit());
+            let end = end.ok_or_else(|| self.error("a text does not end"))?;
+            self.take((end + encoding.unit()) as u64 * 8)?;
+            text.get(..end).unwrap_or_default()
         };
         if !V::IS_DEAF {
             visitor.text(node, &utf8(text, encoding));
