@@ -42,28 +42,18 @@ static MARKS: &[Mark] = &[
         "`trace-cmd report FILE > run.ftrace` prints what it does read",
     ),
     mark(b"SQLite format 3\0", "an SQLite database", "open it with sqlite3"),
-    mark(
-        b"\x1e{",
-        "a CTF 2 trace",
-        "`lttng create --trace-format=ctf-1.8` records one that it does",
-    ),
     mark(b"%PDF-", "a PDF document", "name a recording"),
     mark(b"\x89PNG\r\n\x1a\n", "a picture", "name a recording"),
 ];
 
-/// The first file of a trace that is a directory, whose mark tells of all of it.
-const METADATA: &str = "metadata";
-
 /// Names the other format whose mark a source bears.
 pub(crate) fn recognise(source: &Source) -> Option<Unrecognised> {
     let probe = source.probe();
-    let within = probe.head_of(METADATA, 64);
-    let head = within.as_deref().unwrap_or(probe.head);
-    let found = MARKS.iter().find(|mark| head.starts_with(mark.bytes));
-    if probe.is_directory && found.is_none() {
+    if probe.is_directory {
         return None;
     }
-    match found {
+    let head = probe.head;
+    match MARKS.iter().find(|mark| head.starts_with(mark.bytes)) {
         Some(Mark { name, advice, .. }) => Some(Unrecognised::Foreign { name, advice }),
         None if is_text(head) => Some(Unrecognised::Foreign {
             name: "plain text",

@@ -11,7 +11,6 @@ use kymo_core::{
 use crate::model::Timeline;
 use crate::read::{has_streams, session_head};
 use crate::scales::{Scales, Span};
-use crate::types::Clock;
 use crate::{Reader, check, dump, spec, tables};
 
 /// The format.
@@ -23,7 +22,7 @@ static INFO: FormatInfo = FormatInfo {
     title: "CTF (Common Trace Format)",
     about: "events of LTTng and other tracers, in packets for each processor",
     extensions: &["tsdl"],
-    dialects: &["1.8", "metadata as text or in packets", "little- and big-endian"],
+    dialects: &["1.8", "2", "metadata as text or in packets", "little- and big-endian"],
     abilities: &[],
     dump_styles: &[],
 };
@@ -41,7 +40,6 @@ impl Format for Ctf {
         }
         match session_head(probe, spec::SIGNATURE_BYTES) {
             Some(head) if spec::is_metadata(&head) => Some(Confidence::Magic),
-            Some(head) if head.starts_with(spec::OTHER_SIGNATURE) => None,
             _ => has_streams(probe).then_some(Confidence::Name),
         }
     }
@@ -127,7 +125,7 @@ fn times_of(reader: &Reader, times: &[Span], summary: &mut Summary) {
     let spans = scales.spans(reader, times);
     let are_several = spans.iter().flatten().count() > 1;
     for (place, clock) in reader.clocks().iter().enumerate() {
-        let since_epoch = clock.since_epoch();
+        let since_epoch = clock.since_epoch;
         let origin = if since_epoch { "since the Epoch" } else { "with a zero of its own" };
         let scale = scales.clocks.iter().position(|first| *first == place);
         let span = scale.and_then(|scale| spans.get(scale).copied().flatten());
@@ -141,7 +139,7 @@ fn times_of(reader: &Reader, times: &[Span], summary: &mut Summary) {
     let mut told =
         scales.clocks.iter().zip(&spans).filter_map(|(clock, span)| Some((clock, (*span)?)));
     if let (false, Some((clock, (first, last)))) = (are_several, told.next()) {
-        let since_epoch = reader.clocks().get(*clock).is_some_and(Clock::since_epoch);
+        let since_epoch = reader.clocks().get(*clock).is_some_and(|clock| clock.since_epoch);
         summary.span(&(TimeNs(first)..=TimeNs(last)), since_epoch);
     }
 }
@@ -150,7 +148,10 @@ fn times_of(reader: &Reader, times: &[Span], summary: &mut Summary) {
 fn dialect(reader: &Reader) -> String {
     let of = |part: &crate::read::Part| {
         let (major, minor) = part.trace.version;
-        format!("version {major}.{minor}, {}", part.trace.byte_order.name())
+        match part.trace.byte_order {
+            Some(order) => format!("version {major}.{minor}, {}", order.name()),
+            None => format!("version {major}"),
+        }
     };
     let mut found: Vec<_> = reader.parts().iter().map(of).collect();
     found.dedup();

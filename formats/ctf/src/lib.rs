@@ -1,7 +1,7 @@
-//! CTF (Common Trace Format) 1.8: what `LTTng` and other tracers write, read only.
+//! CTF (Common Trace Format) 1.8 and 2: what `LTTng` and other tracers write, read only.
 //!
 //! A trace is a directory, and that of a session of `LTTng` has several below it. The file
-//! `metadata` of a trace describes, in a language of its own, every field of
+//! `metadata` of a trace describes, in a language of its own or as JSON, every field of
 //! every event to the bit; the other files are streams of packets of such events. The layout in
 //! words: `docs/formats/ctf.md`.
 //!

@@ -7,7 +7,7 @@ mod plain;
 use std::borrow::Cow;
 
 use crate::read::{EventLayout, Node, NodeId};
-use crate::types::Label;
+use crate::types::{Flag, Label};
 
 pub(crate) use collected::Collected;
 pub(crate) use json::Json;
@@ -63,6 +63,25 @@ fn name_of(labels: &[Label], value: i128) -> Option<Cow<'_, str>> {
     let Some(second) = names.next() else { return Some(first.into()) };
     let all: Vec<_> = [first, second].into_iter().chain(names).collect();
     Some(all.join(", ").into())
+}
+
+/// The names of the bits that are set.
+fn flags_of(flags: &[Flag], value: u64) -> impl Iterator<Item = &str> {
+    flags.iter().filter(move |flag| flag.mask & value != 0).map(|flag| &*flag.name)
+}
+
+/// All names of the bits that are set, where there are some.
+fn flag_names(flags: &[Flag], value: u64) -> Option<String> {
+    let names: Vec<_> = flags_of(flags, value).collect();
+    (!names.is_empty()).then(|| names.join(", "))
+}
+
+/// Bytes that have no better reading, in hexadecimal.
+fn write_hexadecimal(bytes: &[u8], to: &mut String) {
+    for byte in bytes {
+        let digits = [byte >> 4, byte & 0xF].map(|digit| char::from_digit(digit.into(), 16));
+        to.extend(digits.into_iter().flatten());
+    }
 }
 
 /// Bytes as text. Tells whether some are no UTF-8, and shown as marks.

@@ -19,12 +19,12 @@ impl Scales {
     pub(crate) fn new(reader: &Reader) -> Self {
         let (mut of, mut clocks, mut epoch) = (Vec::new(), Vec::new(), None);
         for (place, clock) in reader.clocks().iter().enumerate() {
-            let known = epoch.filter(|_| clock.since_epoch());
+            let known = epoch.filter(|_| clock.since_epoch);
             let scale = known.unwrap_or(clocks.len());
             if known.is_none() {
                 clocks.push(place);
             }
-            if clock.since_epoch() {
+            if clock.since_epoch {
                 epoch = Some(scale);
             }
             of.push(scale);

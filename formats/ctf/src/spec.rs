@@ -1,5 +1,7 @@
 //! Constants of the specification.
 
+use memchr::memmem;
+
 /// The first word of a packet of metadata, in the byte order of its writer.
 pub(crate) const METADATA_MAGIC: u32 = 0x75D1_1D57;
 
@@ -15,8 +17,11 @@ pub(crate) const SIGNATURE_BYTES: u64 = 64;
 /// How metadata begins that is text and not in packets.
 pub(crate) const TEXT_SIGNATURE: &[u8] = b"/* CTF 1";
 
-/// How the metadata of version 2 begins, which is another format.
-pub(crate) const OTHER_SIGNATURE: &[u8] = b"\x1e{";
+/// What stands before each fragment of the metadata of version 2.
+pub(crate) const RECORD_SEPARATOR: u8 = 0x1E;
+
+/// What its first fragment says that it is.
+const PREAMBLE: &[u8] = b"\"preamble\"";
 
 /// The file that describes the others.
 pub(crate) const METADATA_FILE: &str = "metadata";
@@ -37,5 +42,20 @@ pub(crate) fn is_metadata(head: &[u8]) -> bool {
     let word = head.first_chunk().map(|word| u32::from_le_bytes(*word));
     let is_magic =
         word.is_some_and(|word| word == METADATA_MAGIC || word.swap_bytes() == METADATA_MAGIC);
-    is_magic || head.starts_with(TEXT_SIGNATURE)
+    is_magic || head.starts_with(TEXT_SIGNATURE) || is_sequence(head)
+}
+
+/// Whether a file begins as metadata of version 2 does that is in no packets: with an object after a
+/// mark, or with one that says what it is.
+fn is_sequence(head: &[u8]) -> bool {
+    let rest = head.trim_ascii_start();
+    match rest.strip_prefix(&[RECORD_SEPARATOR]) {
+        Some(rest) => begins_object(rest),
+        None => begins_object(rest) && memmem::find(rest, PREAMBLE).is_some(),
+    }
+}
+
+/// Whether text is JSON that is an object.
+pub(crate) fn begins_object(text: &[u8]) -> bool {
+    text.trim_ascii_start().starts_with(b"{")
 }

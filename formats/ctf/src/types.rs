@@ -8,10 +8,10 @@ use kymo_core::bytes::Endian;
 /// All that metadata says of a trace.
 #[derive(Debug, Clone)]
 pub struct Trace {
-    /// Major and minor version: 1 and 8.
+    /// Major and minor version: 1 and 8, or 2 and 0.
     pub version: (u64, u64),
-    /// The byte order of integers that do not say otherwise.
-    pub byte_order: Endian,
+    /// The byte order of integers that do not say otherwise; in version 2 all say it.
+    pub byte_order: Option<Endian>,
     /// What is the same in the metadata and in every packet.
     pub uuid: Option<[u8; 16]>,
     /// What the tracer says of the system: names and values as they stand there.
@@ -24,6 +24,15 @@ pub struct Trace {
     pub streams: BTreeMap<u64, Stream>,
 }
 
+impl Trace {
+    /// Whether tracers put a line before names of fields, so that they are no words of the language.
+    /// In version 2 there are no such words, and names are what they are.
+    #[must_use]
+    pub fn has_lines(&self) -> bool {
+        self.version.0 < 2
+    }
+}
+
 /// What gives times.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Clock {
@@ -33,17 +42,11 @@ pub struct Clock {
     pub frequency: u64,
     /// Seconds to add, and ticks to add, to get to its origin.
     pub offset: (i64, i64),
-    /// It says that its origin is the Epoch.
-    pub is_absolute: bool,
+    /// Whether its times count from the Epoch.
+    pub since_epoch: bool,
 }
 
 impl Clock {
-    /// Whether its times count from the Epoch. Tracers that know say so by an offset.
-    #[must_use]
-    pub fn since_epoch(&self) -> bool {
-        self.is_absolute || self.offset != (0, 0)
-    }
-
     /// Nanoseconds since its origin, where 64 bits hold them and it is known how fast it ticks.
     #[must_use]
     #[inline]
@@ -78,6 +81,10 @@ pub struct Stream {
     pub event_context: Option<Arc<Type>>,
     /// Kinds of events by id.
     pub events: BTreeMap<u64, Event>,
+    /// The clock that fields with the role of a time set, by its place.
+    pub clock: Option<usize>,
+    /// Where the metadata describes it.
+    pub offset: u64,
 }
 
 /// A kind of event.
@@ -89,6 +96,8 @@ pub struct Event {
     pub context: Option<Arc<Type>>,
     /// Its fields.
     pub fields: Option<Arc<Type>>,
+    /// Where the metadata describes it.
+    pub offset: u64,
 }
 
 /// A type of the metadata.
@@ -105,18 +114,30 @@ pub struct Type {
 pub enum Kind {
     /// An integer.
     Integer(Integer),
+    /// Whether an integer is another than 0.
+    Boolean(Integer),
+    /// An integer whose bits have names.
+    BitMap(Integer, Arc<[Flag]>),
     /// A number of IEEE 754.
     Float(Float),
     /// Bytes up to a zero.
     Text,
+    /// Text whose units are wider than a byte: so many bytes of it, or up to a zero.
+    Wide(Encoding, Option<Length>),
+    /// So many bytes; whether they are the UUID of the metadata.
+    Blob(Length, bool),
     /// An integer whose values have names.
     Enumeration(Integer, Arc<[Label]>),
-    /// So many of one type.
-    Array(Arc<Type>, Length),
+    /// So many of one type, aligned to so many bits at least.
+    Array(Arc<Type>, Length, u64),
     /// One field after another, aligned to so many bits at least.
     Struct(u64, Vec<Field>),
     /// One of several, by the name that another field has.
     Variant(Option<Path>, Arc<[Field]>),
+    /// One of several, by the value that another field has.
+    Choice(Location, Arc<[Case]>),
+    /// There where another field is true, or has one of these values.
+    Optional(Location, Option<Ranges>, Arc<Type>),
 }
 
 /// A named field.
@@ -128,16 +149,138 @@ pub struct Field {
     pub kind: Arc<Type>,
 }
 
+/// What a variant is when the value that it depends on is in one of some ranges.
+#[derive(Debug, Clone)]
+pub struct Case {
+    /// Its name and type.
+    pub field: Field,
+    /// The ranges.
+    pub ranges: Ranges,
+}
+
+/// Values, each from one to another.
+pub type Ranges = Arc<[(i128, i128)]>;
+
 /// Names that lead to a field: `stream.event.header.id`.
 pub type Path = Arc<[Arc<str>]>;
+
+/// The place of a field that another depends on, as version 2 tells it.
+#[derive(Debug, Clone)]
+pub struct Location {
+    /// Where it begins, or else the structure that has the one that depends.
+    pub origin: Option<Origin>,
+    /// How many structures further out.
+    pub out: usize,
+    /// The names of members from there on.
+    pub path: Path,
+}
+
+/// A structure of a packet or an event, in the order in which they come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Origin {
+    /// The header of a packet.
+    PacketHeader,
+    /// Its context.
+    PacketContext,
+    /// The header of an event.
+    EventHeader,
+    /// The context that all events of a stream have.
+    CommonContext,
+    /// That of the event.
+    SpecificContext,
+    /// Its fields.
+    Payload,
+}
 
 /// How long an array is.
 #[derive(Debug, Clone)]
 pub enum Length {
     /// Always the same.
     Fixed(u64),
-    /// What another field says.
+    /// What another field says, by names.
     Field(Path),
+    /// What another field says, by its place.
+    At(Location),
+}
+
+/// How text is written whose units are wider than a byte.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Encoding {
+    /// Units of two bytes.
+    Utf16(Endian),
+    /// Units of four bytes.
+    Utf32(Endian),
+}
+
+impl Encoding {
+    /// The bytes of a unit.
+    #[must_use]
+    pub fn unit(self) -> usize {
+        match self {
+            Self::Utf16(_) => 2,
+            Self::Utf32(_) => 4,
+        }
+    }
+}
+
+/// How the bits of an integer are laid out.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Coding {
+    /// As many as it says, in the order that its byte order has.
+    #[default]
+    Fixed,
+    /// The same, in the other order.
+    Reversed,
+    /// As LEB128 has them: seven in each byte, and one that says whether another follows.
+    Variable,
+}
+
+/// What a field is understood as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Role {
+    /// What every packet begins with.
+    Magic,
+    /// The kind of stream.
+    StreamId,
+    /// The bits of a packet.
+    PacketSize,
+    /// Those of them that are content.
+    ContentSize,
+    /// The clock, when a packet begins or an event happens.
+    Timestamp,
+    /// The clock, when a packet ends.
+    TimestampEnd,
+    /// How many events were lost so far.
+    EventsDiscarded,
+    /// The number of a packet.
+    PacketSeqNum,
+    /// The kind of event.
+    EventId,
+    /// The processor that a packet was written on.
+    CpuId,
+}
+
+impl Role {
+    /// How many there are.
+    pub(crate) const COUNT: usize = Self::CpuId as usize + 1;
+}
+
+/// What a field is understood as; some are several things.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Roles(u16);
+
+impl Roles {
+    /// Whether one of them is among these.
+    #[must_use]
+    pub fn has(self, role: Role) -> bool {
+        self.0 & (1 << role as u16) != 0
+    }
+
+    /// Adds one.
+    pub fn insert(&mut self, role: Role) {
+        self.0 |= 1 << role as u16;
+    }
 }
 
 /// An integer.
@@ -157,17 +300,39 @@ pub struct Integer {
     pub is_text: bool,
     /// The clock that it sets, by its name.
     pub clock: Option<Arc<str>>,
+    /// How its bits are laid out.
+    pub coding: Coding,
+    /// What it is understood as, where the metadata says so.
+    pub roles: Roles,
 }
 
-/// A number of IEEE 754, with 32 or 64 bits.
+impl Integer {
+    /// Whether its bits are always as many, and in the order that its byte order has.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.coding == Coding::Fixed
+    }
+}
+
+/// A number of IEEE 754.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Float {
-    /// Whether it has 64 bits.
-    pub is_double: bool,
+    /// Its bits: 16, 32 or 64.
+    pub bits: u32,
     /// What its place is a multiple of, in bits.
     pub align: u64,
     /// Its byte order.
     pub order: Endian,
+    /// Whether its bits are in the other order than its byte order has.
+    pub is_reversed: bool,
+}
+
+/// A name for some bits of an integer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Flag {
+    /// The name.
+    pub name: Arc<str>,
+    /// The bits; it holds where one of them is set.
+    pub mask: u64,
 }
 
 /// A name for some values of an enumeration.

@@ -20,6 +20,10 @@ use kymo_core::{Confidence, Context, Dataset, Format, Probe, Source};
 use kymo_ctf::Ctf;
 
 const METADATA: &str = include_str!("control.tsdl");
+
+/// The same in the language of version 2, as `LTTng` from 2.15 on writes it.
+const METADATA_2: &str = include_str!("control.jsonseq");
+
 const UUID: [u8; 16] = *b"kymo-ctf-control";
 
 fn metadata() -> Vec<u8> {
@@ -28,12 +32,17 @@ fn metadata() -> Vec<u8> {
 
 /// Metadata in one packet, as tracers write it.
 fn packed(text: &str) -> Vec<u8> {
+    packed_as([1, 8], text)
+}
+
+fn packed_as(version: [u8; 2], text: &str) -> Vec<u8> {
     let bits = u32::try_from((37 + text.len()) * 8).unwrap();
     let mut bytes = 0x75D1_1D57_u32.to_le_bytes().to_vec();
     bytes.extend(UUID);
     bytes.extend([0, bits, bits].iter().flat_map(|number| number.to_le_bytes()));
-    // Nothing is compressed, encrypted or summed up; version 1.8.
-    bytes.extend([0, 0, 0, 1, 8]);
+    // Nothing is compressed, encrypted or summed up.
+    bytes.extend([0, 0, 0]);
+    bytes.extend(version);
     bytes.extend(text.as_bytes());
     bytes
 }
@@ -191,18 +200,21 @@ fn dataset() -> Box<dyn Dataset> {
 
 #[test]
 fn the_trace_is_what_is_written_here() {
-    let files = [
-        ("metadata", metadata()),
-        ("channel0_0", first_processor(None)),
-        ("channel0_1", second_processor(None)),
-    ];
-    for (name, bytes) in files {
-        let path = folder().join(name);
-        if golden::blessing() {
-            fs::create_dir_all(folder()).unwrap();
-            fs::write(&path, &bytes).unwrap();
+    let second = packed_as([2, 0], METADATA_2);
+    for (folder, metadata) in [(folder(), metadata()), (testdata("ctf/control2"), second)] {
+        let files = [
+            ("metadata", metadata),
+            ("channel0_0", first_processor(None)),
+            ("channel0_1", second_processor(None)),
+        ];
+        for (name, bytes) in files {
+            let path = folder.join(name);
+            if golden::blessing() {
+                fs::create_dir_all(&folder).unwrap();
+                fs::write(&path, &bytes).unwrap();
+            }
+            assert!(fs::read(&path).unwrap() == bytes, "{name} (BLESS=1 rewrites it)");
         }
-        assert!(fs::read(&path).unwrap() == bytes, "{name} (BLESS=1 rewrites it)");
     }
 }
 
@@ -486,9 +498,14 @@ fn streams_without_metadata_are_a_trace_that_lacks_it() {
     assert_eq!(claim(), Some(Confidence::Name));
     let expected = "metadata: signature at byte 0x0: it does not begin as metadata of CTF does";
     assert_eq!(why(), expected);
-    // Version 2 is another format, and other files make it a folder of several things.
-    fs::write(at("metadata"), b"\x1e{\"type\":\"preamble\"}").unwrap();
-    assert_eq!(claim(), None);
+    // Metadata of version 2 has a mark before it, or says that it begins.
+    for second in ["\x1e{\"type\":\"preamble\"}", " \x1e\n {", "{ \"type\": \"preamble\" }"] {
+        fs::write(at("metadata"), second).unwrap();
+        assert_eq!(claim(), Some(Confidence::Magic), "{second}");
+    }
+    fs::write(at("metadata"), "{ \"type\": \"another\" }").unwrap();
+    assert_eq!(claim(), Some(Confidence::Name));
+    // Other files make it a folder of several things.
     fs::remove_file(at("metadata")).unwrap();
     fs::write(at("notes.txt"), "of the run").unwrap();
     assert_eq!(claim(), None);

@@ -8,7 +8,7 @@ use super::lexer::{AHEAD, Word};
 use super::parser::{Parser, Value};
 use super::scopes::Space;
 use crate::spec::DEPTH_MAX;
-use crate::types::{Field, Float, Integer, Kind, Label, Length, Path, Type};
+use crate::types::{Coding, Field, Float, Integer, Kind, Label, Length, Path, Roles, Type};
 
 /// The most words of a name of a type: `const unsigned long long int` has five.
 const NAME_WORDS_MAX: usize = AHEAD;
@@ -199,6 +199,8 @@ impl<'a> Parser<'a> {
             base: 10,
             is_text: false,
             clock: None,
+            coding: Coding::Fixed,
+            roles: Roles::default(),
         };
         known.map_or_else(|| self.made(Kind::Integer(int), 0), Ok)
     }
@@ -303,7 +305,7 @@ impl<'a> Parser<'a> {
         let mut kind = kind;
         for length in lengths.into_iter().rev() {
             let nested = kind.depth;
-            kind = self.made(Kind::Array(kind, length), nested)?;
+            kind = self.made(Kind::Array(kind, length, 1), nested)?;
         }
         Ok(kind)
     }
@@ -343,6 +345,8 @@ impl<'a> Parser<'a> {
             base: 10,
             is_text: false,
             clock: None,
+            coding: Coding::Fixed,
+            roles: Roles::default(),
         };
         for (name, value) in attributes {
             match (name, &value) {
@@ -386,9 +390,10 @@ impl<'a> Parser<'a> {
         let order = attributes.iter().find(|(name, _)| *name == "byte_order");
         let align = number("align").map_or(0, |align| u64::try_from(align).unwrap_or(u64::MAX));
         Ok(Float {
-            is_double: bits == 64,
+            bits: if bits == 64 { 64 } else { 32 },
             align: self.align_or(align, 32)?,
             order: order.map_or(self.order, |(_, value)| self.order_of(value)),
+            is_reversed: false,
         })
     }
 

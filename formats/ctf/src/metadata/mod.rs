@@ -1,6 +1,7 @@
-//! Metadata: text in the language TSDL, alone or in packets.
+//! Metadata: text in the language TSDL, or JSON, alone or in packets.
 
 mod declare;
+mod json;
 mod lexer;
 mod parser;
 mod scopes;
@@ -13,7 +14,7 @@ use crate::types::Trace;
 /// Reads the metadata of a trace.
 pub(crate) fn read(bytes: &[u8]) -> ReadResult<Trace> {
     let text = Text::of(bytes)?;
-    parser::parse(&text)
+    if text.is_json() { json::parse(&text) } else { parser::parse(&text) }
 }
 
 /// The text, and where its parts were in the file.
@@ -60,6 +61,12 @@ impl Text {
         self.runs.push((self.bytes.len(), offset + spec::METADATA_HEADER_BYTES as u64));
         self.bytes.extend_from_slice(text);
         Ok(start + packet)
+    }
+
+    /// Whether it is in the language of version 2.
+    fn is_json(&self) -> bool {
+        let text = self.bytes.trim_ascii_start();
+        text.starts_with(&[spec::RECORD_SEPARATOR]) || spec::begins_object(text)
     }
 
     /// Where a byte of the text is in the file.

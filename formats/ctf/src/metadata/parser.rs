@@ -45,7 +45,7 @@ struct Blocks<'a> {
     trace: Block<'a>,
     environment: Vec<(String, Constant)>,
     clocks: Vec<(u64, Block<'a>)>,
-    streams: Vec<Block<'a>>,
+    streams: Vec<(u64, Block<'a>)>,
     events: Vec<(u64, Block<'a>)>,
 }
 
@@ -107,16 +107,19 @@ impl Block<'_> {
             let offset = i64::try_from(self.number(name).unwrap_or(0));
             offset.map_err(|_| ReadError::invalid("clock", at, why))
         };
+        let offset = (offset("offset_s")?, offset("offset")?);
         let is_true = |text: &str| text.eq_ignore_ascii_case("true");
+        let is_absolute = self.text("absolute").is_some_and(is_true)
+            || self.number("absolute").is_some_and(|number| number != 0);
         Ok(Clock {
             name: self.text("name").unwrap_or_default().to_owned(),
             frequency: match self.constant("freq") {
                 None => 1_000_000_000,
                 Some(_) => self.id("freq"),
             },
-            offset: (offset("offset_s")?, offset("offset")?),
-            is_absolute: self.text("absolute").is_some_and(is_true)
-                || self.number("absolute").is_some_and(|number| number != 0),
+            offset,
+            // Tracers that know it say so by an offset.
+            since_epoch: is_absolute || offset != (0, 0),
         })
     }
 }
@@ -124,14 +127,15 @@ impl Block<'_> {
 impl Blocks<'_> {
     fn finish(self, byte_order: Endian) -> ReadResult<Trace> {
         let mut streams: BTreeMap<u64, Stream> = BTreeMap::new();
-        for block in &self.streams {
+        for (offset, block) in &self.streams {
             streams.insert(
                 block.id("id"),
                 Stream {
                     packet_context: block.layout("packet.context"),
                     event_header: block.layout("event.header"),
                     event_context: block.layout("event.context"),
-                    events: BTreeMap::new(),
+                    offset: *offset,
+                    ..Stream::default()
                 },
             );
         }
@@ -147,13 +151,14 @@ impl Blocks<'_> {
                 name: block.text("name").unwrap_or_default().to_owned(),
                 context: block.layout("context"),
                 fields: block.layout("fields"),
+                offset: *offset,
             };
             stream.events.insert(block.id("id"), event);
         }
         let clocks = self.clocks.iter().map(|(offset, block)| block.clock(*offset));
         Ok(Trace {
             version: (self.trace.id("major"), self.trace.id("minor")),
-            byte_order,
+            byte_order: Some(byte_order),
             uuid: self.trace.text("uuid").and_then(uuid),
             environment: self.environment,
             clocks: clocks.collect::<ReadResult<_>>()?,
@@ -164,7 +169,7 @@ impl Blocks<'_> {
 }
 
 /// `69861fba-fe44-2b41-b75b-39acaf6930ec`
-fn uuid(text: &str) -> Option<[u8; 16]> {
+pub(super) fn uuid(text: &str) -> Option<[u8; 16]> {
     let digits: String = text.chars().filter(|character| *character != '-').collect();
     let number = u128::from_str_radix(&digits, 16).ok().filter(|_| digits.len() == 32)?;
     Some(number.to_be_bytes())
@@ -310,7 +315,7 @@ impl<'a> Parser<'a> {
             }
             "stream" => {
                 let block = self.block()?;
-                blocks.streams.push(block);
+                blocks.streams.push((offset, block));
             }
             "event" => {
                 let block = self.block()?;

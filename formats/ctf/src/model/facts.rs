@@ -9,7 +9,7 @@ use kymo_core::model::kernel::{KernelEvent, softirq_name};
 use super::roles::{Role, Roles};
 use crate::read::{EventLayout, Known, Node, Real, Visitor, Want};
 use crate::render::{Collected, Plain};
-use crate::types::{Integer, Label};
+use crate::types::{Flag, Integer, Label};
 
 /// The known fields of an event that has a role, and what else is asked for.
 #[derive(Debug)]
@@ -188,6 +188,38 @@ impl Visitor for Facts {
                 plain.label(node, labels, value);
                 collected.label(node, labels, value);
             }
+        }
+    }
+
+    fn boolean(&mut self, node: &Node, value: bool) {
+        match &mut self.telling {
+            Telling::Nothing => {}
+            Telling::Text(plain) => plain.boolean(node, value),
+            Telling::Fields(collected) => collected.boolean(node, value),
+        }
+    }
+
+    fn flags(&mut self, node: &Node, flags: &[Flag], value: u64) {
+        match &mut self.telling {
+            Telling::Nothing => {}
+            Telling::Text(plain) => plain.flags(node, flags, value),
+            Telling::Fields(collected) => collected.flags(node, flags, value),
+        }
+    }
+
+    fn blob(&mut self, node: &Node, bytes: &[u8]) {
+        match &mut self.telling {
+            Telling::Nothing => {}
+            Telling::Text(plain) => plain.blob(node, bytes),
+            Telling::Fields(collected) => collected.blob(node, bytes),
+        }
+    }
+
+    fn nothing(&mut self, node: &Node) {
+        match &mut self.telling {
+            Telling::Nothing => {}
+            Telling::Text(plain) => plain.nothing(node),
+            Telling::Fields(collected) => collected.nothing(node),
         }
     }
 

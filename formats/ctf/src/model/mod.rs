@@ -96,7 +96,7 @@ impl TimelineView for Timeline {
             .map(|clock| Clock {
                 name: clock.name.clone(),
                 recording: 0,
-                since_epoch: clock.since_epoch(),
+                since_epoch: clock.since_epoch,
             })
             .collect()
     }

@@ -1,13 +1,18 @@
 //! Bits to values.
 
+mod coded;
+mod wide;
+
 use kymo_core::bytes::{Endian, ReadError, ReadErrorKind, ReadResult};
 use memchr::memchr;
 
+use coded::{half, reversed};
+
 use super::header::{Header, Numbers, Spot};
 use super::known::Known;
-use super::layout::{Count, EventLayout, Layouts, Node, NodeId, NodeKind, Register};
+use super::layout::{Choice, Count, EventLayout, Layouts, Node, NodeId, NodeKind, Register};
 use super::steps::{KnownSpot, Spotted, Step};
-use crate::types::{Float, Integer, Label};
+use crate::types::{Flag, Float, Integer, Label};
 
 /// What is wanted of an event.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -69,8 +74,13 @@ pub(crate) trait Visitor {
     fn close(&mut self, _is_array: bool) {}
     fn integer(&mut self, _node: &Node, _integer: &Integer, _value: i128) {}
     fn label(&mut self, _node: &Node, _labels: &[Label], _value: i128) {}
+    fn boolean(&mut self, _node: &Node, _value: bool) {}
+    fn flags(&mut self, _node: &Node, _flags: &[Flag], _value: u64) {}
     fn real(&mut self, _node: &Node, _value: Real) {}
     fn text(&mut self, _node: &Node, _text: &[u8]) {}
+    fn blob(&mut self, _node: &Node, _bytes: &[u8]) {}
+    /// A field is not there.
+    fn nothing(&mut self, _node: &Node) {}
 }
 
 /// Nobody.
@@ -338,18 +348,27 @@ impl<'a> Decoder<'a> {
         }
         match &node.kind {
             NodeKind::Integer(integer, clock) => {
-                let value = self.integer(integer)?;
+                let (value, bits) = self.integer(integer)?;
                 self.keep(node, value);
                 if let Some(clock) = clock {
                     let value = u64::try_from(value & i128::from(u64::MAX)).unwrap_or_default();
-                    self.state.tick(*clock, value, mask_of(integer.bits));
+                    self.state.tick(*clock, value, mask_of(bits));
                 }
                 visitor.integer(node, integer, value);
             }
             NodeKind::Enumeration(integer, labels) => {
-                let value = self.integer(integer)?;
+                let (value, _) = self.integer(integer)?;
                 self.keep(node, value);
                 visitor.label(node, labels, value);
+            }
+            NodeKind::Boolean(integer) => {
+                let is_true = self.integer(integer)?.0 != 0;
+                self.keep(node, is_true.into());
+                visitor.boolean(node, is_true);
+            }
+            NodeKind::BitMap(integer, flags) => {
+                let (value, _) = self.integer(integer)?;
+                visitor.flags(node, flags, u64::try_from(value).unwrap_or_default());
             }
             NodeKind::Float(float) => {
                 let value = self.real(float)?;
@@ -358,6 +377,13 @@ impl<'a> Decoder<'a> {
             NodeKind::Text => {
                 let text = self.text()?;
                 visitor.text(node, text);
+            }
+            NodeKind::Wide(encoding, count) => self.wide(node, *encoding, *count, visitor)?,
+            NodeKind::Blob(count, _) => {
+                let count = self.count(*count)?;
+                self.align(8);
+                let start = self.take(count.saturating_mul(8))? / 8;
+                visitor.blob(node, self.slice(start, count)?);
             }
             NodeKind::Array(element, count) => self.array(node, *element, *count, visitor)?,
             NodeKind::Struct(fields) => {
@@ -369,21 +395,49 @@ impl<'a> Decoder<'a> {
                 visitor.close(false);
             }
             NodeKind::Variant(tag, choices) => {
-                let tag = self.state.kept(*tag);
-                let tag = tag.ok_or_else(|| self.error("its tag is not there"))?;
-                // They are in the order of their ranges, which do not overlap.
-                let before = choices.partition_point(|choice| choice.last < tag);
-                let chosen = choices.get(before).filter(|choice| choice.first <= tag);
+                let (tag, chosen) = self.chosen(node, *tag, choices)?;
                 let chosen = chosen.ok_or_else(|| {
                     let why = format!("the variant {} has nothing for {tag}", node.shown());
                     ReadError::invalid("event", self.at(), why)
                 })?;
                 visitor.open(node, false);
-                self.decode(chosen.node, visitor)?;
+                self.decode(chosen, visitor)?;
                 visitor.close(false);
             }
+            NodeKind::Optional(tag, choices) => match self.chosen(node, *tag, choices)?.1 {
+                Some(chosen) => self.decode(chosen, visitor)?,
+                None => visitor.nothing(node),
+            },
         }
         Ok(())
+    }
+
+    /// The tag of a variant, and what it is then.
+    #[inline]
+    fn chosen(
+        &mut self,
+        node: &Node,
+        tag: Register,
+        choices: &[Choice],
+    ) -> ReadResult<(i128, Option<NodeId>)> {
+        let tag = self.state.kept(tag).ok_or_else(|| self.error("its tag is not there"))?;
+        node.forgets.iter().for_each(|register| self.state.forget(*register));
+        // They are in the order of their ranges, which do not overlap.
+        let before = choices.partition_point(|choice| choice.last < tag);
+        let chosen = choices.get(before).filter(|choice| choice.first <= tag);
+        Ok((tag, chosen.map(|choice| choice.node)))
+    }
+
+    /// How many elements or bytes there are.
+    fn count(&self, count: Count) -> ReadResult<u64> {
+        match count {
+            Count::Fixed(count) => Ok(count),
+            Count::Kept(register) => {
+                let kept = self.state.kept(register);
+                let count = kept.and_then(|count| u64::try_from(count).ok());
+                count.ok_or_else(|| self.error("the length of an array makes no sense"))
+            }
+        }
     }
 
     fn array<V: Visitor>(
@@ -393,14 +447,7 @@ impl<'a> Decoder<'a> {
         count: Count,
         visitor: &mut V,
     ) -> ReadResult<()> {
-        let count = match count {
-            Count::Fixed(count) => count,
-            Count::Kept(register) => {
-                let kept = self.state.kept(register);
-                let count = kept.and_then(|count| u64::try_from(count).ok());
-                count.ok_or_else(|| self.error("the length of an array makes no sense"))?
-            }
-        };
+        let count = self.count(count)?;
         let layouts = self.layouts;
         self.align(node.align);
         if layouts.node(element).is_some_and(Node::is_character) {
@@ -430,6 +477,7 @@ impl<'a> Decoder<'a> {
     fn keep(&mut self, node: &Node, value: i128) {
         if let Some(register) = node.register {
             self.state.keep(register, value);
+            node.kept_too.iter().for_each(|register| self.state.keep(*register, value));
         }
     }
 
@@ -468,12 +516,16 @@ impl<'a> Decoder<'a> {
         bytes.ok_or_else(|| self.error("the file ends"))
     }
 
+    /// A number, and the bits that it had.
     #[inline]
-    fn integer(&mut self, integer: &Integer) -> ReadResult<i128> {
+    fn integer(&mut self, integer: &Integer) -> ReadResult<(i128, u32)> {
+        if !integer.is_plain() {
+            return self.coded(integer);
+        }
         self.align(integer.align);
         let start = self.take(integer.bits.into())?;
         let raw = self.bits(start, integer.bits, integer.order)?;
-        Ok(extended(raw, integer.bits, integer.is_signed))
+        Ok((extended(raw, integer.bits, integer.is_signed), integer.bits))
     }
 
     /// Up to 64 bits from anywhere.
@@ -501,13 +553,13 @@ impl<'a> Decoder<'a> {
 
     fn real(&mut self, float: &Float) -> ReadResult<Real> {
         self.align(float.align);
-        let bits = if float.is_double { 64 } else { 32 };
-        let start = self.take(bits.into())?;
-        let raw = self.bits(start, bits, float.order)?;
-        Ok(if float.is_double {
-            Real::Double(f64::from_bits(raw))
-        } else {
-            Real::Single(f32::from_bits(u32::try_from(raw).unwrap_or_default()))
+        let start = self.take(float.bits.into())?;
+        let raw = self.bits(start, float.bits, float.order)?;
+        let raw = if float.is_reversed { reversed(raw, float.bits) } else { raw };
+        Ok(match float.bits {
+            64 => Real::Double(f64::from_bits(raw)),
+            16 => Real::Single(half(u16::try_from(raw).unwrap_or_default())),
+            _ => Real::Single(f32::from_bits(u32::try_from(raw).unwrap_or_default())),
         })
     }
 

@@ -264,6 +264,9 @@ impl Building<'_> {
             return None;
         }
         let start = shape.bits.checked_add(node.align - 1)? & !(node.align - 1);
+        if node.as_integer().is_some_and(|integer| !integer.is_plain()) {
+            return None;
+        }
         match &node.kind {
             NodeKind::Integer(integer, clock) => {
                 let bits = Spot::new(start, integer);

@@ -1,6 +1,9 @@
 //! Types made ready for decoding: every use of a type is a node of its own, and a field that
 //! others depend on has a register that keeps its value.
 
+mod locate;
+mod understood;
+
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -10,7 +13,12 @@ use kymo_core::bytes::{ReadError, ReadErrorKind, ReadResult};
 use super::header::Header;
 use super::known::Known;
 use super::steps::{Step, Steps, steps};
-use crate::types::{Field, Float, Integer, Kind, Label, Length, Path, Stream, Trace, Type};
+use crate::types::{
+    Case, Encoding, Event, Field, Flag, Float, Integer, Kind, Label, Length, Path, Role, Stream,
+    Trace, Type,
+};
+
+pub(crate) use understood::Understood;
 
 /// More uses of types than this are refused: a few lines of metadata can double them again and
 /// again.
@@ -52,6 +60,10 @@ pub(crate) struct Node {
     pub(crate) align: u64,
     /// Where its value is kept.
     pub(crate) register: Option<Register>,
+    /// Where it is kept as well: as that of one of several fields of which one is there.
+    pub(crate) kept_too: Vec<Register>,
+    /// Where values of such fields within it are kept, of which none is there before it is decoded.
+    pub(crate) forgets: Vec<Register>,
     /// The name, where it is one that says something of tasks.
     pub(crate) known: Option<Known>,
     /// Its bits, where they are always as many and nobody depends on one of them.
@@ -62,13 +74,16 @@ pub(crate) struct Node {
     keeps_line: bool,
     /// Its number among those beside it that have the same name even so; 0 for the first.
     again: u32,
+    /// The bytes of the line before its name, where there is one that is no part of it.
+    line: usize,
+    /// Whether its name has signs that texts have escapes for.
+    pub(crate) needs_escapes: bool,
 }
 
 impl Node {
-    /// Its name as a person knows it: tracers put a line before names of fields, so that they
-    /// are no words of the language.
+    /// Its name as a person knows it.
     pub(crate) fn shown(&self) -> &str {
-        self.name.strip_prefix('_').unwrap_or(&self.name)
+        self.name.get(self.line..).unwrap_or_default()
     }
 
     /// Its name among those beside it, and its number where even that is not its own.
@@ -77,13 +92,8 @@ impl Node {
         (name, self.again)
     }
 
-    /// Whether it is understood by a name: one line before that may be left out.
-    fn is_called(&self, name: &str) -> bool {
-        *self.name == *name || self.shown() == name
-    }
-
-    /// The integer that it is.
-    pub(crate) fn as_integer(&self) -> Option<&Integer> {
+    /// The integer that it is, with or without names for its values.
+    pub(super) fn as_integer(&self) -> Option<&Integer> {
         match &self.kind {
             NodeKind::Integer(integer, _) | NodeKind::Enumeration(integer, _) => Some(integer),
             _ => None,
@@ -101,12 +111,19 @@ impl Node {
 pub(crate) enum NodeKind {
     /// An integer, and the clock that it sets.
     Integer(Integer, Option<usize>),
+    Boolean(Integer),
+    BitMap(Integer, Arc<[Flag]>),
     Enumeration(Integer, Arc<[Label]>),
     Float(Float),
     Text,
+    Wide(Encoding, Option<Count>),
+    /// Bytes, and whether they are the UUID of the metadata.
+    Blob(Count, bool),
     Array(NodeId, Count),
     Struct(Vec<NodeId>),
     Variant(Register, Vec<Choice>),
+    /// All choices are the one that there may be.
+    Optional(Register, Vec<Choice>),
 }
 
 /// How many elements an array has.
@@ -139,6 +156,8 @@ pub(crate) struct Choice {
 pub(crate) struct Layouts {
     nodes: Vec<Node>,
     pub(crate) packet_header: Option<NodeId>,
+    /// What packets are understood by, of their header.
+    pub(crate) header_fields: Understood,
     streams: Vec<StreamLayout>,
     by_id: Lookup<u64, usize>,
     /// The number after that of the last kind of event.
@@ -149,6 +168,8 @@ pub(crate) struct Layouts {
 #[derive(Debug)]
 pub(crate) struct StreamLayout {
     pub(crate) packet_context: Option<NodeId>,
+    /// What packets are understood by, of their context.
+    pub(crate) packet_fields: Understood,
     pub(crate) event_header: Option<NodeId>,
     /// What the place of every event is a multiple of, in bits.
     pub(crate) header_align: u64,
@@ -218,19 +239,6 @@ pub(crate) struct EventLayout {
 const STREAM_CONTEXT: &str = "stream.event.context.";
 const EVENT_CONTEXT: &str = "event.context.";
 
-/// Fields that a packet is understood by.
-const PACKET_FIELDS: [&str; 9] = [
-    "magic",
-    "stream_id",
-    "packet_size",
-    "content_size",
-    "timestamp_begin",
-    "timestamp_end",
-    "events_discarded",
-    "packet_seq_num",
-    "cpu_id",
-];
-
 impl Layouts {
     /// Makes the layouts of all that metadata describes. Kinds of events are counted from a number
     /// on, and clocks are known by the places they have among those of all traces.
@@ -238,16 +246,16 @@ impl Layouts {
         let mut builder = Builder::new(trace, clocks);
         let packet_header =
             builder.root(&["trace", "packet", "header"], trace.packet_header.as_ref())?;
-        builder.keep_fields(packet_header, &PACKET_FIELDS)?;
+        let header_fields = builder.understood(packet_header)?;
         let (mut streams, mut by_id, mut kinds) = (Vec::new(), Lookup::default(), first_kind);
         for (id, stream) in &trace.streams {
             builder.roots.truncate(1);
-            let mut layout = builder.stream(stream)?;
+            let mut layout = builder.stream(stream).map_err(|error| at(stream.offset, error))?;
             for (id, event) in &stream.events {
                 builder.roots.truncate(4);
                 builder.begin_event();
-                let context = builder.root(&["event", "context"], event.context.as_ref())?;
-                let fields = builder.root(&["event", "fields"], event.fields.as_ref())?;
+                let made = builder.event(event);
+                let (context, fields) = made.map_err(|error| at(event.offset, error))?;
                 let renamed = builder.renamed(layout.event_context, context, fields);
                 let event = EventLayout {
                     name: event.name.as_str().into(),
@@ -280,7 +288,7 @@ impl Layouts {
                 (event.steps, event.hides_text) = (steps, hides_text);
             }
         }
-        Ok(Self { nodes, packet_header, streams, by_id, kinds })
+        Ok(Self { nodes, packet_header, header_fields, streams, by_id, kinds })
     }
 
     /// The place of a kind of stream, by its id.
@@ -321,16 +329,6 @@ impl Layouts {
     pub(crate) fn node(&self, id: NodeId) -> Option<&Node> {
         self.nodes.get(id.index())
     }
-
-    /// The field of a structure that is understood by a name: the one that has it, or else one with
-    /// a line before it.
-    pub(crate) fn field(&self, of: Option<NodeId>, name: &str) -> Option<&Node> {
-        let Some(Node { kind: NodeKind::Struct(fields), .. }) = self.node(of?) else { return None };
-        let called = fields.iter().filter_map(|field| self.node(*field));
-        let called = called.filter(|field| field.is_called(name));
-        // Of two that are both it, the first.
-        called.min_by_key(|field| *field.name != *name)
-    }
 }
 
 /// The first clock that something within a node sets.
@@ -340,7 +338,7 @@ fn clock_within(nodes: &[Node], root: NodeId) -> Option<usize> {
         match nodes.get(id.index()).map(|node| &node.kind) {
             Some(NodeKind::Integer(_, Some(clock))) => return Some(*clock),
             Some(NodeKind::Struct(fields)) => open.extend(fields.iter().rev()),
-            Some(NodeKind::Variant(_, choices)) => {
+            Some(NodeKind::Variant(_, choices) | NodeKind::Optional(_, choices)) => {
                 open.extend(choices.iter().rev().map(|choice| choice.node));
             }
             _ => {}
@@ -358,12 +356,14 @@ fn measure(nodes: &mut [Node]) {
         let part = |id: &NodeId| before.get(id.index());
         let has_text = |id: &NodeId| part(id).is_some_and(|part| part.has_text);
         node.has_text = match &node.kind {
-            NodeKind::Text => true,
+            NodeKind::Text | NodeKind::Wide(..) => true,
             NodeKind::Array(element, _) => {
                 has_text(element) || part(element).is_some_and(Node::is_character)
             }
             NodeKind::Struct(fields) => fields.iter().any(has_text),
-            NodeKind::Variant(_, choices) => choices.iter().any(|choice| has_text(&choice.node)),
+            NodeKind::Variant(_, choices) | NodeKind::Optional(_, choices) => {
+                choices.iter().any(|choice| has_text(&choice.node))
+            }
             _ => false,
         };
         node.fixed_bits = match &node.kind {
@@ -371,11 +371,17 @@ fn measure(nodes: &mut [Node]) {
             NodeKind::Integer(_, Some(_))
             | NodeKind::Text
             | NodeKind::Variant(..)
+            | NodeKind::Optional(..)
             | NodeKind::Array(_, Count::Kept(_)) => None,
             NodeKind::Integer(integer, None) | NodeKind::Enumeration(integer, _) => {
-                Some(integer.bits.into())
+                integer.is_plain().then_some(integer.bits.into())
             }
-            NodeKind::Float(float) => Some(if float.is_double { 64 } else { 32 }),
+            NodeKind::Boolean(integer) | NodeKind::BitMap(integer, _) => Some(integer.bits.into()),
+            NodeKind::Float(float) => Some(float.bits.into()),
+            NodeKind::Wide(_, bytes) => {
+                bytes.and_then(Count::fixed).and_then(|bytes| bytes.checked_mul(8))
+            }
+            NodeKind::Blob(bytes, _) => bytes.fixed().and_then(|bytes| bytes.checked_mul(8)),
             NodeKind::Array(element, Count::Fixed(count)) => {
                 part(element).and_then(|element| fixed_array(element, *count))
             }
@@ -415,18 +421,36 @@ struct Builder<'a> {
     /// The ranges of names of enumerations, by where their labels are.
     ranges: Lookup<usize, Arc<Ranges>>,
     /// The choices of all variants.
-    choices: usize,
+    choice_count: usize,
     /// Fields of headers that something besides them depends on.
     used: HashSet<NodeId>,
     is_header: bool,
+    /// Whether names have a line before them that is no part of them.
+    has_lines: bool,
+    /// The places of the clocks of the trace among those of all.
+    clock_places: Vec<usize>,
+    /// The clock that times of packets and headers of events set, where the roles of fields tell.
+    default_clock: Option<usize>,
+    /// Where the value is kept of several fields of which one is there.
+    groups: Lookup<Vec<NodeId>, Register>,
+    /// How often choices were gone through to find such fields.
+    gone_through: usize,
 }
 
 /// The values that have a name, each from one to another.
 type Ranges = Lookup<Arc<str>, Vec<(i128, i128)>>;
 
-/// Fields before the one that is being made, by name, from the outermost structure to the
-/// innermost.
-type Before = Vec<Lookup<Arc<str>, NodeId>>;
+/// The structures that are being made, from the outermost to the innermost.
+type Before = Vec<Level>;
+
+/// A structure that is being made.
+#[derive(Debug, Default)]
+struct Level {
+    /// The fields before the one that is being made, by name.
+    fields: Lookup<Arc<str>, NodeId>,
+    /// The name of that one.
+    current: Option<Arc<str>>,
+}
 
 impl<'a> Builder<'a> {
     fn new(trace: &'a Trace, places: &[usize]) -> Self {
@@ -443,9 +467,14 @@ impl<'a> Builder<'a> {
             roots: Vec::new(),
             children: Lookup::default(),
             ranges: Lookup::default(),
-            choices: 0,
+            choice_count: 0,
             used: HashSet::new(),
             is_header: false,
+            has_lines: trace.has_lines(),
+            clock_places: places.to_vec(),
+            default_clock: None,
+            groups: Lookup::default(),
+            gone_through: 0,
         }
     }
 
@@ -456,17 +485,19 @@ impl<'a> Builder<'a> {
     fn stream(&mut self, stream: &Stream) -> ReadResult<StreamLayout> {
         self.event_start = usize::MAX;
         let context = stream.packet_context.as_ref();
+        self.default_clock = stream.clock.and_then(|at| self.clock_places.get(at).copied());
         let packet_context = self.root(&["stream", "packet", "context"], context)?;
-        self.keep_fields(packet_context, &PACKET_FIELDS)?;
+        let packet_fields = self.understood(packet_context)?;
         let header = stream.event_header.as_ref();
         self.is_header = true;
         let event_header = self.root(&["stream", "event", "header"], header)?;
-        self.is_header = false;
+        (self.is_header, self.default_clock) = (false, None);
         let context = stream.event_context.as_ref();
         let event_context = self.root(&["stream", "event", "context"], context)?;
         let event_id = event_header.map(|header| self.event_id(header)).transpose()?;
         Ok(StreamLayout {
             packet_context,
+            packet_fields,
             event_header,
             header_align: 1,
             header: None,
@@ -490,20 +521,11 @@ impl<'a> Builder<'a> {
         Ok(made)
     }
 
-    /// Keeps the numbers among some fields of a structure.
-    fn keep_fields(&mut self, of: Option<NodeId>, names: &[&str]) -> ReadResult<()> {
-        for name in names {
-            let field = of.and_then(|of| {
-                self.child(of, name).or_else(|| self.child(of, &format!("_{name}")))
-            });
-            let is_number = field.and_then(|field| self.get(field)).is_some_and(|node| {
-                matches!(node.kind, NodeKind::Integer(..) | NodeKind::Enumeration(..))
-            });
-            if let (Some(field), true) = (field, is_number) {
-                self.keep(field)?;
-            }
-        }
-        Ok(())
+    /// The context of an event, and its fields.
+    fn event(&mut self, event: &Event) -> ReadResult<(Option<NodeId>, Option<NodeId>)> {
+        let context = self.root(&["event", "context"], event.context.as_ref())?;
+        let fields = self.root(&["event", "fields"], event.fields.as_ref())?;
+        Ok((context, fields))
     }
 
     fn get(&self, id: NodeId) -> Option<&Node> {
@@ -512,45 +534,100 @@ impl<'a> Builder<'a> {
 
     /// Makes a use of a type. Types are nested [`DEPTH_MAX`](crate::spec::DEPTH_MAX) deep at most.
     fn node(&mut self, name: Arc<str>, kind: &Type, before: &mut Before) -> ReadResult<NodeId> {
-        let (kind, align) = match &kind.kind {
-            Kind::Integer(integer) => {
-                let clock = integer.clock.as_ref();
-                let clock = clock.and_then(|clock| self.clocks.get(&**clock).copied());
-                (NodeKind::Integer(integer.clone(), clock), integer.align)
-            }
-            Kind::Enumeration(integer, labels) => {
-                (NodeKind::Enumeration(integer.clone(), Arc::clone(labels)), integer.align)
-            }
-            Kind::Float(float) => (NodeKind::Float(float.clone()), float.align),
-            Kind::Text => (NodeKind::Text, 8),
-            Kind::Array(element, length) => {
-                let count = match length {
-                    Length::Fixed(count) => Count::Fixed(*count),
-                    Length::Field(path) => Count::Kept(self.find(path, before)?.1),
-                };
-                let element = self.node("".into(), element, before)?;
-                let align = self.get(element).map_or(1, |element| element.align);
-                (NodeKind::Array(element, count), align)
-            }
-            Kind::Struct(align, fields) => self.structure(*align, fields, before)?,
-            Kind::Variant(tag, options) => (self.variant(tag.as_ref(), options, before)?, 1),
-        };
+        let (kind, align) = self.kind(&name, &kind.kind, before)?;
         within_limit(self.nodes.len(), "fields in the metadata")?;
         let id = NodeId(u32::try_from(self.nodes.len()).unwrap_or(u32::MAX));
-        let known = Known::of(name.strip_prefix('_').unwrap_or(&name));
+        let line = usize::from(self.has_lines && name.starts_with('_'));
+        let known = name.get(line..).and_then(Known::of);
+        let needs_escapes = name.chars().any(|sign| sign.is_control() || "\"\\".contains(sign));
         self.nodes.push(Node {
             id,
             name,
             kind,
             align,
             register: None,
+            kept_too: Vec::new(),
+            forgets: Vec::new(),
             known,
             fixed_bits: None,
             has_text: false,
             keeps_line: false,
             again: 0,
+            line,
+            needs_escapes,
         });
         Ok(id)
+    }
+
+    /// What a use of a type is, and what its place is a multiple of.
+    fn kind(
+        &mut self,
+        name: &Arc<str>,
+        kind: &Kind,
+        before: &mut Before,
+    ) -> ReadResult<(NodeKind, u64)> {
+        Ok(match kind {
+            Kind::Integer(integer) => {
+                (NodeKind::Integer(integer.clone(), self.clock_of(integer)), integer.align)
+            }
+            Kind::Boolean(integer) => (NodeKind::Boolean(integer.clone()), integer.align),
+            Kind::BitMap(integer, flags) => {
+                (NodeKind::BitMap(integer.clone(), Arc::clone(flags)), integer.align)
+            }
+            Kind::Enumeration(integer, labels) => {
+                (NodeKind::Enumeration(integer.clone(), Arc::clone(labels)), integer.align)
+            }
+            Kind::Float(float) => (NodeKind::Float(float.clone()), float.align),
+            Kind::Text => (NodeKind::Text, 8),
+            Kind::Wide(encoding, length) => {
+                let count = length.as_ref().map(|length| self.count(length, before)).transpose()?;
+                (NodeKind::Wide(*encoding, count), 8)
+            }
+            Kind::Blob(length, is_uuid) => {
+                (NodeKind::Blob(self.count(length, before)?, *is_uuid), 8)
+            }
+            Kind::Array(element, length, align) => {
+                let count = self.count(length, before)?;
+                let element = self.node("".into(), element, before)?;
+                let align = self.get(element).map_or(1, |element| element.align).max(*align);
+                (NodeKind::Array(element, count), align)
+            }
+            Kind::Struct(align, fields) => self.structure(*align, fields, before)?,
+            Kind::Variant(tag, options) => (self.variant(tag.as_ref(), options, before)?, 1),
+            Kind::Choice(location, cases) => {
+                let register = self.locate(location, before, |node| node.as_integer().is_some())?;
+                (NodeKind::Variant(register, self.cases(cases, before)?), 1)
+            }
+            Kind::Optional(location, ranges, kind) => {
+                let is_meant: fn(&Node) -> bool = match ranges {
+                    Some(_) => |node| node.as_integer().is_some(),
+                    None => |node| matches!(node.kind, NodeKind::Boolean(_)),
+                };
+                let register = self.locate(location, before, is_meant)?;
+                let node = self.node(Arc::clone(name), kind, before)?;
+                let ranges = ranges.as_deref().unwrap_or(&[(1, 1)]);
+                let mut choices = Vec::new();
+                self.choices(&mut choices, ranges, node)?;
+                (NodeKind::Optional(register, apart(choices)?), 1)
+            }
+        })
+    }
+
+    /// The clock that an integer sets, by its place.
+    fn clock_of(&self, integer: &Integer) -> Option<usize> {
+        let named = integer.clock.as_ref().and_then(|clock| self.clocks.get(&**clock).copied());
+        let is_time = integer.roles.has(Role::Timestamp);
+        named.or_else(|| self.default_clock.filter(|_| is_time))
+    }
+
+    fn count(&mut self, length: &Length, before: &Before) -> ReadResult<Count> {
+        Ok(match length {
+            Length::Fixed(count) => Count::Fixed(*count),
+            Length::Field(path) => Count::Kept(self.find(path, before)?.1),
+            Length::At(location) => {
+                Count::Kept(self.locate(location, before, |node| node.as_integer().is_some())?)
+            }
+        })
     }
 
     fn structure(
@@ -560,19 +637,23 @@ impl<'a> Builder<'a> {
         before: &mut Before,
     ) -> ReadResult<(NodeKind, u64)> {
         let (mut made, mut align) = (Vec::new(), align);
-        before.push(Lookup::default());
+        before.push(Level::default());
         for field in fields {
+            if let Some(innermost) = before.last_mut() {
+                innermost.current = Some(Arc::clone(&field.name));
+            }
             let node = self.node(Arc::clone(&field.name), &field.kind, before)?;
             align = align.max(self.get(node).map_or(1, |node| node.align));
             made.push(node);
             // Of several of one name the nearest counts.
             if let Some(innermost) = before.last_mut() {
-                innermost.insert(Arc::clone(&field.name), node);
+                innermost.fields.insert(Arc::clone(&field.name), node);
             }
         }
-        let names = before.pop().unwrap_or_default();
+        let names = before.pop().unwrap_or_default().fields;
         let is_shown_twice = |field: &Field| {
-            field.name.strip_prefix('_').is_some_and(|shown| names.contains_key(shown))
+            let shown = self.shown(&field.name);
+            shown != &*field.name && names.contains_key(shown)
         };
         if names.len() < made.len() || fields.iter().any(is_shown_twice) {
             self.tell_apart(fields, &made);
@@ -580,17 +661,34 @@ impl<'a> Builder<'a> {
         Ok((NodeKind::Struct(made), align))
     }
 
+    /// A name as a person knows it: tracers put a line before names of fields, so that they are no words
+    /// of the language.
+    fn shown<'n>(&self, name: &'n str) -> &'n str {
+        name.strip_prefix('_').filter(|_| self.has_lines).unwrap_or(name)
+    }
+
+    /// The field that is told in the place of another: of one that may not be there, that one.
+    fn told(&self, mut id: NodeId) -> NodeId {
+        while let Some(NodeKind::Optional(_, choices)) = self.get(id).map(|node| &node.kind)
+            && let Some(choice) = choices.first()
+        {
+            id = choice.node;
+        }
+        id
+    }
+
     /// Has fields of a structure that would be shown by one name have names of their own.
     fn tell_apart(&mut self, fields: &[Field], made: &[NodeId]) {
-        let mut shown: Lookup<String, u32> = Lookup::default();
-        let shown_of = |name: &Arc<str>| name.strip_prefix('_').unwrap_or(name).to_owned();
+        let mut shown: Lookup<&str, u32> = Lookup::default();
         for field in fields {
-            *shown.entry(shown_of(&field.name)).or_default() += 1;
+            *shown.entry(self.shown(&field.name)).or_default() += 1;
         }
         let mut before: Lookup<&str, u32> = Lookup::default();
         for (field, id) in fields.iter().zip(made) {
+            let keeps_line = shown.get(self.shown(&field.name)).is_some_and(|count| *count > 1);
+            let id = self.told(*id);
             let Some(node) = self.nodes.get_mut(id.index()) else { continue };
-            node.keeps_line = shown.get(&shown_of(&field.name)).is_some_and(|count| *count > 1);
+            node.keeps_line = keeps_line;
             let count = before.entry(&field.name).or_default();
             node.again = *count;
             *count += 1;
@@ -613,7 +711,7 @@ impl<'a> Builder<'a> {
         for (earlier, later, lead) in pairs {
             let Some((earlier, later)) = earlier.zip(later) else { continue };
             for field in self.fields_of(later) {
-                let shown = self.get(field).map(|node| Arc::<str>::from(node.key().0));
+                let shown = self.get(self.told(field)).map(|node| Arc::<str>::from(node.key().0));
                 let found = shown.and_then(|shown| self.shown_child(earlier, &shown));
                 renamed.extend(found.map(|found| (found, lead)));
             }
@@ -633,6 +731,7 @@ impl<'a> Builder<'a> {
     /// The field of a structure that is shown by a name.
     fn shown_child(&mut self, of: NodeId, shown: &str) -> Option<NodeId> {
         let found = self.child(of, shown).or_else(|| self.child(of, &format!("_{shown}")));
+        let found = found.map(|found| self.told(found));
         found.filter(|found| self.get(*found).is_some_and(|node| node.key().0 == shown))
     }
 
@@ -656,13 +755,36 @@ impl<'a> Builder<'a> {
             // Names that are no words of the language have a line before them.
             let name = &*option.name;
             let names = [Some(name), name.strip_prefix('_')].into_iter().flatten();
-            for (first, last) in names.filter_map(|name| ranges.get(name)).flatten() {
-                within_limit(self.choices, "choices of variants in the metadata")?;
-                self.choices += 1;
-                choices.push(Choice { first: *first, last: *last, node });
+            for ranges in names.filter_map(|name| ranges.get(name)) {
+                self.choices(&mut choices, ranges, node)?;
             }
         }
         Ok(NodeKind::Variant(register, apart(choices)?))
+    }
+
+    /// What a variant is, by the values that it depends on.
+    fn cases(&mut self, cases: &[Case], before: &mut Before) -> ReadResult<Vec<Choice>> {
+        let mut choices = Vec::new();
+        for Case { field, ranges } in cases {
+            let node = self.node(Arc::clone(&field.name), &field.kind, before)?;
+            self.choices(&mut choices, ranges, node)?;
+        }
+        apart(choices)
+    }
+
+    /// Adds that a variant is a node where its tag is in one of some ranges.
+    fn choices(
+        &mut self,
+        choices: &mut Vec<Choice>,
+        ranges: &[(i128, i128)],
+        node: NodeId,
+    ) -> ReadResult<()> {
+        for (first, last) in ranges {
+            within_limit(self.choice_count, "choices of variants in the metadata")?;
+            self.choice_count += 1;
+            choices.push(Choice { first: *first, last: *last, node });
+        }
+        Ok(())
     }
 
     /// The field that names lead to, and where its value is kept.
@@ -695,7 +817,7 @@ impl<'a> Builder<'a> {
     /// The nearest field before, in this structure or in those around it or before it.
     fn relative(&mut self, path: &[Arc<str>], before: &Before) -> Option<NodeId> {
         let (first, rest) = path.split_first()?;
-        let near = before.iter().rev().find_map(|fields| fields.get(first)).copied();
+        let near = before.iter().rev().find_map(|level| level.fields.get(first)).copied();
         if let Some(found) = near.and_then(|near| self.below(near, rest)) {
             return Some(found);
         }
@@ -728,45 +850,34 @@ impl<'a> Builder<'a> {
 
     /// Gives a field a register, unless it has one.
     fn keep(&mut self, id: NodeId) -> ReadResult<Register> {
-        let is_own = id.index() >= self.event_start;
-        let count = if is_own { &mut self.own } else { &mut self.shared };
-        // Even ones are shared, odd ones are the event's.
-        let next = Register(*count * 2 + u32::from(is_own));
-        let Some(node) = self.nodes.get_mut(id.index()) else { return Ok(next) };
-        if let Some(register) = node.register {
+        if let Some(register) = self.get(id).and_then(|node| node.register) {
             return Ok(register);
         }
+        let register = self.register(id)?;
+        if let Some(node) = self.nodes.get_mut(id.index()) {
+            node.register = Some(register);
+        }
+        Ok(register)
+    }
+
+    /// A register for the value of a field.
+    fn register(&mut self, id: NodeId) -> ReadResult<Register> {
+        let is_own = id.index() >= self.event_start;
+        let count = if is_own { &mut self.own } else { &mut self.shared };
         if *count >= REGISTERS_MAX {
             let (found, limit) = (u64::from(*count) + 1, REGISTERS_MAX.into());
             return Err(ReadErrorKind::OverLimit { found, limit }.at("lengths and tags", 0));
         }
-        node.register = Some(next);
+        // Even ones are shared, odd ones are the event's.
+        let next = Register(*count * 2 + u32::from(is_own));
         *count += 1;
         Ok(next)
     }
+}
 
-    /// Registers of the ids of events, wherever they are within a header.
-    fn event_id(&mut self, header: NodeId) -> ReadResult<Vec<Register>> {
-        let found = self.registers_of(header, "id")?;
-        if found.is_empty() { self.registers_of(header, "_id") } else { Ok(found) }
-    }
-
-    /// Registers of all fields of a name, wherever they are within a node.
-    fn registers_of(&mut self, within: NodeId, name: &str) -> ReadResult<Vec<Register>> {
-        let (mut found, mut open) = (Vec::new(), vec![within]);
-        while let Some(id) = open.pop() {
-            let Some(node) = self.get(id) else { continue };
-            match &node.kind {
-                NodeKind::Struct(fields) => open.extend(fields.iter().rev()),
-                NodeKind::Variant(_, choices) => open.extend(choices.iter().map(|c| c.node)),
-                NodeKind::Integer(..) | NodeKind::Enumeration(..) if &*node.name == name => {
-                    found.push(id);
-                }
-                _ => {}
-            }
-        }
-        found.into_iter().map(|id| self.keep(id)).collect()
-    }
+/// Tells where in the metadata that is described which an error is of.
+fn at(offset: u64, error: ReadError) -> ReadError {
+    ReadError { offset, ..error }
 }
 
 fn ranges_of(labels: &[Label]) -> Ranges {
@@ -777,14 +888,21 @@ fn ranges_of(labels: &[Label]) -> Ranges {
     ranges
 }
 
-/// Choices in the order of their ranges. Of two that overlap nobody knows which is meant.
+/// Choices in the order of their ranges. Of two that overlap nobody knows which is meant, unless both
+/// are the same.
 fn apart(mut choices: Vec<Choice>) -> ReadResult<Vec<Choice>> {
     choices.sort_by_key(|choice| choice.first);
-    let pairs = choices.iter().zip(choices.iter().skip(1));
-    if { pairs }.any(|(one, next)| one.last >= next.first && one.node != next.node) {
-        return Err(invalid("the choices of a variant overlap"));
+    let mut apart: Vec<Choice> = Vec::with_capacity(choices.len());
+    for choice in choices {
+        match apart.last_mut().filter(|before| before.last >= choice.first) {
+            None => apart.push(choice),
+            Some(before) if before.node == choice.node => {
+                before.last = before.last.max(choice.last);
+            }
+            Some(_) => return Err(invalid("the choices of a variant overlap")),
+        }
     }
-    Ok(choices)
+    Ok(apart)
 }
 
 fn within_limit(count: usize, what: &'static str) -> ReadResult<()> {

@@ -4,6 +4,7 @@ use kymo_core::model::timeline::{Shown, TimeNs};
 use kymo_core::{Finding, Severity};
 
 use super::{Packet, Place, Reader, Track};
+use crate::types::Role;
 
 /// Finds what was lost between packets of each stream. Tells after which packets events are missing.
 ///
@@ -67,8 +68,8 @@ fn discarded(reader: &Reader, before: Option<&Packet>, packet: &Packet) -> u64 {
 /// What a counter of events that were lost can hold. One of 64 bits never begins again.
 fn counter_mask(reader: &Reader, packet: &Packet) -> Option<u64> {
     let layouts = reader.layouts(packet.part)?;
-    let context = layouts.stream(packet.layout)?.packet_context;
-    let bits = layouts.field(context, "events_discarded")?.as_integer()?.bits;
+    let fields = &layouts.stream(packet.layout)?.packet_fields;
+    let bits = fields.bits(Role::EventsDiscarded)?;
     (1..64).contains(&bits).then(|| (1 << bits) - 1)
 }
 
@@ -106,5 +107,5 @@ fn tell(
 fn moment(reader: &Reader, packet: &Packet, ticks: u64) -> Option<Shown> {
     let clock = reader.clocks().get(packet.clock?)?;
     let time = TimeNs(clock.nanoseconds(ticks)?);
-    Some(Shown { time, since_epoch: clock.since_epoch() })
+    Some(Shown { time, since_epoch: clock.since_epoch })
 }

@@ -3,10 +3,11 @@
 use kymo_core::bytes::{ReadError, ReadResult};
 
 use super::Part;
-use super::decode::{Decoder, State};
-use super::layout::NodeId;
+use super::decode::{Decoder, State, Visitor};
+use super::layout::{Node, NodeKind};
 use super::untimed::Told;
 use crate::spec;
+use crate::types::Role;
 
 /// A packet, as its header describes it.
 #[derive(Debug, Clone)]
@@ -68,39 +69,39 @@ pub(super) fn read(
     state.begin((rest.len() as u64).saturating_mul(8));
     (state.clock, state.ticks) = (None, 0);
     let mut decoder = Decoder { layouts, bytes: rest, offset, state, empty: 0 };
+    let mut uuid = Uuid { wanted: trace.uuid, is_other: false };
     if let Some(header) = layouts.packet_header {
-        decoder.decode(header, &mut ()).map_err(|error| named(error, "packet header"))?;
+        decoder.decode(header, &mut uuid).map_err(|error| named(error, "packet header"))?;
     }
-    let kept = |decoder: &Decoder<'_>, root: Option<NodeId>, name: &str| {
-        let register = layouts.field(root, name)?.register?;
-        u64::try_from(decoder.state.kept(register)?).ok()
-    };
-    let header = layouts.packet_header;
-    if let Some(magic) = kept(&decoder, header, "magic")
-        && magic != spec::PACKET_MAGIC
-    {
+    let magic = layouts.header_fields.value(Role::Magic, decoder.state);
+    if let Some(magic) = magic.filter(|magic| *magic != spec::PACKET_MAGIC) {
         let why = format!("{magic:#x} is not its magic {:#x}", spec::PACKET_MAGIC);
         return Err(ReadError::invalid("packet header", offset, why));
     }
+    if uuid.is_other {
+        let why = "its UUID is not that of the metadata: it is of another trace";
+        return Err(ReadError::invalid("packet header", offset, why));
+    }
     let only = trace.streams.keys().next().copied().unwrap_or(0);
-    let stream = kept(&decoder, header, "stream_id").unwrap_or(only);
-    let layout = layouts.place(stream).ok_or_else(|| {
-        ReadError::invalid("packet header", offset, format!("there is no stream {stream}"))
-    })?;
-    let context = layouts.stream(layout).and_then(|stream| stream.packet_context);
-    if let Some(context) = context {
+    let stream = layouts.header_fields.value(Role::StreamId, decoder.state).unwrap_or(only);
+    let no_stream =
+        || ReadError::invalid("packet header", offset, format!("there is no stream {stream}"));
+    let layout = layouts.place(stream).ok_or_else(no_stream)?;
+    let of = layouts.stream(layout).ok_or_else(no_stream)?;
+    if let Some(context) = of.packet_context {
         decoder.decode(context, &mut ()).map_err(|error| named(error, "packet context"))?;
     }
+    let kept = |role| of.packet_fields.value(role, decoder.state);
     let whole = (rest.len() as u64).saturating_mul(8);
-    let packet_bits = kept(&decoder, context, "packet_size").unwrap_or(whole);
-    let content_bits = kept(&decoder, context, "content_size").unwrap_or(packet_bits);
+    let content_bits = kept(Role::ContentSize);
+    let packet_bits = kept(Role::PacketSize).or(content_bits).unwrap_or(whole);
+    let content_bits = content_bits.unwrap_or(packet_bits);
     let events_at = decoder.state.position;
     if !packet_bits.is_multiple_of(8) || content_bits > packet_bits || content_bits < events_at {
         let why = format!("a size of {packet_bits} and a content of {content_bits} bits");
         return Err(ReadError::invalid("packet context", offset, why));
     }
-    let begin = kept(&decoder, context, "timestamp_begin");
-    let times = begin.zip(kept(&decoder, context, "timestamp_end"));
+    let times = kept(Role::Timestamp).zip(kept(Role::TimestampEnd));
     Ok(Packet {
         part,
         file,
@@ -116,10 +117,23 @@ pub(super) fn read(
         possible: (0, u64::MAX),
         lacks_next: false,
         told: None,
-        discarded: kept(&decoder, context, "events_discarded"),
-        sequence: kept(&decoder, context, "packet_seq_num"),
-        cpu: kept(&decoder, context, "cpu_id"),
+        discarded: kept(Role::EventsDiscarded),
+        sequence: kept(Role::PacketSeqNum),
+        cpu: kept(Role::CpuId),
     })
+}
+
+/// Whether a packet says that it is of other metadata.
+struct Uuid {
+    wanted: Option<[u8; 16]>,
+    is_other: bool,
+}
+
+impl Visitor for Uuid {
+    fn blob(&mut self, node: &Node, bytes: &[u8]) {
+        let is_uuid = matches!(node.kind, NodeKind::Blob(_, true));
+        self.is_other |= is_uuid && self.wanted.is_some_and(|wanted| wanted != *bytes);
+    }
 }
 
 fn named(error: ReadError, what: &'static str) -> ReadError {

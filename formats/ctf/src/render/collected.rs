@@ -6,9 +6,9 @@ use kymo_core::Value;
 use kymo_core::model::timeline::Field;
 use serde_json::{Map, Value as JsonValue};
 
-use super::{Renamed, name_of, shown};
+use super::{Renamed, flag_names, name_of, shown, write_hexadecimal};
 use crate::read::{EventLayout, Layouts, Node, NodeId, Real, Visitor, Want};
-use crate::types::{Integer, Label};
+use crate::types::{Flag, Integer, Label};
 
 /// Fields as values under their names. One within a structure has the names of both; an array is a
 /// list.
@@ -127,6 +127,28 @@ impl Visitor for Collected {
         let name = name_of(labels, value);
         let name = name.map_or_else(|| value.to_string(), Cow::into_owned);
         self.put(node, name.into(), None);
+    }
+
+    fn flags(&mut self, node: &Node, flags: &[Flag], value: u64) {
+        let names = flag_names(flags, value).unwrap_or_else(|| value.to_string());
+        self.put(node, names.into(), None);
+    }
+
+    fn boolean(&mut self, node: &Node, value: bool) {
+        self.put(node, Value::Bool(value), None);
+    }
+
+    fn blob(&mut self, node: &Node, bytes: &[u8]) {
+        let mut text = String::new();
+        write_hexadecimal(bytes, &mut text);
+        self.put(node, text.into(), None);
+    }
+
+    /// In a list, those after it keep their places; elsewhere, what is not there has no name either.
+    fn nothing(&mut self, node: &Node) {
+        if self.array.is_some() {
+            self.put(node, Value::Null, None);
+        }
     }
 
     fn real(&mut self, node: &Node, value: Real) {

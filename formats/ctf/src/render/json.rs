@@ -2,9 +2,11 @@
 
 use std::fmt::Write;
 
-use super::{Renamed, name_of, shown, write_between_quotes, write_integer};
+use super::{
+    Renamed, flag_names, name_of, shown, write_between_quotes, write_hexadecimal, write_integer,
+};
 use crate::read::{EventLayout, Node, Real, Visitor, Want};
-use crate::types::{Integer, Label};
+use crate::types::{Flag, Integer, Label};
 
 /// Fields as a JSON object; those of contexts and of the event itself in one.
 #[derive(Debug, Default)]
@@ -32,10 +34,20 @@ impl Json {
             self.text.push(',');
         }
         if self.within.last() != Some(&true) {
-            self.text.push('"');
-            self.renamed.write(node, &mut self.text);
-            self.text.push_str("\":");
+            self.name(node);
         }
+    }
+
+    fn name(&mut self, node: &Node) {
+        if node.needs_escapes {
+            let mut name = String::new();
+            self.renamed.write(node, &mut name);
+            write_text(&name, &mut self.text);
+            return self.text.push(':');
+        }
+        self.text.push('"');
+        self.renamed.write(node, &mut self.text);
+        self.text.push_str("\":");
     }
 
     fn is_root(&self, node: &Node, is_array: bool) -> bool {
@@ -94,6 +106,31 @@ impl Visitor for Json {
             Some(name) => write_text(&name, &mut self.text),
             None => write_integer(value, &mut self.text),
         }
+    }
+
+    fn flags(&mut self, node: &Node, flags: &[Flag], value: u64) {
+        self.lead(node);
+        match flag_names(flags, value) {
+            Some(names) => write_text(&names, &mut self.text),
+            None => write_integer(value.into(), &mut self.text),
+        }
+    }
+
+    fn boolean(&mut self, node: &Node, value: bool) {
+        self.lead(node);
+        self.text.push_str(if value { "true" } else { "false" });
+    }
+
+    fn blob(&mut self, node: &Node, bytes: &[u8]) {
+        self.lead(node);
+        self.text.push('"');
+        write_hexadecimal(bytes, &mut self.text);
+        self.text.push('"');
+    }
+
+    fn nothing(&mut self, node: &Node) {
+        self.lead(node);
+        self.text.push_str("null");
     }
 
     fn real(&mut self, node: &Node, value: Real) {

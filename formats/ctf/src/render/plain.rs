@@ -2,9 +2,9 @@
 
 use std::fmt::Write;
 
-use super::{names_of, shown, write_between_quotes, write_integer};
+use super::{flags_of, names_of, shown, write_between_quotes, write_hexadecimal, write_integer};
 use crate::read::{EventLayout, Node, Real, Visitor, Want};
-use crate::types::{Integer, Label};
+use crate::types::{Flag, Integer, Label};
 
 /// An event as a person reads it, and as babeltrace prints it:
 /// `sched_switch: { prev_comm = "init", prev_tid = 1 }`.
@@ -20,6 +20,14 @@ pub(crate) struct Plain {
 }
 
 impl Plain {
+    fn name(&mut self, node: &Node) {
+        if node.needs_escapes {
+            node.shown().chars().for_each(|character| write_character(character, &mut self.text));
+        } else {
+            self.text.push_str(node.shown());
+        }
+    }
+
     fn lead(&mut self, node: &Node) {
         self.text.push_str(self.due);
         self.due = ", ";
@@ -29,7 +37,7 @@ impl Plain {
             self.text.push_str("] = ");
             *index += 1;
         } else if !node.name.is_empty() {
-            self.text.push_str(node.shown());
+            self.name(node);
             self.text.push_str(" = ");
         }
     }
@@ -48,6 +56,21 @@ fn write_in_base(integer: &Integer, value: i128, to: &mut String) {
         16 => write!(to, "0x{bits:X}"),
         _ => return write_integer(value, to),
     };
+}
+
+/// A number with its names.
+fn write_named<'n>(names: impl Iterator<Item = &'n str>, value: i128, to: &mut String) {
+    to.push_str("( ");
+    let mut between = "";
+    for name in names {
+        to.push_str(between);
+        write_quoted(name, to);
+        between = ", ";
+    }
+    to.push_str(if between.is_empty() { "<unknown>" } else { "" });
+    to.push_str(" : container = ");
+    write_integer(value, to);
+    to.push_str(" )");
 }
 
 /// Text between quotes, with what C has escapes for, and control characters, escaped.
@@ -114,17 +137,28 @@ impl Visitor for Plain {
 
     fn label(&mut self, node: &Node, labels: &[Label], value: i128) {
         self.lead(node);
-        self.text.push_str("( ");
-        let mut between = "";
-        for name in names_of(labels, value) {
-            self.text.push_str(between);
-            write_quoted(name, &mut self.text);
-            between = ", ";
-        }
-        self.text.push_str(if between.is_empty() { "<unknown>" } else { "" });
-        self.text.push_str(" : container = ");
-        write_integer(value, &mut self.text);
-        self.text.push_str(" )");
+        write_named(names_of(labels, value), value, &mut self.text);
+    }
+
+    fn flags(&mut self, node: &Node, flags: &[Flag], value: u64) {
+        self.lead(node);
+        write_named(flags_of(flags, value), value.into(), &mut self.text);
+    }
+
+    fn boolean(&mut self, node: &Node, value: bool) {
+        self.lead(node);
+        self.text.push_str(if value { "true" } else { "false" });
+    }
+
+    fn blob(&mut self, node: &Node, bytes: &[u8]) {
+        self.lead(node);
+        self.text.push_str("0x");
+        write_hexadecimal(bytes, &mut self.text);
+    }
+
+    fn nothing(&mut self, node: &Node) {
+        self.lead(node);
+        self.text.push_str("<none>");
     }
 
     fn real(&mut self, node: &Node, value: Real) {
