@@ -96,6 +96,22 @@ impl Facts {
     }
 }
 
+/// Hands a field on to whoever wants all of them. The trait has constants, so that no closure can be
+/// given either of them.
+macro_rules! hand_on {
+    ($facts:ident.$method:ident($($argument:expr),*)) => {
+        match &mut $facts.telling {
+            Telling::Nothing => {}
+            Telling::Text(plain) => plain.$method($($argument),*),
+            Telling::Fields(collected) => collected.$method($($argument),*),
+            Telling::Both(plain, collected) => {
+                plain.$method($($argument),*);
+                collected.$method($($argument),*);
+            }
+        }
+    };
+}
+
 impl Visitor for Facts {
     #[inline]
     fn begin(&mut self, event: &EventLayout) -> Want {
@@ -144,107 +160,43 @@ impl Visitor for Facts {
     }
 
     fn open(&mut self, node: &Node, is_array: bool) {
-        match &mut self.telling {
-            Telling::Nothing => {}
-            Telling::Text(plain) => plain.open(node, is_array),
-            Telling::Fields(collected) => collected.open(node, is_array),
-            Telling::Both(plain, collected) => {
-                plain.open(node, is_array);
-                collected.open(node, is_array);
-            }
-        }
+        hand_on!(self.open(node, is_array));
     }
 
     fn close(&mut self, is_array: bool) {
-        match &mut self.telling {
-            Telling::Nothing => {}
-            Telling::Text(plain) => plain.close(is_array),
-            Telling::Fields(collected) => collected.close(is_array),
-            Telling::Both(plain, collected) => {
-                plain.close(is_array);
-                collected.close(is_array);
-            }
-        }
+        hand_on!(self.close(is_array));
     }
 
     fn integer(&mut self, node: &Node, integer: &Integer, value: i128) {
-        match &mut self.telling {
-            Telling::Nothing => {}
-            Telling::Text(plain) => plain.integer(node, integer, value),
-            Telling::Fields(collected) => collected.integer(node, integer, value),
-            Telling::Both(plain, collected) => {
-                plain.integer(node, integer, value);
-                collected.integer(node, integer, value);
-            }
-        }
+        hand_on!(self.integer(node, integer, value));
     }
 
     fn label(&mut self, node: &Node, labels: &[Label], value: i128) {
-        match &mut self.telling {
-            Telling::Nothing => {}
-            Telling::Text(plain) => plain.label(node, labels, value),
-            Telling::Fields(collected) => collected.label(node, labels, value),
-            Telling::Both(plain, collected) => {
-                plain.label(node, labels, value);
-                collected.label(node, labels, value);
-            }
-        }
+        hand_on!(self.label(node, labels, value));
     }
 
     fn boolean(&mut self, node: &Node, value: bool) {
-        match &mut self.telling {
-            Telling::Nothing => {}
-            Telling::Text(plain) => plain.boolean(node, value),
-            Telling::Fields(collected) => collected.boolean(node, value),
-        }
+        hand_on!(self.boolean(node, value));
     }
 
     fn flags(&mut self, node: &Node, flags: &[Flag], value: u64) {
-        match &mut self.telling {
-            Telling::Nothing => {}
-            Telling::Text(plain) => plain.flags(node, flags, value),
-            Telling::Fields(collected) => collected.flags(node, flags, value),
-        }
+        hand_on!(self.flags(node, flags, value));
     }
 
     fn blob(&mut self, node: &Node, bytes: &[u8]) {
-        match &mut self.telling {
-            Telling::Nothing => {}
-            Telling::Text(plain) => plain.blob(node, bytes),
-            Telling::Fields(collected) => collected.blob(node, bytes),
-        }
+        hand_on!(self.blob(node, bytes));
     }
 
     fn nothing(&mut self, node: &Node) {
-        match &mut self.telling {
-            Telling::Nothing => {}
-            Telling::Text(plain) => plain.nothing(node),
-            Telling::Fields(collected) => collected.nothing(node),
-        }
+        hand_on!(self.nothing(node));
     }
 
     fn real(&mut self, node: &Node, value: Real) {
-        match &mut self.telling {
-            Telling::Nothing => {}
-            Telling::Text(plain) => plain.real(node, value),
-            Telling::Fields(collected) => collected.real(node, value),
-            Telling::Both(plain, collected) => {
-                plain.real(node, value);
-                collected.real(node, value);
-            }
-        }
+        hand_on!(self.real(node, value));
     }
 
     fn text(&mut self, node: &Node, text: &[u8]) {
-        match &mut self.telling {
-            Telling::Nothing => {}
-            Telling::Text(plain) => plain.text(node, text),
-            Telling::Fields(collected) => collected.text(node, text),
-            Telling::Both(plain, collected) => {
-                plain.text(node, text);
-                collected.text(node, text);
-            }
-        }
+        hand_on!(self.text(node, text));
     }
 }
 
