@@ -103,20 +103,25 @@ fn write_between_quotes(
     if text.bytes().all(|byte| is_plain(byte) && byte != b'"' && byte != b'\\') {
         to.push_str(text);
     } else {
-        for character in text.chars() {
-            match character {
-                '"' => to.push_str("\\\""),
-                '\\' => to.push_str("\\\\"),
-                '\u{8}' => to.push_str("\\b"),
-                '\t' => to.push_str("\\t"),
-                '\n' => to.push_str("\\n"),
-                '\u{C}' => to.push_str("\\f"),
-                '\r' => to.push_str("\\r"),
-                other => write_other(other, to),
-            }
-        }
+        write_escaped(text, write_other, to);
     }
     to.push('"');
+}
+
+/// Writes a text with the escapes that C and JSON share.
+fn write_escaped(text: &str, write_other: fn(char, &mut String), to: &mut String) {
+    for character in text.chars() {
+        match character {
+            '"' => to.push_str("\\\""),
+            '\\' => to.push_str("\\\\"),
+            '\u{8}' => to.push_str("\\b"),
+            '\t' => to.push_str("\\t"),
+            '\n' => to.push_str("\\n"),
+            '\u{C}' => to.push_str("\\f"),
+            '\r' => to.push_str("\\r"),
+            other => write_other(other, to),
+        }
+    }
 }
 
 /// Writes an integer, which has 64 bits at most, with or without a sign.

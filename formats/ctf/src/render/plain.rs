@@ -2,7 +2,10 @@
 
 use std::fmt::Write;
 
-use super::{flags_of, names_of, shown, write_between_quotes, write_hexadecimal, write_integer};
+use super::{
+    flags_of, names_of, shown, write_between_quotes, write_escaped, write_hexadecimal,
+    write_integer,
+};
 use crate::read::{EventLayout, Node, Real, Visitor, Want};
 use crate::types::{Flag, Integer, Label};
 
@@ -22,7 +25,7 @@ pub(crate) struct Plain {
 impl Plain {
     fn name(&mut self, node: &Node) {
         if node.needs_escapes {
-            node.shown().chars().for_each(|character| write_character(character, &mut self.text));
+            write_escaped(node.shown(), write_character, &mut self.text);
         } else {
             self.text.push_str(node.shown());
         }
