@@ -1,6 +1,6 @@
 //! One way through the events of a timeline, for any number of passes.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
 use kymo_core::Result;
@@ -23,12 +23,40 @@ pub struct Analysis {
     tracks: Tracks,
     tasks: Tasks,
     /// Which tracks are meant; nothing means all.
-    meant: Option<Vec<bool>>,
+    meant: Option<Meant>,
     is_all_read: bool,
     resolver: Resolver,
     bounds: Bounds,
     /// Whether all that was before the window is known.
     is_all_before: bool,
+}
+
+/// Which tracks are meant.
+struct Meant {
+    /// Those that are, and those that stand for the tasks of others.
+    all: Vec<bool>,
+    /// Those that stand for the task of another and are not meant themselves.
+    homes: BTreeSet<TrackId>,
+}
+
+impl Meant {
+    fn new(meant: &[TrackId], tasks: &Tasks, count: usize) -> Self {
+        let mut all = vec![false; count];
+        let mut set = |track: TrackId| {
+            let place = all.get_mut(track.0);
+            place.is_some_and(|is_meant| !std::mem::replace(is_meant, true))
+        };
+        for track in meant {
+            set(*track);
+        }
+        let homes = meant.iter().map(|track| tasks.home(*track)).filter(|home| set(*home));
+        let homes = homes.collect();
+        Self { all, homes }
+    }
+
+    fn has(&self, track: TrackId) -> bool {
+        self.all.get(track.0).copied().unwrap_or(false)
+    }
 }
 
 /// Something that is worked out on the way.
@@ -257,12 +285,10 @@ impl Analysis {
         let tracks = timeline.tracks();
         let tasks = Tasks::new(&tracks, is_idle);
         let bounds = Bounds::new(&timeline, &tracks, &window)?;
-        let is_meant = |tracks_meant: &Vec<TrackId>| {
-            let ids = (0..tracks.len()).map(TrackId);
-            ids.map(|id| tracks_meant.binary_search(&id).is_ok()).collect()
-        };
+        let meant = window.tracks.as_ref();
+        let meant = meant.map(|meant| Meant::new(meant, &tasks, tracks.len()));
         Ok(Self {
-            meant: window.tracks.as_ref().map(is_meant),
+            meant,
             is_all_read: false,
             resolver: Resolver::new(&tasks, tracks.len()),
             timeline,
@@ -296,16 +322,30 @@ impl Analysis {
     /// Which tracks are meant; nothing means all.
     #[must_use]
     pub fn meant(&self) -> Option<Vec<bool>> {
-        self.meant.clone()
+        self.meant.as_ref().map(|meant| meant.all.clone())
     }
 
-    /// Whether a track is meant.
+    /// Whether a track is meant, or stands for a task of which another is.
     #[must_use]
     pub fn means(&self, track: TrackId) -> bool {
-        self.meant.as_ref().is_none_or(|meant| meant.get(track.0).copied().unwrap_or(false))
+        self.meant.as_ref().is_none_or(|meant| meant.has(track))
     }
 
-    /// Whether a task is meant: one has the same name on all its tracks.
+    /// Whether a track is meant itself.
+    #[must_use]
+    pub fn means_itself(&self, track: TrackId) -> bool {
+        self.meant.as_ref().is_none_or(|meant| meant.has(track) && !meant.homes.contains(&track))
+    }
+
+    /// The tasks that are meant, each with the processors on which it is; nothing means all.
+    #[must_use]
+    pub fn meant_on(&self) -> Option<HashSet<(TaskId, CpuId)>> {
+        self.meant.as_ref()?;
+        let tracks = (0..self.tracks.len()).map(TrackId).filter(|track| self.means_itself(*track));
+        Some(tracks.filter_map(|track| self.tasks.of_track(track)).collect())
+    }
+
+    /// Whether a task is meant: one of its tracks is.
     #[must_use]
     pub fn means_task(&self, task: TaskId) -> bool {
         self.tasks.get(task).is_some_and(|task| self.means(task.home))

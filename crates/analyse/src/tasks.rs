@@ -1,12 +1,15 @@
 //! Which tasks there are, and on which processors.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::hash::BuildHasher;
+use std::sync::OnceLock;
 
 use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 use kymo_core::model::timeline::{ClockId, Missing, Track, TrackId, TrackKind, Tracks};
 
+use crate::labels::{Labels, with_words};
 use crate::slot::{Slot, at};
 
 /// Tasks that have a name and no track are told apart up to so many; the rest are one.
@@ -68,6 +71,10 @@ pub struct Tasks {
     /// Tasks that only their stretches name.
     named: HashMap<TrackId, HashMap<String, TaskId, RandomState>, RandomState>,
     named_count: usize,
+    /// Such names, and whether several tasks have them.
+    shared: HashMap<String, bool, RandomState>,
+    /// What tracks are called, once somebody asks.
+    labels: OnceLock<Labels>,
 }
 
 impl Tasks {
@@ -143,6 +150,8 @@ impl Tasks {
         let of_track = *self.get(own)?;
         let task = self.add(Task { is_idle: false, ..of_track });
         self.names.insert(task, name.to_owned());
+        let known = self.shared.entry(name.to_owned());
+        known.and_modify(|is_shared| *is_shared = true).or_insert(false);
         self.named.entry(track).or_default().insert(name.to_owned(), task);
         Some((task, cpu))
     }
@@ -210,6 +219,26 @@ impl Tasks {
             return name;
         }
         self.home_of(id).map_or("", |track| &track.name)
+    }
+
+    /// What a task is called among all others: its name, and what tells it from others that have the
+    /// same.
+    #[must_use]
+    pub fn label(&self, id: TaskId) -> Cow<'_, str> {
+        let Some(task) = self.get(id) else { return Cow::Borrowed("") };
+        let Some(name) = self.names.get(&id) else { return self.track_label(task.home) };
+        if !self.shared.get(name).copied().unwrap_or(false) {
+            return Cow::Borrowed(name);
+        }
+        let home = || self.home_of(id).map_or("", |track| &track.name);
+        Cow::Owned(with_words(name, place_above(&self.tracks, task.home).unwrap_or_else(home)))
+    }
+
+    /// What a track is called among all others.
+    #[must_use]
+    pub fn track_label(&self, track: TrackId) -> Cow<'_, str> {
+        let labels = self.labels.get_or_init(|| Labels::new(&self.tracks));
+        labels.label(&self.tracks, track)
     }
 
     /// Which of the dataset's recordings a task is of.
@@ -306,6 +335,12 @@ impl Known {
 fn place_of(tracks: &[Track], id: TrackId) -> usize {
     let is_cpu = tracks.get(id.0).is_some_and(|of| of.attributes.contains_key(Track::CPU_ID));
     if is_cpu { id.0 } else { cpu_of(tracks, id).0 }
+}
+
+/// The name of the processor or log file that a track is of, unless it is one itself.
+pub(crate) fn place_above(tracks: &[Track], id: TrackId) -> Option<&str> {
+    let above = Some(cpu_of(tracks, id)).filter(|above| *above != id)?;
+    tracks.get(above.0).map(|track| track.name.as_str())
 }
 
 /// The track of the processor that a track is of: the nearest that says so, and else the topmost.

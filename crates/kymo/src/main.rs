@@ -15,6 +15,7 @@ mod moment;
 mod outlet;
 mod output;
 mod picture;
+mod processors;
 mod profiles;
 mod progress;
 mod rate;

@@ -17,6 +17,7 @@ use crate::cli::OpenArgs;
 use crate::failure::{Failure, quoted};
 use crate::inputs;
 use crate::moment::{self, Moment};
+use crate::processors::CpuArgs;
 use crate::render::{escaped, numbers};
 use crate::session::{Opened, Outcome, Session};
 use crate::tracks::{Pattern, StreamArgs};
@@ -26,6 +27,9 @@ use crate::tracks::{Pattern, StreamArgs};
 pub(crate) struct ScopeArgs {
     #[command(flatten)]
     streams: StreamArgs,
+
+    #[command(flatten)]
+    cpus: CpuArgs,
 
     /// Not before this moment.
     #[arg(long, value_name = "MOMENT", allow_hyphen_values = true)]
@@ -53,6 +57,10 @@ pub(crate) struct Scope {
     /// The kinds of tracks that there are.
     kinds: HashSet<TrackKind>,
     window: Window,
+    /// Which tracks are of processors that are meant; nothing means all.
+    on_cpu: Option<Vec<bool>>,
+    /// What there is a choice of: streams, processors.
+    chosen: Vec<&'static str>,
     idle: Vec<Pattern>,
     /// What was said already, for events may be gone through again.
     said: RefCell<Vec<String>>,
@@ -90,7 +98,8 @@ impl ScopeArgs {
         })?;
         let tracks = timeline.tracks();
         let kinds = tracks.iter().map(|track| track.kind).collect();
-        let tracks = self.streams.among(&tracks)?;
+        let on_cpu = self.cpus.among(&tracks)?;
+        let tracks = self.tracks(&tracks, on_cpu.as_deref())?;
         let (from, until) =
             moment::resolve_range(self.since, self.until, &timeline, tracks.as_deref())?;
         let idle = self.idle.iter().map(|text| Pattern::new(text));
@@ -98,9 +107,25 @@ impl ScopeArgs {
         let window = Window { tracks, from, until, last: None };
         let (path, format) = (opened.source.path().to_owned(), opened.format);
         let said = RefCell::default();
-        let scope = Scope { timeline, kinds, window, idle, said, path, format };
+        let is_chosen = [(!self.streams.is_all(), "streams"), (on_cpu.is_some(), "processors")];
+        let chosen = is_chosen.into_iter().filter(|(is_chosen, _)| *is_chosen);
+        let chosen = chosen.map(|(_, what)| what).collect();
+        let scope = Scope { timeline, kinds, window, on_cpu, chosen, idle, said, path, format };
         scope.refuse_elsewhere()?;
         Ok(scope)
+    }
+
+    /// The tracks that are meant, and are of processors that are; nothing means all.
+    fn tracks(
+        &self,
+        tracks: &[Track],
+        on_cpu: Option<&[bool]>,
+    ) -> Result<Option<Vec<TrackId>>, Failure> {
+        let chosen = self.streams.parts_among(tracks)?;
+        let Some(on_cpu) = on_cpu else { return Ok(chosen) };
+        let mut chosen = chosen.unwrap_or_else(|| (0..tracks.len()).map(TrackId).collect());
+        chosen.retain(|track| on_cpu.get(track.0).copied().unwrap_or(false));
+        Ok(Some(chosen))
     }
 }
 
@@ -152,14 +177,23 @@ impl Scope {
     }
 
     /// Where something is not that was looked for: there may be some elsewhere.
-    pub(crate) fn place(&self) -> &'static str {
-        let Window { tracks, from, until, .. } = &self.window;
-        match (tracks.is_some(), from.is_some() || until.is_some()) {
-            (false, false) => "in it",
-            (false, true) => "in that range",
-            (true, false) => "on those streams",
-            (true, true) => "on those streams in that range",
+    pub(crate) fn place(&self) -> String {
+        let Window { from, until, .. } = &self.window;
+        let on = match &self.chosen[..] {
+            [] => None,
+            chosen => Some(format!("on those {}", chosen.join(" and "))),
+        };
+        match (on, from.is_some() || until.is_some()) {
+            (None, false) => "in it".to_owned(),
+            (None, true) => "in that range".to_owned(),
+            (Some(on), false) => on,
+            (Some(on), true) => format!("{on} in that range"),
         }
+    }
+
+    /// Whether a processor is meant, which is a track: whatever streams are.
+    pub(crate) fn means_cpu(&self, track: TrackId) -> bool {
+        self.on_cpu.as_ref().is_none_or(|on| on.get(track.0).copied().unwrap_or(false))
     }
 
     /// A moment as a person reads it.

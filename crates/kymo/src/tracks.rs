@@ -1,7 +1,8 @@
 //! Which streams of a timeline are meant: names and glob patterns.
 
 use globset::{GlobBuilder, GlobMatcher};
-use kymo_core::model::timeline::{Track, TrackId};
+use kymo_analyse::Labels;
+use kymo_core::model::timeline::{Track, TrackId, TrackKind};
 
 use crate::failure::Failure;
 use crate::render::escaped;
@@ -12,7 +13,8 @@ const LISTED: usize = 8;
 /// The streams chosen by options.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(crate) struct StreamArgs {
-    /// Only this stream: a name or a glob. May be given again.
+    /// Only this stream: a name or a glob. May be given again. Of several streams of one name,
+    /// 'ctl (core0.log)' is the one that is of core0.log, as tables show it.
     #[arg(short, long = "stream", visible_alias = "track", value_name = "NAME")]
     streams: Vec<String>,
 
@@ -56,14 +58,67 @@ impl StreamArgs {
         if self.is_all() {
             return Ok(None);
         }
-        let matcher = self.matcher()?;
+        self.chosen(tracks, |pattern, labels| matching(pattern, tracks, labels)).map(Some)
+    }
+
+    /// As [`among`](Self::among), and a processor or a log file also stands for all that is of it.
+    pub(crate) fn parts_among(&self, tracks: &[Track]) -> Result<Option<Vec<TrackId>>, Failure> {
+        if self.is_all() {
+            return Ok(None);
+        }
+        let with_parts = |pattern: &Pattern, labels: &Labels| {
+            let mut matching = matching(pattern, tracks, labels);
+            add_parts(&mut matching, tracks);
+            matching
+        };
+        self.chosen(tracks, with_parts).map(Some)
+    }
+
+    /// The tracks that are meant, by what tells which ones a pattern means.
+    fn chosen(
+        &self,
+        tracks: &[Track],
+        of: impl Fn(&Pattern, &Labels) -> Vec<bool>,
+    ) -> Result<Vec<TrackId>, Failure> {
+        let (matcher, labels) = (self.matcher()?, Labels::new(tracks));
+        let mut chosen = vec![self.streams.is_empty(); tracks.len()];
         for (pattern, text) in matcher.only.iter().zip(&self.streams) {
-            if !tracks.iter().any(|track| pattern.matches(&track.name)) {
+            let matching = of(pattern, &labels);
+            if !matching.contains(&true) {
                 return Err(missing(text, tracks.iter()));
             }
+            chosen.iter_mut().zip(matching).for_each(|(is_chosen, is_such)| *is_chosen |= is_such);
         }
-        let ids = tracks.iter().enumerate().filter(|(_, track)| matcher.matches(&track.name));
-        Ok(Some(ids.map(|(id, _)| TrackId(id)).collect()))
+        for pattern in &matcher.exclude {
+            let matching = of(pattern, &labels).into_iter();
+            chosen.iter_mut().zip(matching).for_each(|(is_chosen, is_such)| *is_chosen &= !is_such);
+        }
+        let ids = (0..).map(TrackId).zip(chosen);
+        Ok(ids.filter(|(_, is_chosen)| *is_chosen).map(|(id, _)| id).collect())
+    }
+}
+
+/// Which tracks have a name that matches, or are shown with one.
+fn matching(pattern: &Pattern, tracks: &[Track], labels: &Labels) -> Vec<bool> {
+    let matches = |(id, track): (usize, &Track)| {
+        pattern.matches(&track.name) || pattern.matches(&labels.label(tracks, TrackId(id)))
+    };
+    tracks.iter().enumerate().map(matches).collect()
+}
+
+/// Adds what is under the tracks, unless some of them are tasks or state machines: `c*` means the
+/// task `ctl`, and not all that is of `cpu 0`.
+fn add_parts(meant: &mut [bool], tracks: &[Track]) {
+    let is_actor = |track: &Track| matches!(track.kind, TrackKind::Task | TrackKind::States);
+    if meant.iter().zip(tracks).any(|(is_meant, track)| *is_meant && is_actor(track)) {
+        return;
+    }
+    // Parents come before their children.
+    for (id, track) in tracks.iter().enumerate() {
+        let is_above = track.parent.and_then(|parent| meant.get(parent.0)).copied();
+        if let (Some(true), Some(is_meant)) = (is_above, meant.get_mut(id)) {
+            *is_meant = true;
+        }
     }
 }
 

@@ -1,10 +1,11 @@
 //! `kymo load`: who used the processors, in all and over time.
 
-use std::collections::BTreeSet;
+use std::borrow::Cow;
+use std::collections::{BTreeSet, HashSet};
 use std::io::Write;
 use std::path::PathBuf;
 
-use kymo_analyse::{Analysis, CpuLoad, Load, Spread, Tasks};
+use kymo_analyse::{Analysis, CpuLoad, Load, Spread, TaskId, Tasks};
 use kymo_core::Value;
 use kymo_core::model::timeline::TrackKind;
 
@@ -83,7 +84,7 @@ pub(crate) struct Args {
     #[arg(long)]
     total: bool,
 
-    /// How many parts the time is cut into.
+    /// How many parts the time is cut into, from 1 to 1000.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1000))]
     buckets: Option<u16>,
 
@@ -120,7 +121,8 @@ const COLUMNS: &[Column] = &[
     ("unseen_ns", "", Look::Plain),
     ("recording", "", Look::Plain),
     ("task_id", "", Look::Plain),
-    ("task", "task", Look::Name),
+    ("task", "", Look::Plain),
+    ("label", "task", Look::Name),
 ];
 
 const OVER_TIME: &[Column] = &[
@@ -129,6 +131,7 @@ const OVER_TIME: &[Column] = &[
     ("cpu", "", Look::Plain),
     ("task_id", "", Look::Plain),
     ("task", "", Look::Plain),
+    ("label", "", Look::Plain),
     ("run_ns", "", Look::Duration),
     ("share", "", Look::Share),
     ("is_idle", "", Look::Plain),
@@ -148,10 +151,10 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
             Grid::new(columns).csv_header(&mut session.out)?;
         }
         // Those count of which nothing is known, too, and those whose tasks are not shown.
-        let mut cpus = every_cpu(&mut load, &analysis);
+        let mut cpus = every_cpu(&mut load, &analysis, scope);
         let among = Among::of(&cpus, analysis.tasks());
         let all = if args.total { CpuLoad::together(&cpus, analysis.tasks()) } else { None };
-        cpus.retain(is_told);
+        keep_told(&mut cpus, &analysis);
         if cpus.is_empty() {
             let why = format!("no task is known to have run {}", scope.place());
             return Err(Failure::new(why).into());
@@ -167,29 +170,44 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
     })
 }
 
-/// Every processor that switches anywhere in the recording, each with the tasks that are meant.
-fn every_cpu(load: &mut Load, analysis: &Analysis) -> Vec<CpuLoad> {
-    let mut cpus = load.take_cpus(analysis.tasks());
+/// Every processor that is meant and switches anywhere in the recording, each with the tasks that are
+/// meant there.
+fn every_cpu(load: &mut Load, analysis: &Analysis, scope: &Scope) -> Vec<CpuLoad> {
+    let tasks = analysis.tasks();
+    let track = |cpu: &CpuLoad| tasks.cpu(cpu.cpu).map(|cpu| cpu.track);
+    let mut cpus = load.take_cpus(tasks);
+    cpus.retain(|cpu| track(cpu).is_some_and(|track| scope.means_cpu(track)));
+    let Some(meant) = analysis.meant_on() else { return cpus };
+    // Tasks that only their stretches name are of the track that has them.
+    let declared = |task: TaskId| tasks.of_track(tasks.get(task)?.home).map(|(task, _)| task);
     for cpu in &mut cpus {
-        cpu.tasks.retain(|of| analysis.means_task(of.task));
-        let track = analysis.tasks().cpu(cpu.cpu).map(|cpu| cpu.track);
+        let (on, track) = (cpu.cpu, track(cpu));
+        let is_meant = |task| declared(task).is_some_and(|task| meant.contains(&(task, on)));
+        cpu.tasks.retain(|of| is_meant(of.task));
         cpu.interrupts.take_if(|_| !track.is_some_and(|track| analysis.means(track)));
     }
     cpus
 }
 
 /// The processors of which something is to be told, each with the tasks that are meant.
-pub(super) fn cpus(load: &mut Load, analysis: &Analysis) -> Vec<CpuLoad> {
-    let mut cpus = every_cpu(load, analysis);
-    cpus.retain(is_told);
+pub(super) fn cpus(load: &mut Load, analysis: &Analysis, scope: &Scope) -> Vec<CpuLoad> {
+    let mut cpus = every_cpu(load, analysis, scope);
+    keep_told(&mut cpus, analysis);
     cpus
 }
 
-/// Whether something is to be told of a processor. Where nobody runs all the time, that is worth
-/// knowing too.
-fn is_told(cpu: &CpuLoad) -> bool {
-    let is_nobody = cpu.busy_ns == 0 && cpu.idle_ns == 0 && cpu.span_ns() > 0;
-    is_nobody || !cpu.tasks.is_empty() || cpu.unknown.ns > 0
+/// Keeps the processors of which something is to be told. Where nobody runs all the time, that is
+/// worth knowing too, where something of the processor is meant.
+fn keep_told(cpus: &mut Vec<CpuLoad>, analysis: &Analysis) {
+    let tasks = analysis.tasks();
+    let meant = analysis.meant_on();
+    let meant = meant.map(|meant| meant.into_iter().map(|(_, cpu)| cpu).collect::<HashSet<_>>());
+    cpus.retain(|cpu| {
+        let is_itself = || tasks.cpu(cpu.cpu).is_some_and(|of| analysis.means_itself(of.track));
+        let is_meant = meant.as_ref().is_none_or(|meant| meant.contains(&cpu.cpu) || is_itself());
+        let is_nobody = cpu.busy_ns == 0 && cpu.idle_ns == 0 && cpu.span_ns() > 0;
+        !cpu.tasks.is_empty() || (is_meant && (is_nobody || cpu.unknown.ns > 0))
+    });
 }
 
 /// Says which tasks are taken for idle though the recording does not call them so.
@@ -197,7 +215,9 @@ pub(super) fn idle_by_name(cpus: &[CpuLoad], scope: &Scope, analysis: &Analysis)
     let tasks = cpus.iter().flat_map(|cpu| &cpu.tasks).map(|of| of.task);
     let tasks = tasks.filter(|task| scope.is_idle_by_name(analysis, *task));
     let tasks = tasks.collect::<BTreeSet<_>>().into_iter();
-    let names: Vec<_> = tasks.map(|task| escaped(analysis.tasks().name(task))).collect();
+    let mut known = HashSet::new();
+    let names = tasks.map(|task| analysis.tasks().name(task)).filter(|name| known.insert(*name));
+    let names: Vec<_> = names.map(escaped).collect();
     match &names[..] {
         [] => None,
         [name] => Some(format!("{name} is taken for idle by its name")),
@@ -250,32 +270,46 @@ impl Shown<'_> {
         if self.args.grid.csv && self.args.buckets.is_some() {
             return self.over_time(session, opened);
         }
-        let rows = self.args.grid.rows(self.args.number, NUMBER);
-        let how = (self.args.grid, rows);
-        let of = (self.cpu, self.is_processor());
-        let mut grid = table(self.name(), of, self.load, self.analysis.tasks(), how);
-        let more = grid.keep(rows);
+        let tasks = self.analysis.tasks();
+        let table = Table::new(self.name(), (self.cpu, self.is_processor()), self.load);
+        if !self.args.grid.is_text() {
+            // There may be very many, each with a list: none is kept.
+            for of in self.rows() {
+                let mut grid = Grid::new(COLUMNS);
+                grid.row(table.row(&of, self.args.grid));
+                grid.print(&mut session.out, self.args.grid, &opened.name)?;
+            }
+            return Ok(());
+        }
+        let mut grid = table.grid(tasks, self.number());
+        let more = grid.keep(self.number());
         let out = &mut session.out;
-        if self.args.grid.is_text() {
-            let bold = out.paint().style(style::TITLE);
-            let heading = if self.args.total {
-                together(self.cpu, self.among, self.analysis.tasks())
-            } else {
-                heading(self.analysis.tasks(), self.cpu)
-            };
-            writeln!(out, "{bold}{}{bold:#}: {heading}", opened.name)?;
-        }
+        let bold = out.paint().style(style::TITLE);
+        let heading = if self.args.total {
+            together(self.cpu, self.among, tasks)
+        } else {
+            heading(tasks, self.cpu)
+        };
+        writeln!(out, "{bold}{}{bold:#}: {heading}", opened.name)?;
         grid.print(out, self.args.grid, &opened.name)?;
-        if self.args.grid.is_text() {
-            more_rows(out, more)?;
-        }
-        Ok(())
+        Ok(more_rows(out, more)?)
+    }
+
+    /// How many tasks are shown; nothing shows all.
+    fn number(&self) -> usize {
+        self.args.grid.rows(self.args.number, NUMBER)
+    }
+
+    /// What is shown.
+    fn rows(&self) -> impl Iterator<Item = Row<'_>> {
+        let most = Some(self.number()).filter(|most| *most > 0).unwrap_or(usize::MAX);
+        rows(self.cpu, self.analysis.tasks()).take(most)
     }
 
     fn over_time(&self, session: &mut Session, opened: &Opened) -> anyhow::Result<()> {
         let Some(buckets) = self.load.buckets() else { return Ok(()) };
         let known = buckets.shares_of(&self.cpu.seen);
-        for of in rows(self.cpu, self.analysis.tasks()) {
+        for of in self.rows() {
             let mut grid = Grid::new(OVER_TIME);
             let ran = of.buckets.to_vec(buckets.count).into_iter().zip(&known);
             for (at, (ns, known)) in ran.enumerate() {
@@ -285,6 +319,7 @@ impl Shown<'_> {
                     self.name().into(),
                     id(of.task_id),
                     of.name.into(),
+                    of.label.as_ref().into(),
                     ns.into(),
                     share(ns, *known),
                     of.is_idle.into(),
@@ -360,6 +395,7 @@ struct Row<'a> {
     recording: usize,
     task_id: Option<i64>,
     name: &'a str,
+    label: Cow<'a, str>,
     run_ns: u64,
     stretches: u64,
     buckets: &'a Spread,
@@ -374,6 +410,7 @@ fn rows<'a>(cpu: &'a CpuLoad, tasks: &'a Tasks) -> impl Iterator<Item = Row<'a>>
         recording: tasks.recording(of.task),
         task_id: tasks.task_id(of.task),
         name: tasks.name(of.task),
+        label: tasks.label(of.task),
         run_ns: of.run_ns,
         stretches: of.stretches,
         buckets: &of.buckets,
@@ -386,6 +423,7 @@ fn rows<'a>(cpu: &'a CpuLoad, tasks: &'a Tasks) -> impl Iterator<Item = Row<'a>>
         recording,
         task_id: None,
         name: "not known",
+        label: "not known".into(),
         run_ns: of.ns,
         stretches: of.stretches,
         buckets: &of.buckets,
@@ -398,6 +436,7 @@ fn rows<'a>(cpu: &'a CpuLoad, tasks: &'a Tasks) -> impl Iterator<Item = Row<'a>>
         recording,
         task_id: None,
         name: "interrupts",
+        label: "interrupts".into(),
         run_ns: of.run_ns,
         stretches: of.stretches,
         buckets: &of.buckets,
@@ -407,45 +446,64 @@ fn rows<'a>(cpu: &'a CpuLoad, tasks: &'a Tasks) -> impl Iterator<Item = Row<'a>>
     }))
 }
 
-/// The tasks of a processor, what is not known, and its interrupts: so many are kept, or all.
-pub(super) fn table(
-    name: &str,
-    (cpu, is_processor): (&CpuLoad, bool),
-    load: &Load,
-    tasks: &Tasks,
-    (how, number): (GridArgs, usize),
-) -> Grid {
-    let mut grid = Grid::new(COLUMNS).keeping(number);
-    let (parts, width_ns) = load.buckets().map_or((0, 0), |of| (of.count, of.width_ns));
-    let known = load.buckets().map_or(Vec::new(), |buckets| buckets.shares_of(&cpu.seen));
-    let whole = cpu.span_ns();
-    for of in rows(cpu, tasks) {
-        grid.row_of(|| {
-            let ran = of.buckets.to_vec(parts);
-            let over_time =
-                if how.is_text() { marks(&ran, &known).into() } else { ran.into_iter().collect() };
-            vec![
-                name.into(),
-                of.run_ns.into(),
-                share(of.run_ns, whole),
-                if is_processor { share(of.run_ns, whole) } else { Value::Null },
-                if is_processor { Value::Null } else { share(of.run_ns, whole) },
-                of.stretches.into(),
-                over_time,
-                width_ns.into(),
-                of.is_idle.into(),
-                of.is_interrupt.into(),
-                of.is_unknown.into(),
-                is_processor.into(),
-                whole.into(),
-                cpu.unseen_ns.into(),
-                of.recording.into(),
-                id(of.task_id),
-                of.name.into(),
-            ]
-        });
+/// The tasks of a processor, what is not known, and its interrupts.
+pub(super) struct Table<'a> {
+    name: &'a str,
+    cpu: &'a CpuLoad,
+    is_processor: bool,
+    /// How many parts the time is cut into, how long each is, and how much of each is known.
+    parts: usize,
+    width_ns: u64,
+    known: Vec<u64>,
+}
+
+impl<'a> Table<'a> {
+    pub(super) fn new(
+        name: &'a str,
+        (cpu, is_processor): (&'a CpuLoad, bool),
+        load: &Load,
+    ) -> Self {
+        let (parts, width_ns) = load.buckets().map_or((0, 0), |of| (of.count, of.width_ns));
+        let known = load.buckets().map_or(Vec::new(), |buckets| buckets.shares_of(&cpu.seen));
+        Self { name, cpu, is_processor, parts, width_ns, known }
     }
-    grid
+
+    /// What a person is shown: so many rows are kept, or all.
+    pub(super) fn grid(&self, tasks: &Tasks, number: usize) -> Grid {
+        let mut grid = Grid::new(COLUMNS).keeping(number);
+        for of in rows(self.cpu, tasks) {
+            grid.row_of(|| self.row(&of, GridArgs::default()));
+        }
+        grid
+    }
+
+    fn row(&self, of: &Row<'_>, how: GridArgs) -> Vec<Value> {
+        let ran = of.buckets.to_vec(self.parts);
+        let over_time =
+            if how.is_text() { marks(&ran, &self.known).into() } else { ran.into_iter().collect() };
+        let whole = self.cpu.span_ns();
+        let share_if = |is_so: bool| if is_so { share(of.run_ns, whole) } else { Value::Null };
+        vec![
+            self.name.into(),
+            of.run_ns.into(),
+            share(of.run_ns, whole),
+            share_if(self.is_processor),
+            share_if(!self.is_processor),
+            of.stretches.into(),
+            over_time,
+            self.width_ns.into(),
+            of.is_idle.into(),
+            of.is_interrupt.into(),
+            of.is_unknown.into(),
+            self.is_processor.into(),
+            whole.into(),
+            self.cpu.unseen_ns.into(),
+            of.recording.into(),
+            id(of.task_id),
+            of.name.into(),
+            of.label.as_ref().into(),
+        ]
+    }
 }
 
 /// A mark for each part of the time: the higher, the more a task ran of what is known of it.

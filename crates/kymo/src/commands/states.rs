@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use kymo_analyse::{Analysis, Distribution, MachineStates, States};
 use kymo_core::Value;
-use kymo_core::model::timeline::{Track, TrackKind};
+use kymo_core::model::timeline::{Track, TrackId, TrackKind};
 
 use crate::cli::OpenArgs;
 use crate::failure::Failure;
@@ -68,7 +68,8 @@ const TIMES: &[Column] = &[
     ("is_unknown", "", Look::Plain),
     ("recording", "", Look::Plain),
     ("machine_id", "", Look::Plain),
-    ("machine", "machine", Look::Name),
+    ("machine", "", Look::Plain),
+    ("label", "machine", Look::Name),
     ("state", "state", Look::Name),
 ];
 
@@ -76,7 +77,8 @@ const TRANSITIONS: &[Column] = &[
     ("count", "count", Look::Count),
     ("recording", "", Look::Plain),
     ("machine_id", "", Look::Plain),
-    ("machine", "machine", Look::Name),
+    ("machine", "", Look::Plain),
+    ("label", "machine", Look::Name),
     ("from", "from", Look::Name),
     ("to", "to", Look::Name),
 ];
@@ -110,19 +112,38 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
 fn meant<'a>(
     states: &'a States,
     analysis: &'a Analysis,
-) -> impl Iterator<Item = (&'a Track, &'a MachineStates)> {
+) -> impl Iterator<Item = (Machine<'a>, &'a MachineStates)> {
     let machines = states.machines().iter().filter(|(track, _)| analysis.means(**track));
-    machines.filter_map(|(track, machine)| Some((analysis.tracks().get(track.0)?, machine)))
+    let of = |id: TrackId| {
+        let label = analysis.tasks().track_label(id);
+        Some(Machine { track: analysis.tracks().get(id.0)?, label: label.into_owned().into() })
+    };
+    machines.filter_map(move |(track, machine)| Some((of(*track)?, machine)))
+}
+
+/// Which machine figures are of.
+struct Machine<'a> {
+    track: &'a Track,
+    label: Value,
+}
+
+impl Machine<'_> {
+    /// The cells that say so.
+    fn cells(&self) -> [Value; 4] {
+        let Track { recording, name, .. } = self.track;
+        let (recording, name) = ((*recording).into(), name.as_str().into());
+        [recording, id(self.track.task_id()), name, self.label.clone()]
+    }
 }
 
 /// The time that every machine was in every state.
 pub(super) fn table(states: &States, analysis: &Analysis) -> Grid {
     let mut grid = Grid::new(TIMES);
-    for (track, machine) in meant(states, analysis) {
+    for (which, machine) in meant(states, analysis) {
         let whole = u64::try_from(machine.total_ns()).unwrap_or(u64::MAX);
         for (name, state) in machine.states() {
             let stays = &state.stay_ns;
-            grid.row(vec![
+            let figures = [
                 state.entries.into(),
                 sum(stays).into(),
                 share(sum(stays), whole),
@@ -131,22 +152,19 @@ pub(super) fn table(states: &States, analysis: &Analysis) -> Grid {
                 maybe(stays.max()),
                 maybe(state.settle_ns.max()),
                 false.into(),
-                track.recording.into(),
-                id(track.task_id()),
-                track.name.as_str().into(),
-                name.into(),
-            ]);
+            ];
+            grid.row(row(&figures, &which, &[name.into()]));
         }
         if machine.unknown_ns().count() > 0 {
-            grid.row(unknown(track, machine.unknown_ns()));
+            grid.row(unknown(&which, machine.unknown_ns()));
         }
     }
     grid
 }
 
 /// For how long it is not known which state a machine was in. It entered none, and that has no share.
-fn unknown(track: &Track, times: &Distribution) -> Vec<Value> {
-    vec![
+fn unknown(which: &Machine<'_>, times: &Distribution) -> Vec<Value> {
+    let figures = [
         Value::Null,
         sum(times).into(),
         Value::Null,
@@ -155,11 +173,13 @@ fn unknown(track: &Track, times: &Distribution) -> Vec<Value> {
         maybe(times.max()),
         Value::Null,
         true.into(),
-        track.recording.into(),
-        id(track.task_id()),
-        track.name.as_str().into(),
-        "not known".into(),
-    ]
+    ];
+    row(&figures, which, &["not known".into()])
+}
+
+/// Figures, what machine they are of, and in which states it was.
+fn row(figures: &[Value], which: &Machine<'_>, states: &[Value]) -> Vec<Value> {
+    [figures, &which.cells(), states].concat()
 }
 
 fn sum(times: &Distribution) -> u64 {
@@ -168,16 +188,9 @@ fn sum(times: &Distribution) -> u64 {
 
 fn transitions(states: &States, analysis: &Analysis) -> Grid {
     let mut grid = Grid::new(TRANSITIONS);
-    for (track, machine) in meant(states, analysis) {
+    for (which, machine) in meant(states, analysis) {
         for (from, to, count) in machine.transitions() {
-            grid.row(vec![
-                count.into(),
-                track.recording.into(),
-                id(track.task_id()),
-                track.name.as_str().into(),
-                from.into(),
-                to.into(),
-            ]);
+            grid.row(row(&[count.into()], &which, &[from.into(), to.into()]));
         }
     }
     grid

@@ -112,8 +112,8 @@ fn the_last_part_of_a_load_over_time_is_as_long_as_it_is() {
     let shares: Vec<_> = table.lines().filter(|line| line.contains(",a,")).collect();
     assert_eq!(shares.len(), 24);
     assert!(shares.iter().all(|line| line.ends_with(",1,false,false,false,true")), "{table}");
-    let header = "file,time_ns,recording,cpu,task_id,task,run_ns,share,is_idle,is_interrupt,\
-                  is_unknown,is_processor\n";
+    let header = "file,time_ns,recording,cpu,task_id,task,label,run_ns,share,is_idle,\
+                  is_interrupt,is_unknown,is_processor\n";
     assert!(table.starts_with(header), "{table}");
     assert!(shares[23].contains(",966,") && shares[23].contains(",35,"), "{table}");
     let (_, table, _) = run(kymo().arg("load").arg(&path));

@@ -9,6 +9,7 @@ mod messages;
 mod missing;
 mod pages;
 mod rules;
+mod same_names;
 mod sched;
 #[path = "../support/mod.rs"]
 mod support;

@@ -142,3 +142,45 @@ fn jobs_of_which_a_begin_is_missing_are_jobs_all_the_same() {
     expected[3] = None;
     assert_eq!(delays, expected);
 }
+
+/// Jobs of task a: released at 0 and 10 ms, running 1–3 and 14–15 ms. They wait 1 and 4 ms.
+#[test]
+fn one_kind_of_time_is_shown_in_full() {
+    let folder = folder();
+    let path = log(
+        folder.path(),
+        "0 release a\n1 cpu0 idle -> a\n3 done a\n3 cpu0 a -> idle\n10 release a\n14 cpu0 idle -> a\n\
+         15 done a\n15 cpu0 a -> idle\n",
+    );
+    let shown = |times: &str| {
+        let (code, table, said) = run(kymo().args(["sched", "--times", times]).arg(&path));
+        assert_eq!(code, Some(0), "{said}");
+        table.lines().skip(1).map(str::to_owned).collect::<Vec<_>>()
+    };
+    let heads = "jobs       min      mean       50%       95%       99%       max  task";
+    let row = |[min, mean, half, most]: [&str; 4]| {
+        format!("   2  {min} ms  {mean} ms  {half} ms  {most} ms  {most} ms  {most} ms  a")
+    };
+    assert_eq!(shown("wait"), [heads, &row(["1.000", "2.500", "1.000", "4.000"])]);
+    assert_eq!(shown("run"), [heads, &row(["1.000", "1.500", "1.000", "2.000"])]);
+    assert_eq!(shown("response"), [heads, &row(["3.000", "4.000", "3.000", "5.000"])]);
+    assert_eq!(shown("delay"), [heads, &row(["1.000", "2.500", "1.000", "4.000"])]);
+    let (_, found, _) = run(kymo().args(["sched", "--json"]).arg(&path));
+    let figures = &json(&found)[0];
+    for (name, ms) in [("run", [1, 2, 2]), ("wait", [1, 4, 4]), ("delay", [1, 4, 4])] {
+        for (percent, ms) in [50, 95, 99].iter().zip(ms) {
+            assert_eq!(figures[format!("{name}_p{percent}_ns")], ms * 1_000_000, "{name}");
+        }
+    }
+    let (_, table, _) = run(kymo().arg("sched").arg(&path));
+    let (head, rest) = table.lines().nth(1).unwrap().split_once("response").unwrap();
+    assert_eq!(
+        head.split_whitespace().collect::<Vec<_>>().join(" "),
+        "jobs activations run max run wait max wait"
+    );
+    assert!(rest.ends_with("task"), "{table}");
+    let (_, page, _) = run(kymo().args(["report", "-o", "-"]).arg(&path));
+    for title in ["Run of jobs", "Wait of jobs", "Response of jobs", "Delay of jobs"] {
+        assert!(page.contains(title), "{title}");
+    }
+}

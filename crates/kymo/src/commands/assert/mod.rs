@@ -2,11 +2,12 @@
 
 pub(super) mod rules;
 
+use std::borrow::Cow;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use kymo_analyse::{Load, Rules, Vacuous, Violation};
+use kymo_analyse::{Labels, Load, Rules, Vacuous, Violation};
 use kymo_core::Value;
 use kymo_core::model::timeline::{Clock, Shown, TimelineView, Tracks};
 
@@ -66,6 +67,7 @@ const COLUMNS: &[Column] = &[
     ("time_ns", "", Look::Plain),
     ("time", "", Look::Plain),
     ("stream", "", Look::Plain),
+    ("label", "", Look::Plain),
     ("event_file", "", Look::Plain),
     ("offset", "", Look::Plain),
     ("took_ns", "", Look::Plain),
@@ -90,6 +92,7 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
 pub(super) struct Checked {
     timeline: Arc<dyn TimelineView>,
     tracks: Tracks,
+    labels: Labels,
     clocks: Vec<Clock>,
     names: Vec<String>,
     vacuous: Vec<Vacuous>,
@@ -118,7 +121,8 @@ impl Checked {
         let (violations, more) = rules.violations(&load, analysis.tasks());
         let vacuous = rules.vacuous();
         let timeline = Arc::clone(&scope.timeline);
-        Ok(Self { timeline, tracks, clocks, names, vacuous, violations, more, outcome })
+        let labels = Labels::new(&tracks);
+        Ok(Self { timeline, tracks, labels, clocks, names, vacuous, violations, more, outcome })
     }
 
     /// How often rules do not hold.
@@ -135,7 +139,13 @@ impl Checked {
         self.names.len()
     }
 
-    pub(super) fn stream(&self, violation: &Violation) -> &str {
+    /// What the stream is called among all others.
+    pub(super) fn label(&self, violation: &Violation) -> Cow<'_, str> {
+        let label = |track| self.labels.label(&self.tracks, track);
+        violation.track.map_or(Cow::Borrowed(""), label)
+    }
+
+    fn stream(&self, violation: &Violation) -> &str {
         let track = violation.track.and_then(|track| self.tracks.get(track.0));
         track.map_or("", |track| &track.name)
     }
@@ -164,6 +174,7 @@ impl Checked {
                 time,
                 self.time(violation).into(),
                 self.stream(violation).into(),
+                self.label(violation).into_owned().into(),
                 self.file(violation).map_or(Value::Null, Value::from),
                 maybe(violation.offset),
                 maybe(violation.took_ns),
@@ -178,7 +189,8 @@ impl Checked {
         let out = &mut session.out;
         let error = out.paint().style(style::ERROR);
         for violation in &self.violations {
-            let (name, stream) = (self.name(violation), escaped(self.stream(violation)));
+            let (name, stream) = (self.name(violation), self.label(violation));
+            let stream = escaped(&stream);
             let file = self.file(violation).map(|file| format!(" in {}", escaped(&file)));
             let at = violation.offset.map_or(String::new(), |offset| format!(" at {offset:#x}"));
             let at = file.unwrap_or_default() + &at;

@@ -14,7 +14,7 @@ use regex::Regex;
 use super::classes::{Classes, is_called};
 use super::fields::{in_fields, in_text, is_part};
 use crate::failure::Failure;
-use crate::profiles::Numbers;
+use crate::processors::CpuArgs;
 use crate::render::activity;
 use crate::render::event::broken_text;
 
@@ -38,9 +38,8 @@ pub(crate) struct FilterArgs {
     #[arg(long = "where", value_name = "FIELD")]
     fields: Vec<String>,
 
-    /// Only events of these processors: `0`, `2-5`, `0,7`. May be given again.
-    #[arg(long = "cpu", value_name = "N")]
-    cpus: Vec<Numbers>,
+    #[command(flatten)]
+    cpus: CpuArgs,
 }
 
 /// How a field is compared.
@@ -63,29 +62,19 @@ impl FilterArgs {
     /// Whether all events are shown.
     pub(crate) fn is_all(&self) -> bool {
         let is_empty = self.classes.is_empty() && self.texts.is_empty();
-        is_empty && self.fields.is_empty() && self.cpus.is_empty()
+        is_empty && self.fields.is_empty() && self.cpus.is_all()
     }
 
     /// What decides over the events of some tracks.
     pub(crate) fn over(&self, tracks: &[Track], clocks: &[Clock]) -> Result<Filters, Failure> {
-        for range in self.cpus.iter().flat_map(Numbers::ranges) {
-            if !tracks.iter().filter_map(cpu_of).any(|cpu| range.contains(&cpu)) {
-                let (first, last) = (range.start(), range.end());
-                let which = if first == last {
-                    format!("processor {first}")
-                } else {
-                    format!("any of the processors {first} to {last}")
-                };
-                return Err(Failure::new(format!("no stream of it is of {which}")));
-            }
-        }
+        let on_cpu = self.cpus.among(tracks)?;
         let texts = self.texts.iter().map(|text| expression(text));
         let fields = self.fields.iter().map(|text| field_test(text));
         Ok(Filters {
             classes: self.classes.clone(),
             texts: texts.collect::<Result<_, _>>()?,
             fields: fields.collect::<Result<_, _>>()?,
-            on_cpu: (!self.cpus.is_empty()).then(|| on_cpu(tracks, &self.cpus)),
+            on_cpu,
             tracks: tracks.to_vec(),
             clocks: clocks.to_vec(),
         })
@@ -94,23 +83,6 @@ impl FilterArgs {
 
 fn expression(text: &str) -> Result<Regex, Failure> {
     Regex::new(text).map_err(|error| Failure::usage(error.to_string()))
-}
-
-/// The processor that a track says it is of.
-fn cpu_of(track: &Track) -> Option<u64> {
-    track.attributes.get(Track::CPU_ID)?.as_u64()
-}
-
-/// Which tracks are of one of some processors, themselves or by those above them.
-fn on_cpu(tracks: &[Track], cpus: &[Numbers]) -> Vec<bool> {
-    let mut found: Vec<bool> = Vec::with_capacity(tracks.len());
-    for track in tracks {
-        let own = cpu_of(track);
-        let above = || track.parent.and_then(|parent| found.get(parent.0).copied());
-        let is_on = own.map(|cpu| cpus.iter().any(|of| of.holds(cpu))).or_else(above);
-        found.push(is_on.unwrap_or(false));
-    }
-    found
 }
 
 /// Reads `speed>=40` or `name=~^k`.

@@ -3,6 +3,7 @@
 mod scene;
 mod terminal;
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
@@ -163,13 +164,11 @@ impl Drawn {
         names.filter(|name| known.insert(*name)).collect()
     }
 
-    /// The name of a row.
-    fn name(&self, kind: RowKind) -> &str {
+    /// What a row is called among all others.
+    fn name(&self, kind: RowKind) -> Cow<'_, str> {
         match kind {
-            RowKind::Task(task) => self.analysis.tasks().name(task),
-            RowKind::States(track) => {
-                self.analysis.tracks().get(track.0).map_or("", |track| &track.name)
-            }
+            RowKind::Task(task) => self.analysis.tasks().label(task),
+            RowKind::States(track) => self.analysis.tasks().track_label(track),
         }
     }
 

@@ -57,7 +57,7 @@ pub(super) fn picture(drawn: &Drawn, title: &str) -> Picture {
     let places: BTreeMap<_, _> = states.collect();
     for (index, row) in rows.iter().enumerate() {
         let top = TOP + place(index) * ROW;
-        let name = measure::fitted(&escaped(drawn.name(row.kind)), 25);
+        let name = measure::fitted(&escaped(&drawn.name(row.kind)), 25);
         picture.text((LEFT - 8.0, top + ROW / 2.0), Anchor::End, &name);
         bars(&mut picture, row, top, drawn.gantt.buckets(), &state_colors(row, &places));
     }

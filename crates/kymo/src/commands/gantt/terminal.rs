@@ -36,7 +36,7 @@ pub(super) fn cells(out: &Output) -> usize {
 pub(super) fn print(out: &mut Output, drawn: &Drawn) -> anyhow::Result<()> {
     let (rows, buckets) = (drawn.gantt.rows(), drawn.gantt.buckets());
     let most = name_max(out);
-    let name = |row: &Row| measure::fitted_middle(&escaped(drawn.name(row.kind)), most);
+    let name = |row: &Row| measure::fitted_middle(&escaped(&drawn.name(row.kind)), most);
     let names: Vec<_> = rows.iter().map(name).collect();
     let width = names.iter().map(|name| width_of(name)).max().unwrap_or(0);
     let kind = out.paint().style(style::KIND);

@@ -5,7 +5,7 @@ use std::io::Write;
 use kymo_analyse::{Analysis, Sequence, elapsed, took};
 use kymo_core::model::timeline::{Clock, Shown, TimeNs, TimelineView, TrackId};
 
-use super::end_name;
+use super::end_label;
 use crate::output::Output;
 use crate::picture::{Anchor, Color, Picture};
 use crate::render::columns::{GAP, width_of};
@@ -110,8 +110,8 @@ impl<'a> Chart<'a> {
     }
 
     fn names(&self) -> Vec<String> {
-        let names = self.ends.iter().map(|end| end_name(self.analysis, *end));
-        names.map(|name| escaped(name).into_owned()).collect()
+        let names = self.ends.iter().map(|end| end_label(self.analysis, *end));
+        names.map(|name| escaped(&name).into_owned()).collect()
     }
 
     fn time(&self, time: TimeNs) -> String {

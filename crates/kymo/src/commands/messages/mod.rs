@@ -2,6 +2,7 @@
 
 pub(super) mod chart;
 
+use std::borrow::Cow;
 use std::path::PathBuf;
 
 use kymo_analyse::{Analysis, Messages, PairKey, Pass, Sequence, Wakeups};
@@ -112,10 +113,12 @@ const COLUMNS: &[Column] = &[
     ("latency_max_ns", "max", Look::Duration),
     ("from_recording", "", Look::Plain),
     ("from_id", "", Look::Plain),
-    ("from", "from", Look::Name),
+    ("from", "", Look::Plain),
+    ("from_label", "from", Look::Name),
     ("to_recording", "", Look::Plain),
     ("to_id", "", Look::Plain),
-    ("to", "to", Look::Name),
+    ("to", "", Look::Plain),
+    ("to_label", "to", Look::Name),
     ("message", "message", Look::Name),
 ];
 
@@ -322,6 +325,11 @@ fn end_name(analysis: &Analysis, track: Option<TrackId>) -> &str {
     end(analysis, track).map_or("?", |track| &track.name)
 }
 
+/// What one end is called among all others.
+fn end_label(analysis: &Analysis, track: Option<TrackId>) -> Cow<'_, str> {
+    track.map_or(Cow::Borrowed("?"), |track| analysis.tasks().track_label(track))
+}
+
 /// Which recording one end is of: names and numbers may be those of another in another.
 fn end_recording(analysis: &Analysis, track: Option<TrackId>) -> Value {
     end(analysis, track).map_or(Value::Null, |track| track.recording.into())
@@ -359,9 +367,11 @@ fn table(messages: &Messages, analysis: &Analysis) -> Grid {
             end_recording(analysis, key.from),
             end_id(analysis, key.from),
             end_name(analysis, key.from).into(),
+            end_label(analysis, key.from).into_owned().into(),
             end_recording(analysis, key.to),
             end_id(analysis, key.to),
             end_name(analysis, key.to).into(),
+            end_label(analysis, key.to).into_owned().into(),
             key.name.as_str().into(),
         ]);
     }

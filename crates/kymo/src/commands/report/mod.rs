@@ -8,13 +8,13 @@ use std::path::PathBuf;
 use kymo_analyse::{Analysis, Load, Messages, Pass, Sched, States, Wakeups};
 
 use super::assert::Checked;
-use super::gantt;
 use super::messages::chart::Chart;
 use super::messages::{ENDS_MAX, Found, not_drawn};
+use super::sched::Times;
+use super::{gantt, load};
 use crate::cli::OpenArgs;
 use crate::moment::MOMENTS;
 use crate::picture::{self, svg};
-use crate::render::grid::GridArgs;
 use crate::render::{measure, numbers};
 use crate::scope::{Reading, Scope, ScopeArgs};
 use crate::session::{Opened, Outcome, Session};
@@ -134,6 +134,10 @@ fn figures(
     loads(page, args, scope, &mut load, &analysis);
     let table = super::sched::table(&sched, &analysis, |task| task.stretch_ns.sum(), args.number);
     page.section("Response times", table, args.number);
+    for (times, title) in Times::TITLES.iter().filter(|(times, _)| times.has_any(&sched)) {
+        let table = times.table(&sched, &analysis, |task| task.stretch_ns.sum(), args.number);
+        page.section(title, table, args.number);
+    }
     let table = super::states::table(&states, &analysis);
     let found = Found::of(analysis, messages, wakeups);
     outcome = outcome.max(found.say_doubts(session, opened, scope));
@@ -180,22 +184,20 @@ fn gantt(
     Ok(())
 }
 
-fn loads(page: &mut Page, args: &Args, scope: &Scope, load: &mut Load, analysis: &Analysis) {
+fn loads(page: &mut Page, args: &Args, scope: &Scope, loads: &mut Load, analysis: &Analysis) {
     let tasks = analysis.tasks();
-    let cpus = super::load::cpus(load, analysis);
+    let cpus = load::cpus(loads, analysis, scope);
     if cpus.is_empty() {
         return;
     }
     page.heading("Loads");
     for cpu in &cpus {
         let name = tasks.cpu(cpu.cpu).map_or("", |cpu| &cpu.name);
-        page.caption(&super::load::heading(tasks, cpu));
-        let how = (GridArgs::default(), args.number);
-        let table =
-            super::load::table(name, (cpu, super::load::is_one(cpu, tasks)), load, tasks, how);
-        page.table(table, args.number);
+        page.caption(&load::heading(tasks, cpu));
+        let table = load::Table::new(name, (cpu, load::is_one(cpu, tasks)), loads);
+        page.table(table.grid(tasks, args.number), args.number);
     }
-    if let Some(text) = super::load::idle_by_name(&cpus, scope, analysis) {
+    if let Some(text) = load::idle_by_name(&cpus, scope, analysis) {
         page.caption(&text);
     }
 }
@@ -216,7 +218,7 @@ fn violations(
     page.caption(&format!("{rules}, {times}"));
     let told = if args.number == 0 { checked.violations.len() } else { args.number };
     let rows = checked.violations.iter().take(told).map(|violation| {
-        let cells = [checked.name(violation), &checked.time(violation), checked.stream(violation)];
+        let cells = [checked.name(violation), &checked.time(violation), &checked.label(violation)];
         let mut row = cells.map(str::to_owned).to_vec();
         row.push(violation.message(measure::duration));
         row

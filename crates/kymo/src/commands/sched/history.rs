@@ -25,8 +25,8 @@ pub(super) fn print(
     most: usize,
 ) -> anyhow::Result<Outcome> {
     let mut analysis = scope.analysis(Reading::Activities)?;
-    let is_meant: Vec<_> =
-        analysis.tracks().iter().enumerate().map(|(id, _)| analysis.means(TrackId(id))).collect();
+    let tracks = (0..analysis.tracks().len()).map(TrackId);
+    let is_meant: Vec<_> = tracks.map(|track| analysis.means_itself(track)).collect();
     let clocks = scope.timeline.clocks();
     let places = session.out.columns();
     let times = Times::new(scope, places);
@@ -56,7 +56,8 @@ pub(super) fn print(
 }
 
 /// The names that CSV begins with.
-const CSV: &str = "file,time_ns,recording,cpu,wait_ns,delay_ns,run_ns,is_cut,priority,task_id,task";
+const CSV: &str =
+    "file,time_ns,recording,cpu,wait_ns,delay_ns,run_ns,is_cut,priority,task_id,task,label";
 
 /// Columns that tell less than others, the least first.
 const LESSER: &[&str] = &["priority", "delay", "wait", "cpu", "run", "until"];
@@ -143,14 +144,14 @@ impl Lines<'_> {
         let on = tasks.cpu(stretch.cpu);
         let cpu = on.map_or("", |cpu| cpu.name.as_str());
         let (recording, task_id) = (tasks.recording(stretch.task), tasks.task_id(stretch.task));
-        let task = tasks.name(stretch.task);
+        let (task, label) = (tasks.name(stretch.task), tasks.label(stretch.task));
         let times = [wait_ns, delay_ns, run_ns];
         if self.how.json {
             let [wait, delay, run] = times;
             return self.out.json(&json!({
                 "file": self.file, "time_ns": stretch.until.0, "recording": recording, "cpu": cpu,
                 "wait_ns": wait, "delay_ns": delay, "run_ns": run, "is_cut": is_cut,
-                "priority": priority, "task_id": task_id, "task": task,
+                "priority": priority, "task_id": task_id, "task": task, "label": label,
             }));
         }
         if self.how.csv {
@@ -160,7 +161,7 @@ impl Lines<'_> {
             let plain = |number: Option<i64>| number.map_or(String::new(), |of| of.to_string());
             let (priority, id, is_cut) = (plain(priority), plain(task_id), is_cut.to_string());
             let when = [self.file, &time, &recording, cpu, &wait, &delay, &run];
-            return csv(self.out, &[&when[..], &[&is_cut, &priority, &id, task]].concat());
+            return csv(self.out, &[&when[..], &[&is_cut, &priority, &id, task, &label]].concat());
         }
         let clock = on.and_then(|cpu| self.clocks.get(cpu.clock?.0));
         let time = self.times.shown(clock, stretch.until);
@@ -168,7 +169,7 @@ impl Lines<'_> {
             times.map(|ns| ns.map_or_else(|| "-".to_owned(), measure::duration));
         let run = if is_cut { format!("≥{run}") } else { run };
         let priority = priority.map_or_else(|| "-".to_owned(), |priority| priority.to_string());
-        let (cpu, task) = (escaped(cpu).into_owned(), escaped(task).into_owned());
+        let (cpu, task) = (escaped(cpu).into_owned(), escaped(&label).into_owned());
         self.table.row(self.out, &[time, wait, delay, run, priority, cpu, task])
     }
 }

@@ -1,6 +1,7 @@
 //! `kymo sched`: how tasks were scheduled.
 
 mod history;
+mod times;
 
 use std::path::PathBuf;
 
@@ -16,6 +17,7 @@ use crate::render::listing::Listing;
 use crate::render::numbers;
 use crate::scope::{Reading, ScopeArgs};
 use crate::session::{Outcome, Session};
+pub(super) use times::Times;
 
 /// Show how tasks were scheduled: how long they waited, ran, and took to answer.
 ///
@@ -55,6 +57,7 @@ use crate::session::{Outcome, Session};
 EXAMPLES
   kymo sched trace                            the tasks that ran most
   kymo sched --sort response trace            those that took longest to answer
+  kymo sched --times wait trace               how long they waited, with percentiles
   kymo sched --stream 'audio*' trace          some tasks
   kymo sched --history --since +1s trace      every stretch, like perf sched timehist
   kymo sched --json trace                     all figures of all tasks, one JSON object each
@@ -71,6 +74,11 @@ pub(crate) struct Args {
     /// What the first task has most of.
     #[arg(long, value_enum, default_value = "run", value_name = "WHAT")]
     sort: Key,
+
+    /// Show one kind of time in full: the least, the mean, the median, 95% and 99%, and the most. JSON
+    /// and CSV have all of them anyway.
+    #[arg(long, value_enum, value_name = "WHAT", conflicts_with = "history")]
+    times: Option<Times>,
 
     /// Show every stretch that a task ran, in the order of their ends.
     #[arg(long, conflicts_with = "sort")]
@@ -122,7 +130,11 @@ impl Key {
 
 const COLUMNS: &[Column] = &[
     ("jobs", "jobs", Look::Count),
+    ("activations", "activations", Look::Count),
     ("run_mean_ns", "run", Look::Duration),
+    ("run_max_ns", "max run", Look::Duration),
+    ("wait_mean_ns", "wait", Look::Duration),
+    ("wait_max_ns", "max wait", Look::Duration),
     ("response_mean_ns", "response", Look::Duration),
     ("response_p95_ns", "95%", Look::Duration),
     ("response_max_ns", "max", Look::Duration),
@@ -131,7 +143,6 @@ const COLUMNS: &[Column] = &[
     ("preemptions", "preempted", Look::Count),
     ("period_mean_ns", "period", Look::Duration),
     ("jitter_ns", "jitter", Look::Duration),
-    ("activations", "", Look::Count),
     ("completions", "", Look::Count),
     ("open", "", Look::Count),
     ("stretches", "", Look::Count),
@@ -141,19 +152,22 @@ const COLUMNS: &[Column] = &[
     ("stretch_p95_ns", "", Look::Duration),
     ("stretch_max_ns", "", Look::Duration),
     ("run_min_ns", "", Look::Duration),
+    ("run_p50_ns", "", Look::Duration),
     ("run_p95_ns", "", Look::Duration),
-    ("run_max_ns", "", Look::Duration),
+    ("run_p99_ns", "", Look::Duration),
     ("response_min_ns", "", Look::Duration),
     ("response_p50_ns", "", Look::Duration),
     ("response_p99_ns", "", Look::Duration),
     ("delays", "", Look::Count),
     ("delay_min_ns", "", Look::Duration),
     ("delay_mean_ns", "", Look::Duration),
+    ("delay_p50_ns", "", Look::Duration),
     ("delay_p95_ns", "", Look::Duration),
+    ("delay_p99_ns", "", Look::Duration),
     ("wait_min_ns", "", Look::Duration),
-    ("wait_mean_ns", "", Look::Duration),
+    ("wait_p50_ns", "", Look::Duration),
     ("wait_p95_ns", "", Look::Duration),
-    ("wait_max_ns", "", Look::Duration),
+    ("wait_p99_ns", "", Look::Duration),
     ("budgets", "", Look::Count),
     ("priority_min", "", Look::Plain),
     ("priority_max", "", Look::Plain),
@@ -161,8 +175,13 @@ const COLUMNS: &[Column] = &[
     ("is_interrupt", "", Look::Plain),
     ("recording", "", Look::Count),
     ("task_id", "", Look::Plain),
-    ("task", "task", Look::Name),
+    ("task", "", Look::Plain),
+    ("label", "task", Look::Name),
 ];
+
+/// Columns that tell a person less than others, the least first.
+const LESSER: &[&str] =
+    &["priority", "jitter", "period", "activations", "ran", "preempted", "max run", "max delay"];
 
 pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome> {
     args.scope.each(session, &args.files, &args.open, |session, opened, scope, is_first| {
@@ -174,9 +193,12 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
         let mut sched = Sched::new();
         let (analysis, outcome) =
             scope.analyse(session, opened, Reading::Activities, &mut [&mut sched])?;
-        let grid = table(&sched, &analysis, |task| args.sort.of(task), rows);
+        let grid = match args.times.filter(|_| args.grid.is_text()) {
+            Some(times) => times.table(&sched, &analysis, |task| args.sort.of(task), rows),
+            None => table(&sched, &analysis, |task| args.sort.of(task), rows),
+        };
         if grid.len() == 0 {
-            return Err(nothing(&sched, &analysis, scope.place()).into());
+            return Err(nothing(&sched, &analysis, &scope.place()).into());
         }
         let title = format!(": {}", numbers::count(grid.len() as u64, "task", "tasks"));
         let listing = Listing { file: &opened.name, title: &title, is_first, rows };
@@ -212,8 +234,21 @@ pub(super) fn table(
     most: impl Fn(&TaskSched) -> u128,
     number: usize,
 ) -> Grid {
-    let tasks = analysis.tasks();
-    let is_shown = |id: TaskId| !tasks.is_idle(id) && analysis.means_task(id);
+    let mut grid = Grid::new(COLUMNS).keeping(number).leaving_out(LESSER);
+    for (id, figures) in in_order(sched, analysis, most, number) {
+        grid.row_of(|| row(figures, id, analysis.tasks()));
+    }
+    grid
+}
+
+/// All tasks that are meant but idle ones, of which so many or all are in order.
+fn in_order<'a>(
+    sched: &'a Sched,
+    analysis: &Analysis,
+    most: impl Fn(&TaskSched) -> u128,
+    number: usize,
+) -> Vec<(TaskId, &'a TaskSched)> {
+    let is_shown = |id: TaskId| !analysis.tasks().is_idle(id) && analysis.means_task(id);
     let mut found: Vec<_> = sched.tasks().filter(|(id, _)| is_shown(*id)).collect();
     let order = |(id, task): &(TaskId, &TaskSched)| (u128::MAX - most(task), *id);
     let kept = if number == 0 { found.len() } else { number.min(found.len()) };
@@ -223,11 +258,7 @@ pub(super) fn table(
     }
     let (first, _) = found.split_at_mut(kept);
     first.sort_by_cached_key(order);
-    let mut grid = Grid::new(COLUMNS).keeping(number);
-    for (id, figures) in found {
-        grid.row_of(|| row(figures, id, tasks));
-    }
-    grid
+    found
 }
 
 fn priority(number: Option<i64>) -> Value {
@@ -253,41 +284,47 @@ fn row(task: &TaskSched, id: TaskId, tasks: &Tasks) -> Vec<Value> {
     let stretch_ns = &task.stretch_ns;
     let Jobs { delay_ns, run_ns, wait_ns, response_ns, period_ns, .. } = &**task;
     let priorities = priorities(task, id, tasks);
-    let p95 = |of: &Distribution| maybe(of.percentile(95));
+    let part = |of: &Distribution, percent| maybe(of.percentile(percent));
     vec![
         response_ns.count().into(),
+        task.activations.into(),
         maybe(run_ns.mean()),
+        maybe(run_ns.max()),
+        maybe(wait_ns.mean()),
+        maybe(wait_ns.max()),
         maybe(response_ns.mean()),
-        p95(response_ns),
+        part(response_ns, 95),
         maybe(response_ns.max()),
         maybe((task.budgets > 0).then_some(task.misses)),
         maybe(delay_ns.max()),
         maybe(task.preemptions()),
         maybe(period_ns.mean()),
         maybe(task.jitter_ns()),
-        task.activations.into(),
         task.completions.into(),
         task.open.into(),
         stretch_ns.count().into(),
         u64::try_from(stretch_ns.sum()).unwrap_or(u64::MAX).into(),
         maybe(stretch_ns.min()),
         maybe(stretch_ns.mean()),
-        p95(stretch_ns),
+        part(stretch_ns, 95),
         maybe(stretch_ns.max()),
         maybe(run_ns.min()),
-        p95(run_ns),
-        maybe(run_ns.max()),
+        part(run_ns, 50),
+        part(run_ns, 95),
+        part(run_ns, 99),
         maybe(response_ns.min()),
-        maybe(response_ns.percentile(50)),
-        maybe(response_ns.percentile(99)),
+        part(response_ns, 50),
+        part(response_ns, 99),
         delay_ns.count().into(),
         maybe(delay_ns.min()),
         maybe(delay_ns.mean()),
-        p95(delay_ns),
+        part(delay_ns, 50),
+        part(delay_ns, 95),
+        part(delay_ns, 99),
         maybe(wait_ns.min()),
-        maybe(wait_ns.mean()),
-        p95(wait_ns),
-        maybe(wait_ns.max()),
+        part(wait_ns, 50),
+        part(wait_ns, 95),
+        part(wait_ns, 99),
         task.budgets.into(),
         priority(priorities.map(|(min, _)| min)),
         priority(priorities.map(|(_, max)| max)),
@@ -296,5 +333,6 @@ fn row(task: &TaskSched, id: TaskId, tasks: &Tasks) -> Vec<Value> {
         tasks.recording(id).into(),
         grid::id(tasks.task_id(id)),
         tasks.name(id).into(),
+        tasks.label(id).into_owned().into(),
     ]
 }
