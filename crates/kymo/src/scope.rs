@@ -345,13 +345,18 @@ impl Scope {
         let order =
             "those that arrived do not all say when they left: they are taken in their order";
         let pairs = |count| numbers::count(count, "pair", "pairs");
-        let Doubts { too_long, too_short, backwards, untimed } = doubts;
+        let Doubts { too_long, too_short, backwards, untimed, unsent } = doubts;
         let backwards = LeftOut {
             count: backwards,
             one: "message arrived before it left: latencies are without it",
             many: "messages arrived before they left: latencies are without them",
         };
-        let outcome = self.say_left_out(session, opened, &[backwards]);
+        let unsent = LeftOut {
+            count: unsent,
+            one: "message is unsent and may have left before what is read",
+            many: "messages are unsent and may have left before what is read",
+        };
+        let outcome = self.say_left_out(session, opened, &[backwards, unsent]);
         if untimed > 0 {
             let one =
                 "wakeup let its task run, and nothing tells since when: latencies are without it";
