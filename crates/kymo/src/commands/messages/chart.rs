@@ -94,7 +94,7 @@ impl<'a> Chart<'a> {
                 ends.len() - 1
             })
         };
-        let arrows = sequence.transfers().iter().map(|transfer| Arrow {
+        let arrows = sequence.transfers().map(|transfer| Arrow {
             from: place(transfer.from),
             to: place(transfer.to),
             name: escaped(&transfer.name).into_owned(),
@@ -103,7 +103,7 @@ impl<'a> Chart<'a> {
             is_lost: transfer.is_lost,
         });
         let arrows = arrows.collect();
-        let first = sequence.transfers().first().and_then(|transfer| transfer.from.or(transfer.to));
+        let first = sequence.transfers().next().and_then(|transfer| transfer.from.or(transfer.to));
         let first = first.and_then(|track| analysis.tracks().get(track.0));
         let clock = first.and_then(|track| timeline.clocks().get(track.clock?.0).cloned());
         Self { analysis, clock, ends, arrows }
