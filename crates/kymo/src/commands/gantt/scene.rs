@@ -215,9 +215,36 @@ fn color(what: usize, shade: u64) -> Color {
 fn message(picture: &mut Picture, drawn: &Drawn, arrow: &Arrow) {
     let buckets = drawn.gantt.buckets();
     let span = elapsed(buckets.start, buckets.begin(buckets.count)).max(1);
-    let x = |time: TimeNs| LEFT + ratio(elapsed(buckets.start, time), span).min(1.0) * WIDTH;
+    let x = |time: TimeNs| {
+        let after = ratio(elapsed(buckets.start, time), span);
+        LEFT + (after - ratio(elapsed(time, buckets.start), span)) * WIDTH
+    };
     let y = |row: usize| TOP + (place(row) + 0.5) * ROW;
-    picture.arrow((x(arrow.left), y(arrow.from)), (x(arrow.arrived), y(arrow.to)), ARROW);
+    let (from, to) = ((x(arrow.left), y(arrow.from)), (x(arrow.arrived), y(arrow.to)));
+    let Some((from, end)) = clipped(from, to) else { return };
+    if end == to {
+        picture.arrow(from, to, ARROW);
+    } else {
+        // It arrives outside.
+        picture.line(&[from, end], ARROW);
+    }
+}
+
+/// The part of a line that is between the left and the right border.
+fn clipped(from: (f64, f64), to: (f64, f64)) -> Option<((f64, f64), (f64, f64))> {
+    const BORDERS: std::ops::RangeInclusive<f64> = LEFT..=LEFT + WIDTH;
+    let (left, right) = (from.0.min(to.0), from.0.max(to.0));
+    if right < *BORDERS.start() || left > *BORDERS.end() {
+        return None;
+    }
+    let within = |point: (f64, f64)| {
+        if BORDERS.contains(&point.0) {
+            return point;
+        }
+        let x = point.0.clamp(*BORDERS.start(), *BORDERS.end());
+        (x, from.1 + (to.1 - from.1) * ((x - from.0) / (to.0 - from.0)))
+    };
+    Some((within(from), within(to)))
 }
 
 #[allow(clippy::cast_precision_loss, reason = "a picture shows fewer digits")]
@@ -233,6 +260,23 @@ fn place(index: usize) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lines_end_at_the_borders_where_they_cross_them() {
+        let end = LEFT + WIDTH;
+        let (from, to) = ((LEFT + 5.0, 50.0), (LEFT + 90.0, 90.0));
+        assert_eq!(clipped(from, to), Some((from, to)));
+        // Each has a quarter of its way outside, in time and so in height.
+        let (before, after) = ((LEFT - 10.0, 50.0), (end + 10.0, 90.0));
+        assert_eq!(clipped(before, (LEFT + 30.0, 90.0)).unwrap().0, (LEFT, 60.0));
+        assert_eq!(clipped((end - 30.0, 50.0), after).unwrap().1, (end, 80.0));
+        // One that arrives before it left goes back over the border.
+        assert_eq!(clipped((LEFT + 30.0, 50.0), (LEFT - 10.0, 90.0)).unwrap().1, (LEFT, 80.0));
+        let through = clipped((LEFT - 500.0, 0.0), (end + 500.0, 200.0));
+        assert_eq!(through, Some(((LEFT, 50.0), (end, 150.0))));
+        assert_eq!(clipped((LEFT - 20.0, 50.0), before), None);
+        assert_eq!(clipped(after, (end + 20.0, 50.0)), None);
+    }
 
     #[test]
     fn what_ran_for_a_part_of_a_cell_is_paler() {
