@@ -6,9 +6,9 @@ use kymo_analyse::{Arrow, Buckets, Row, RowKind, elapsed};
 use kymo_core::model::timeline::{Shown, TimeNs};
 
 use super::{Drawn, LOST};
-use crate::picture::axis::Axis;
+use crate::picture::axis::{self, Axis};
 use crate::picture::{Anchor, BLACK, Color, Picture};
-use crate::render::{escaped, measure};
+use crate::render::escaped;
 
 const LEFT: f64 = 210.0;
 const TOP: f64 = 50.0;
@@ -57,8 +57,8 @@ pub(super) fn picture(drawn: &Drawn, title: &str) -> Picture {
     let places: BTreeMap<_, _> = states.collect();
     for (index, row) in rows.iter().enumerate() {
         let top = TOP + place(index) * ROW;
-        let name = measure::fitted(&escaped(drawn.name(row.kind)), 25);
-        picture.text((LEFT - 8.0, top + ROW / 2.0), Anchor::End, &name);
+        let name = escaped(drawn.name(row.kind));
+        picture.name((LEFT - 8.0, top + ROW / 2.0), Anchor::End, &name, 25);
         bars(&mut picture, row, top, drawn.gantt.buckets(), &state_colors(row, &places));
     }
     for arrow in drawn.gantt.arrows() {
@@ -69,7 +69,7 @@ pub(super) fn picture(drawn: &Drawn, title: &str) -> Picture {
         let y = height - ROW * (place(index) + 0.5);
         picture.text((LEFT, y), Anchor::Start, note);
     }
-    picture.text((LEFT, TOP / 2.0), Anchor::Start, &measure::fitted(&escaped(title), 110));
+    picture.name((LEFT, TOP / 2.0), Anchor::Start, &escaped(title), 110);
     picture
 }
 
@@ -101,8 +101,7 @@ fn key(picture: &mut Picture, drawn: &Drawn, top: f64) {
             Some(color) => picture.rect(at, size, color),
             None => picture.hatched(at, size, LOST),
         }
-        let name = measure::fitted(&escaped(name), 22);
-        picture.text((x + BAR + 6.0, y), Anchor::Start, &name);
+        picture.name((x + BAR + 6.0, y), Anchor::Start, &escaped(name), 22);
     }
 }
 
@@ -129,7 +128,7 @@ fn axis(picture: &mut Picture, drawn: &Drawn, bottom: f64) {
     }
     picture.line(&[(LEFT, bottom), (LEFT + WIDTH, bottom)], BLACK);
     let start = Shown { time: buckets.start, since_epoch: drawn.since_epoch };
-    let label = format!("{name} after {start}");
+    let label = axis::after(name, start);
     picture.text((LEFT + WIDTH / 2.0, bottom + 38.0), Anchor::Middle, &label);
 }
 
