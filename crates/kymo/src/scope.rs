@@ -439,10 +439,12 @@ impl Scope {
         (is_whole && is_same).then(|| quoted(&inputs::display(directory)))
     }
 
-    /// Whether functions are called, as the first events tell: tracks of calls have others, too.
+    /// Whether functions are called, as the first events tell: tracks of calls have others, too, and
+    /// those of processors have interrupts.
     fn has_calls(&self) -> bool {
         let tracks = self.timeline.tracks();
-        let calls = (0..).map(TrackId).zip(&*tracks).filter(|(_, of)| of.kind == TrackKind::Calls);
+        let is_calls = |of: &Track| of.kind == TrackKind::Calls && !of.says(Track::HAS_INTERRUPTS);
+        let calls = (0..).map(TrackId).zip(&*tracks).filter(|(_, of)| is_calls(of));
         let tracks = Some(calls.map(|(id, _)| id).collect());
         let window = Window { tracks, ..Window::default() };
         let Ok(mut events) = Arc::clone(&self.timeline).events(&window) else { return false };
