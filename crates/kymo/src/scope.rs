@@ -495,9 +495,13 @@ fn few<'a>(names: impl Iterator<Item = &'a str>) -> Option<String> {
 }
 
 /// Whether people call a task so that runs when there is nothing to do: `idle`, `IDLE1`,
-/// `Idle task`, `swapper/3`.
+/// `Idle task`, `swapper/3`; also with the number that tells it from that of another recording:
+/// `idle (2)`.
 fn is_idle_name(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let numbered = name.strip_suffix(')').and_then(|name| name.rsplit_once(" ("));
+    let name = numbered.filter(|(_, number)| is_number(number)).map_or(&*name, |(name, _)| name);
     let rest = name.strip_prefix("idle").or_else(|| name.strip_prefix("swapper"));
     let Some(rest) = rest else { return false };
     let between = |c: char| matches!(c, ' ' | '_' | '-' | '/' | '.');
@@ -524,6 +528,12 @@ mod tests {
         for name in ["idle", "IDLE1", "idle0", "Idle task", "idle_thread_2", "swapper/3", "swapper"]
         {
             assert!(is_idle_name(name), "{name}");
+        }
+        for name in ["idle (2)", "swapper/0 (13)", "Idle task (2)"] {
+            assert!(is_idle_name(name), "{name}");
+        }
+        for name in ["idle ()", "idle (x)", "idle (2) (", "control (2)", "idle(2", "(2)"] {
+            assert!(!is_idle_name(name), "{name}");
         }
         for name in ["idle_inject/0", "idler", "idle time", "my idle", "", "swapperd"] {
             assert!(!is_idle_name(name), "{name}");
