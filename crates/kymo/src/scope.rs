@@ -379,13 +379,18 @@ impl Scope {
         let order =
             "those that arrived do not all say when they left: they are taken in their order";
         let pairs = |count| numbers::count(count, "pair", "pairs");
-        let Doubts { too_long, too_short, backwards, untimed } = doubts;
+        let Doubts { too_long, too_short, backwards, untimed, unsent } = doubts;
         let backwards = LeftOut {
             count: backwards,
             one: "message arrived before it left: latencies are without it",
             many: "messages arrived before they left: latencies are without them",
         };
-        let outcome = self.say_left_out(session, opened, &[backwards]);
+        let unsent = LeftOut {
+            count: unsent,
+            one: "message is unsent and may have left before what is read",
+            many: "messages are unsent and may have left before what is read",
+        };
+        let outcome = self.say_left_out(session, opened, &[backwards, unsent]);
         if untimed > 0 {
             let one =
                 "wakeup let its task run, and nothing tells since when: latencies are without it";
@@ -468,10 +473,12 @@ impl Scope {
         (is_whole && is_same).then(|| quoted(&inputs::display(directory)))
     }
 
-    /// Whether functions are called, as the first events tell: tracks of calls have others, too.
+    /// Whether functions are called, as the first events tell: tracks of calls have others, too, and
+    /// those of processors have interrupts.
     fn has_calls(&self) -> bool {
         let tracks = self.timeline.tracks();
-        let calls = (0..).map(TrackId).zip(&*tracks).filter(|(_, of)| of.kind == TrackKind::Calls);
+        let is_calls = |of: &Track| of.kind == TrackKind::Calls && !of.says(Track::HAS_INTERRUPTS);
+        let calls = (0..).map(TrackId).zip(&*tracks).filter(|(_, of)| is_calls(of));
         let tracks = Some(calls.map(|(id, _)| id).collect());
         let window = Window { tracks, ..Window::default() };
         let Ok(mut events) = Arc::clone(&self.timeline).events(&window) else { return false };
@@ -522,9 +529,13 @@ fn few<'a>(names: impl Iterator<Item = &'a str>) -> Option<String> {
 }
 
 /// Whether people call a task so that runs when there is nothing to do: `idle`, `IDLE1`,
-/// `Idle task`, `swapper/3`.
+/// `Idle task`, `swapper/3`; also with the number that tells it from that of another recording:
+/// `idle (2)`.
 fn is_idle_name(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let numbered = name.strip_suffix(')').and_then(|name| name.rsplit_once(" ("));
+    let name = numbered.filter(|(_, number)| is_number(number)).map_or(&*name, |(name, _)| name);
     let rest = name.strip_prefix("idle").or_else(|| name.strip_prefix("swapper"));
     let Some(rest) = rest else { return false };
     let between = |c: char| matches!(c, ' ' | '_' | '-' | '/' | '.');
@@ -551,6 +562,12 @@ mod tests {
         for name in ["idle", "IDLE1", "idle0", "Idle task", "idle_thread_2", "swapper/3", "swapper"]
         {
             assert!(is_idle_name(name), "{name}");
+        }
+        for name in ["idle (2)", "swapper/0 (13)", "Idle task (2)"] {
+            assert!(is_idle_name(name), "{name}");
+        }
+        for name in ["idle ()", "idle (x)", "idle (2) (", "control (2)", "idle(2", "(2)"] {
+            assert!(!is_idle_name(name), "{name}");
         }
         for name in ["idle_inject/0", "idler", "idle time", "my idle", "", "swapperd"] {
             assert!(!is_idle_name(name), "{name}");

@@ -4,8 +4,9 @@ use globset::{GlobBuilder, GlobMatcher};
 use kymo_analyse::Labels;
 use kymo_core::model::timeline::{Track, TrackId, TrackKind};
 
-use crate::failure::Failure;
+use crate::failure::{Failure, quoted};
 use crate::render::escaped;
+use crate::variables::distance;
 
 /// Streams listed in a hint.
 const LISTED: usize = 8;
@@ -122,20 +123,77 @@ fn add_parts(meant: &mut [bool], tracks: &[Track]) {
     }
 }
 
-/// That there is no stream of a name, and which there are.
+/// That there is no stream of a name, and which there are, or which may be meant of many.
 pub(crate) fn missing<'a>(text: &str, tracks: impl Iterator<Item = &'a Track>) -> Failure {
-    let mut names: Vec<_> = tracks.map(|track| escaped(&track.name)).collect();
+    let mut names: Vec<_> = tracks.map(|track| track.name.as_str()).collect();
     names.sort_unstable();
     names.dedup();
-    let more = names.len().saturating_sub(LISTED);
-    names.truncate(LISTED);
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     let failure = Failure::new(format!("there is no stream {}", escaped(text)));
     if names.is_empty() {
-        failure.hint("it has none")
-    } else {
-        failure.hint(format!("there are {}{more}", names.join(", ")))
+        return failure.hint("it has none");
     }
+    let meant = if names.len() > LISTED { alike(text, &names) } else { Vec::new() };
+    failure.hint(if meant.is_empty() {
+        format!("there are {}", listed(&names))
+    } else {
+        let all = glob_of(text, &meant).map_or(String::new(), |glob| {
+            format!(" {} means all of them", escaped(&quoted(&glob)))
+        });
+        format!("did you mean {}?{all}", listed(&meant))
+    })
+}
+
+/// The first few names, and how many more there are.
+fn listed(names: &[&str]) -> String {
+    let (few, more) = names.split_at(names.len().min(LISTED));
+    let few: Vec<_> = few.iter().map(|name| escaped(name)).collect();
+    let more = if more.is_empty() { String::new() } else { format!(" and {} more", more.len()) };
+    format!("{}{more}", few.join(", "))
+}
+
+/// The names that begin as one that is typed, in capitals or not; else those that have it in them;
+/// else those that are it but for a letter in three, the likest first, or whose first word is:
+/// names of tasks end in numbers.
+fn alike<'a>(typed: &str, names: &[&'a str]) -> Vec<&'a str> {
+    let typed = typed.trim_matches('*').to_lowercase();
+    if typed.is_empty() {
+        return Vec::new();
+    }
+    let those = |is_alike: &dyn Fn(&str) -> bool| -> Vec<&'a str> {
+        names.iter().copied().filter(|name| is_alike(&name.to_lowercase())).collect()
+    };
+    let found = those(&|name| name.starts_with(&typed));
+    let found = if found.is_empty() { those(&|name| name.contains(&typed)) } else { found };
+    if !found.is_empty() {
+        return found;
+    }
+    let length = typed.chars().count();
+    let wrong = |name: &&'a str| {
+        let lower = name.to_lowercase();
+        let first = lower.split([' ', '-', '/', ':']).next().unwrap_or("");
+        // What is much longer is not looked at: names may be of any length.
+        let is_near = |of: &&str| of.chars().count().abs_diff(length) <= length / 3;
+        let near = [&*lower, first].into_iter().filter(is_near);
+        let wrong = near.map(|of| distance(&typed, of)).min()?;
+        (wrong <= length / 3).then_some((wrong, *name))
+    };
+    let mut found: Vec<_> = names.iter().filter_map(wrong).collect();
+    found.sort_unstable();
+    found.into_iter().map(|(_, name)| name).collect()
+}
+
+/// The glob that means some names which begin with a text or have it in them; nothing for one name.
+fn glob_of(typed: &str, names: &[&str]) -> Option<String> {
+    let typed = typed.trim_matches('*');
+    let is_plain = !typed.contains(['*', '?', '[', ']', '{', '}', '\\']);
+    // Globs tell capitals apart.
+    let begin: String = names.first()?.chars().take(typed.chars().count()).collect();
+    let is_begin = begin.to_lowercase() == typed.to_lowercase();
+    let globs = [is_begin.then(|| format!("{begin}*")), Some(format!("*{typed}*"))];
+    let means = |glob: &String| {
+        Pattern::new(glob).is_ok_and(|glob| names.iter().all(|name| glob.matches(name)))
+    };
+    globs.into_iter().flatten().filter(|_| is_plain && names.len() > 1).find(means)
 }
 
 /// Decides whether a stream is meant.
@@ -187,6 +245,38 @@ mod tests {
         let own = |texts: &[&str]| texts.iter().map(|&text| text.to_owned()).collect();
         let args = StreamArgs { streams: own(only), exclude: own(exclude) };
         args.matcher().unwrap().matches(name)
+    }
+
+    #[test]
+    fn of_many_streams_those_are_named_that_may_be_meant() {
+        let mut names: Vec<_> = (0..20).map(|at| format!("a{at:02}")).collect();
+        names.extend(["Xorg-1668", "Xorg-1700", "kworker/1", "my-kworker"].map(str::to_owned));
+        names.sort();
+        let names: Vec<_> = names.iter().map(String::as_str).collect();
+        let meant = |typed: &str| {
+            let found = alike(typed, &names);
+            let glob = glob_of(typed, &found);
+            (found, glob)
+        };
+        let glob = |text: &str| Some(text.to_owned());
+        assert_eq!(meant("Xorg"), (vec!["Xorg-1668", "Xorg-1700"], glob("Xorg*")));
+        assert_eq!(meant("xorg"), (vec!["Xorg-1668", "Xorg-1700"], glob("Xorg*")));
+        assert_eq!(meant("xorg*"), (vec!["Xorg-1668", "Xorg-1700"], glob("Xorg*")));
+        assert_eq!(meant("Xorg-16"), (vec!["Xorg-1668"], None));
+        assert_eq!(meant("kworker"), (vec!["kworker/1"], None));
+        assert_eq!(meant("org-1"), (vec!["Xorg-1668", "Xorg-1700"], glob("*org-1*")));
+        // Of the first word one letter of four is wrong, and of the other one of six is missing.
+        assert_eq!(meant("Xorf"), (vec!["Xorg-1668", "Xorg-1700"], None));
+        assert_eq!(meant("kworkr"), (vec!["kworker/1"], None));
+        // Two letters of nine are wrong, and three.
+        assert_eq!(meant("Xrog-1668"), (vec!["Xorg-1668"], None));
+        assert_eq!(meant("Xorg-1780").0, ["Xorg-1700", "Xorg-1668"]);
+        assert_eq!(meant("something else").0, [""; 0]);
+        assert_eq!(meant("").0, [""; 0]);
+        assert_eq!(
+            listed(&names),
+            "Xorg-1668, Xorg-1700, a00, a01, a02, a03, a04, a05 and 16 more"
+        );
     }
 
     #[test]

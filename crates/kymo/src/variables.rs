@@ -122,6 +122,17 @@ fn paths(view: &dyn ArraysView) -> impl Iterator<Item = String> {
     (0..view.variable_count()).map(|index| view.variable(VariableId(index)).path)
 }
 
+/// The name that one is but for a letter in three; of several the likest, and of these the first.
+pub(crate) fn nearest<'a>(
+    typed: &str,
+    names: impl IntoIterator<Item = &'a str>,
+) -> Option<&'a str> {
+    let wrong_max = typed.chars().count() / 3;
+    let near = names.into_iter().map(|name| (distance(typed, name), name));
+    let near = near.filter(|(wrong, _)| *wrong <= wrong_max).min_by_key(|(wrong, _)| *wrong);
+    near.map(|(_, name)| name)
+}
+
 /// How many characters must be put in, left out or changed to make one name of another.
 pub(crate) fn distance(one: &str, other: &str) -> usize {
     let other: Vec<char> = other.chars().collect();

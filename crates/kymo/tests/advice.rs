@@ -86,6 +86,14 @@ fn streams_of_ctf_without_metadata_are_one_trace_that_lacks_it() {
 }
 
 #[test]
+fn interrupts_are_no_calls_of_functions_to_be_shown_instead() {
+    let trace = testdata("ctf/control");
+    let (code, _, said) = run(kymo().arg("states").arg(&trace));
+    let hint = "hint: `kymo ls -l` shows what streams there are\n";
+    assert!(code == Some(1) && said.ends_with(hint), "{said}");
+}
+
+#[test]
 fn a_part_of_a_trace_is_told_from_the_whole() {
     let (code, _, said) = run(kymo().arg("load").arg(testdata("ctf/control/metadata")));
     assert_eq!(code, Some(1));

@@ -77,6 +77,8 @@ pub struct Doubts {
     pub backwards: u64,
     /// How many messages arrived at a time that nothing tells: latencies are without them.
     pub untimed: u64,
+    /// How many messages are unsent and may have left before what is known.
+    pub unsent: u64,
 }
 
 /// Messages and how long they took. Ends are tracks; of a task that has several, the first.
@@ -199,6 +201,7 @@ impl Messages {
             doubts.too_short += u64::from(pair.may_be_too_short(!self.is_begin_unknown));
             doubts.backwards += pair.backwards;
             doubts.untimed += pair.untimed;
+            doubts.unsent += if self.is_begin_unknown { pair.unsent } else { 0 };
         }
         doubts
     }

@@ -1,6 +1,6 @@
 //! Messages one by one, in the order in which they left.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use foldhash::fast::RandomState;
 use kymo_core::model::timeline::{TimeNs, TrackId};
@@ -34,12 +34,17 @@ pub struct Sequence {
     between: Option<BTreeSet<TrackId>>,
     /// The tracks of which one must be an end; nothing means any.
     of: Option<BTreeSet<TrackId>>,
-    transfers: Vec<Transfer>,
+    /// Those that are kept, with which they are where they were seen to leave.
+    transfers: BTreeMap<Place, (Transfer, Option<MessageId>)>,
     /// Where those are that have not arrived.
-    places: HashMap<MessageId, usize, RandomState>,
+    places: HashMap<MessageId, Place, RandomState>,
+    count: u64,
     more: u64,
     elsewhere: u64,
 }
+
+/// Where a message is: by when it left, or arrived where that is not known, and by its number.
+type Place = (TimeNs, u64);
 
 #[derive(Debug)]
 enum Source {
@@ -61,9 +66,9 @@ impl Sequence {
     }
 
     fn new(source: Source, most: usize) -> Self {
-        let (transfers, places) = (Vec::new(), HashMap::default());
+        let (transfers, places) = (BTreeMap::new(), HashMap::default());
         let (between, of) = (None, None);
-        Self { source, most, between, of, transfers, places, more: 0, elsewhere: 0 }
+        Self { source, most, between, of, transfers, places, count: 0, more: 0, elsewhere: 0 }
     }
 
     /// Keeps only messages of some tracks: one end at least is one of them.
@@ -80,11 +85,10 @@ impl Sequence {
         self
     }
 
-    /// The messages, in the order in which they left; those that were not seen to leave come where
+    /// The messages, in the order in which they left; those of which that is not known come where
     /// they arrived.
-    #[must_use]
-    pub fn transfers(&self) -> &[Transfer] {
-        &self.transfers
+    pub fn transfers(&self) -> impl Iterator<Item = &Transfer> {
+        self.transfers.values().map(|(transfer, _)| transfer)
     }
 
     /// How many there are besides.
@@ -99,33 +103,46 @@ impl Sequence {
         self.elsewhere
     }
 
-    fn add(&mut self, transfer: Transfer) -> Option<usize> {
+    /// Keeps a message where it is meant, and is one of the first.
+    fn add(&mut self, transfer: Transfer, id: Option<MessageId>) {
+        if !self.wants(&transfer) {
+            return;
+        }
+        let time = transfer.left.or(transfer.arrived).unwrap_or(TimeNs(0));
+        let place = (time, self.count);
+        self.count += 1;
+        self.transfers.insert(place, (transfer, id));
+        self.places.extend(id.map(|id| (id, place)));
+        // What is told late may have left before the last of those that are kept.
+        if self.transfers.len() > self.most
+            && let Some((_, (_, id))) = self.transfers.pop_last()
+        {
+            self.more += 1;
+            id.and_then(|id| self.places.remove(&id));
+        }
+    }
+
+    /// Whether a message is between the tracks that are asked for. Counts those that are not.
+    fn wants(&mut self, transfer: &Transfer) -> bool {
         let is_of = |of: &BTreeSet<TrackId>| {
             [transfer.from, transfer.to].iter().flatten().any(|end| of.contains(end))
         };
         if !self.of.as_ref().is_none_or(is_of) {
-            return None;
+            return false;
         }
         let is_kept = |end: Option<TrackId>| {
             let between = self.between.as_ref();
             between.zip(end).is_none_or(|(between, end)| between.contains(&end))
         };
-        if !(is_kept(transfer.from) && is_kept(transfer.to)) {
-            self.elsewhere += 1;
-            return None;
-        }
-        if self.transfers.len() >= self.most {
-            self.more += 1;
-            return None;
-        }
-        self.transfers.push(transfer);
-        Some(self.transfers.len() - 1)
+        let is_between = is_kept(transfer.from) && is_kept(transfer.to);
+        self.elsewhere += u64::from(!is_between);
+        is_between
     }
 
     /// The message of those that left which arrives.
     fn arriving(&mut self, id: MessageId) -> Option<&mut Transfer> {
         let place = self.places.remove(&id)?;
-        let transfer = self.transfers.get_mut(place)?;
+        let (transfer, _) = self.transfers.get_mut(&place)?;
         transfer.is_lost = false;
         Some(transfer)
     }
@@ -162,9 +179,8 @@ impl Pass for Sequence {
                 let (time, arrived) = (Some(left.time), left.arrives);
                 let is_lost = arrived.is_none();
                 let transfer = Transfer { name, from, to, left: time, arrived, is_lost };
-                let Some(id) = left.id else { return };
-                if let Some(place) = self.add(transfer) {
-                    self.places.insert(id, place);
+                if left.id.is_some() {
+                    self.add(transfer, left.id);
                 }
             }
             Some(Moved::Arrived(sent)) => {
@@ -172,7 +188,7 @@ impl Pass for Sequence {
                 match sent.id {
                     None => {
                         let (name, from, left) = (sent.name, sent.from, sent.left);
-                        self.add(Transfer { name, from, to, left, arrived, is_lost: false });
+                        self.add(Transfer { name, from, to, left, arrived, is_lost: false }, None);
                     }
                     Some(_) => self.arrive(&sent),
                 }

@@ -134,7 +134,6 @@ fn a_sequence_has_what_never_arrives_where_it_left() {
     analysed(told, Window::default(), &mut sequence);
     let found: Vec<_> = sequence
         .transfers()
-        .iter()
         .map(|of| {
             (
                 of.from.map(|of| of.0),
@@ -273,10 +272,10 @@ fn the_busiest_ends_are_those_with_most_messages() {
     let mut sequence = Sequence::of_messages(10).between(ids(&[1, 2]));
     analysed(told.clone(), Window::default(), &mut sequence);
     // That from 2 to 3 and that from 3 to 6 are not between them.
-    assert_eq!((sequence.transfers().len(), sequence.elsewhere()), (3, 2));
+    assert_eq!((sequence.transfers().count(), sequence.elsewhere()), (3, 2));
     let mut sequence = Sequence::of_messages(10).between(ids(&[1, 2, 3])).of(ids(&[3]));
     analysed(told, Window::default(), &mut sequence);
-    let ends: Vec<_> = sequence.transfers().iter().map(|of| (of.from, of.to)).collect();
+    let ends: Vec<_> = sequence.transfers().map(|of| (of.from, of.to)).collect();
     assert_eq!(ends, [(Some(TrackId(2)), Some(TrackId(3)))]);
     assert_eq!(sequence.elsewhere(), 1);
 }
@@ -318,8 +317,7 @@ fn a_wakeup_while_it_runs_is_for_its_next_stretch_if_nothing_else_wakes_it() {
     let mut sequence = Sequence::of_wakeups(10);
     analysed(told, Window::default(), &mut sequence);
     let ns = |time: Option<TimeNs>| time.unwrap().0;
-    let found: Vec<_> =
-        sequence.transfers().iter().map(|of| (ns(of.left), ns(of.arrived))).collect();
+    let found: Vec<_> = sequence.transfers().map(|of| (ns(of.left), ns(of.arrived))).collect();
     assert_eq!(found, [(0, 1), (1000, 1001), (1019, 1024)]);
 }
 
@@ -505,7 +503,7 @@ fn a_window_shows_what_arrives_in_it_with_when_it_left() {
     let mut sequence = Sequence::of_messages(2);
     let (from, until) = (Some(TimeNs(12)), Some(TimeNs(30)));
     analysed(in_flight(10), Window { from, until, ..Window::default() }, &mut sequence);
-    let transfers = sequence.transfers().iter();
+    let transfers = sequence.transfers();
     let found: Vec<_> = transfers.map(|of| (of.left, of.arrived)).collect();
     let time = |ns| Some(TimeNs(ns));
     assert_eq!(found, [(time(0), time(15)), (time(20), time(35))]);
@@ -531,6 +529,49 @@ fn latencies_are_doubtful_where_it_is_not_known_what_was_under_way() {
     });
     let (pair, doubts) = within(told.collect(), begin, begin + 500);
     assert_eq!((doubts, pair.latency_ns.max()), (Doubts::default(), Some(5)));
+}
+
+#[test]
+fn what_may_have_left_before_what_is_looked_at_is_not_simply_unsent() {
+    // The first arrives last. Between that there are more messages than are looked back at.
+    let between = (1..200_000).flat_map(|at| {
+        let left = at * 10;
+        [send(left, 1, Some(3), None), receive(left + 5, 3, Some(1), Some(left))]
+    });
+    let mut told = vec![send(0, 1, Some(2), None)];
+    told.extend(between);
+    told.push(receive(2_000_010, 2, Some(1), None));
+    let found = |from| {
+        let mut messages = Messages::new();
+        let window = Window { from: Some(TimeNs(from)), ..Window::default() };
+        analysed_with(told.clone(), window, &mut messages);
+        let pairs = messages.pairs();
+        let (_, pair) = pairs.iter().find(|(key, _)| key.to == Some(TrackId(2))).unwrap();
+        (pair.unsent, pair.latency_ns.max(), messages.doubts(|_| true))
+    };
+    assert_eq!(found(1_999_000), (1, None, Doubts { unsent: 1, ..Doubts::default() }));
+    assert_eq!(found(500), (0, Some(2_000_010), Doubts::default()));
+}
+
+#[test]
+fn a_sequence_has_what_says_when_it_left_where_it_did() {
+    // That which left at 5 was not seen to, and says so when it arrives.
+    let told = vec![
+        send(10, 1, Some(2), None),
+        send(20, 1, Some(2), None),
+        receive(25, 2, Some(1), Some(10)),
+        receive(30, 3, Some(1), Some(5)),
+        receive(40, 2, Some(1), Some(20)),
+    ];
+    let all = [(5, 30), (10, 25), (20, 40)];
+    for (most, more) in [(3, 0), (2, 1), (1, 2)] {
+        let mut sequence = Sequence::of_messages(most);
+        analysed_with(told.clone(), Window::default(), &mut sequence);
+        let ns = |time: Option<TimeNs>| time.unwrap().0;
+        let found: Vec<_> = sequence.transfers().map(|of| (ns(of.left), ns(of.arrived))).collect();
+        assert_eq!((&found[..], sequence.more()), (&all[..most], more));
+        assert!(!sequence.awaits());
+    }
 }
 
 #[test]
@@ -583,7 +624,7 @@ fn a_wakeup_whose_job_is_complete_is_not_lost() {
     assert_eq!(doubts, Doubts { untimed: 1, ..Doubts::default() });
     let mut sequence = Sequence::of_wakeups(9);
     analysed_with(woken_without_a_begin(), Window::default(), &mut sequence);
-    let found: Vec<_> = sequence.transfers().iter().map(|of| (of.arrived, of.is_lost)).collect();
+    let found: Vec<_> = sequence.transfers().map(|of| (of.arrived, of.is_lost)).collect();
     let at = |ns| (Some(TimeNs(ns)), false);
     assert_eq!(found, [at(1), at(11), (None, false), at(31)]);
 }
@@ -598,7 +639,7 @@ fn a_wakeup_whose_job_is_complete_after_a_window_is_not_lost() {
     assert_eq!((pair.sent, pair.received, pair.unreceived(), pair.untimed), (3, 2, 0, 0));
     let mut sequence = Sequence::of_wakeups(9);
     analysed_with(woken_without_a_begin(), window(), &mut sequence);
-    assert!(sequence.transfers().iter().all(|of| !of.is_lost));
+    assert!(sequence.transfers().all(|of| !of.is_lost));
 }
 
 #[test]

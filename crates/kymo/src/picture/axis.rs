@@ -1,5 +1,7 @@
 //! Round numbers along an axis.
 
+use kymo_core::model::timeline::Shown;
+
 /// A range of numbers that is drawn over some length.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Axis {
@@ -56,6 +58,12 @@ impl Axis {
         ticks.retain(|(number, _)| number.fract().abs() < 1e-9);
         ticks
     }
+}
+
+/// What times are that are told in a unit after a moment.
+pub(crate) fn after(unit: &str, start: Shown) -> String {
+    let seconds = if start.since_epoch { "" } else { " s" };
+    format!("{unit} after {start}{seconds}")
 }
 
 /// So many characters of a number have room beside a picture.

@@ -10,6 +10,7 @@ use std::path::Path;
 use kymo_core::{Destination, Source};
 
 use crate::failure::Failure;
+use crate::render::measure;
 use crate::session::{Named, Opened, Outcome, Session};
 use crate::{inputs, outlet};
 
@@ -41,8 +42,8 @@ pub(crate) enum Shape {
     Rect { at: (f64, f64), size: (f64, f64), color: Color },
     /// A grey box with lines across, and what it means.
     Hatched { at: (f64, f64), size: (f64, f64), title: &'static str },
-    /// A text whose middle is at a height.
-    Text { at: (f64, f64), anchor: Anchor, text: String, color: Color },
+    /// A text whose middle is at a height, and the whole of it where that is more.
+    Text { at: (f64, f64), anchor: Anchor, text: String, whole: Option<String>, color: Color },
     /// Cells of colours, row after row from the top.
     Image { at: (f64, f64), size: (f64, f64), columns: usize, pixels: Vec<Color> },
 }
@@ -62,13 +63,22 @@ impl Picture {
     }
 
     pub(crate) fn text(&mut self, at: (f64, f64), anchor: Anchor, text: &str) {
-        self.shapes.push(Shape::Text { at, anchor, text: text.to_owned(), color: BLACK });
+        let text = text.to_owned();
+        self.shapes.push(Shape::Text { at, anchor, text, whole: None, color: BLACK });
+    }
+
+    /// A name in so many places, without its middle where it is longer.
+    pub(crate) fn name(&mut self, at: (f64, f64), anchor: Anchor, name: &str, places: usize) {
+        let text = measure::fitted_middle(name, places);
+        let whole = (text != name).then(|| name.to_owned());
+        self.shapes.push(Shape::Text { at, anchor, text, whole, color: BLACK });
     }
 
     /// A text on a colour that it can be read on.
     pub(crate) fn text_on(&mut self, back: Color, at: (f64, f64), anchor: Anchor, text: &str) {
         let color = if is_dark(back) { WHITE } else { BLACK };
-        self.shapes.push(Shape::Text { at, anchor, text: text.to_owned(), color });
+        let text = text.to_owned();
+        self.shapes.push(Shape::Text { at, anchor, text, whole: None, color });
     }
 
     pub(crate) fn line(&mut self, points: &[(f64, f64)], color: Color) {

@@ -57,7 +57,7 @@ impl Canvas {
             }
             Shape::Rect { at, size, color } => self.rect(*at, *size, *color),
             Shape::Hatched { at, size, .. } => self.hatched(*at, *size),
-            Shape::Text { at, anchor, text, color } => self.text(*at, *anchor, text, *color),
+            Shape::Text { at, anchor, text, color, .. } => self.text(*at, *anchor, text, *color),
             Shape::Image { at, size, columns, pixels } => self.image(*at, *size, *columns, pixels),
         }
     }

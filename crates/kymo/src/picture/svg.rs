@@ -36,17 +36,19 @@ fn draw(shape: &Shape, out: &mut String) -> anyhow::Result<()> {
             )?;
         }
         Shape::Hatched { at, size, title } => hatched(out, *at, *size, title)?,
-        Shape::Text { at: (x, y), anchor, text, color } => {
+        Shape::Text { at: (x, y), anchor, text, whole, color } => {
             let anchor = match anchor {
                 Anchor::Start => "start",
                 Anchor::Middle => "middle",
                 Anchor::End => "end",
             };
             let (text, color) = (escaped(text), hex(*color));
+            let title = whole.as_ref().map(|whole| format!("<title>{}</title>", escaped(whole)));
+            let title = title.unwrap_or_default();
             writeln!(
                 out,
                 "<text x=\"{x:.1}\" y=\"{y:.1}\" dy=\"0.35em\" text-anchor=\"{anchor}\" \
-                 fill=\"{color}\">{text}</text>"
+                 fill=\"{color}\">{title}{text}</text>"
             )?;
         }
         Shape::Image { at: (x, y), size: (width, height), columns, pixels } => {
@@ -138,6 +140,16 @@ mod tests {
             text.contains("d=\"M3.0 3.0L2.0 4.0M9.0 3.0L5.0 7.0M12.0 6.0L11.0 7.0\""),
             "{text}"
         );
+    }
+
+    #[test]
+    fn a_name_that_lacks_its_middle_has_a_title() {
+        let mut picture = Picture::new(20.0, 20.0);
+        picture.name((1.0, 2.0), Anchor::Start, "worker<1>", 9);
+        picture.name((1.0, 2.0), Anchor::Start, "worker<10>", 9);
+        let text = text(&picture).unwrap();
+        assert!(text.contains(">worker&lt;1&gt;</text>"), "{text}");
+        assert!(text.contains("><title>worker&lt;10&gt;</title>work…&lt;10&gt;</text>"), "{text}");
     }
 
     #[test]

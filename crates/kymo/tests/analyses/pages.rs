@@ -69,3 +69,56 @@ fn pictures_go_to_standard_output_and_say_which_letters_they_lack() {
     let (code, _, said) = run(kymo().arg("gantt").arg(&path).arg("-o").arg(&png));
     assert!(code == Some(3) && said.contains("PNG has no font for"), "{said}");
 }
+
+#[test]
+fn names_of_pictures_lack_their_middle_and_tell_it() {
+    let folder = folder();
+    let (one, two) = ("a-task-with-a-rather-long-name-1", "a-task-with-a-rather-long-name-2");
+    let lines = format!(
+        "1 cpu0 idle -> {one}\n2 cpu0 {one} -> {two}\n3 cpu0 {two} -> idle\n\
+         4 {one} sends X to {two}\n5 {two} gets X from {one}\n"
+    );
+    let path = log(folder.path(), &lines);
+    let (_, svg, said) = run(kymo().arg("gantt").arg(&path).args(["-o", "-"]));
+    // 25 places: 12 of the begin, and 12 of the end.
+    for (name, end) in [(one, "-long-name-1"), (two, "-long-name-2")] {
+        let label = format!("<title>{name}</title>a-task-with-…{end}</text>");
+        assert!(svg.contains(&label), "{said}{svg}");
+    }
+    assert!(svg.contains(">ms after 0.001000000 s</text>"), "{svg}");
+    // 18 places: 9 and 8.
+    let (_, svg, said) = run(kymo().args(["messages", "--chart", "-o", "-"]).arg(&path));
+    assert!(svg.contains(&format!("<title>{one}</title>a-task-wi…g-name-1</text>")), "{said}{svg}");
+}
+
+#[test]
+fn a_chart_of_all_rows_that_fit_does_not_offer_more() {
+    let folder = folder();
+    let switches = (0..1002).map(|at| format!("{at} cpu0 t{at} -> t{}\n", at + 1));
+    let path = log(folder.path(), &switches.collect::<String>());
+    // Of t1 to t1001, which run; t0 and t1002 do not.
+    let said = |number: &str| run(kymo().args(["gantt", "-o", "-", "-n", number]).arg(&path)).2;
+    assert!(said("999").contains("2 rows are not drawn (-n draws more)"), "{}", said("999"));
+    for number in ["0", "1000"] {
+        let said = said(number);
+        assert!(said.contains("1 row is not drawn (--stream chooses some)"), "{said}");
+    }
+}
+
+#[test]
+fn arrows_that_cross_the_borders_of_a_range_end_there() {
+    let folder = folder();
+    // Both run from 0 to 100; one message goes into the range from 20 to 60, and one is in it.
+    let lines = "0 cpu0 idle -> a\n0 cpu1 idle -> b\n10 a sends X to b\n30 b gets X from a\n\
+                 31 a sends Y to b\n32 b gets Y from a\n100 cpu0 a -> idle\n100 cpu1 b -> idle\n";
+    let path = log(folder.path(), lines);
+    let range = ["--since", "20ms", "--until", "60ms", "-o", "-"];
+    let (code, svg, said) = run(kymo().arg("gantt").args(range).arg(&path));
+    assert_eq!(code, Some(0), "{said}");
+    let arrows: Vec<_> = svg.lines().filter(|line| line.contains("#be3c3c")).collect();
+    // Two lines each: the shaft, and the head.
+    assert_eq!(arrows.len(), 4, "{arrows:?}");
+    // A row is 20 high from 50 on, so that their middles are at 60 and 80; 1000 are 40 ms from 210
+    // on. It left 10 ms before the border and arrived 10 ms behind it: half of its way is outside.
+    assert!(svg.contains("points=\"210.0,70.0 460.0,80.0\""), "{arrows:?}");
+}

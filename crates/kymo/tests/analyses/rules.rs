@@ -179,3 +179,38 @@ fn what_breaks_a_rule_is_said_whole() {
     assert!(found.ends_with(" on cpu 0, more than 99.96%\n"), "{found}");
     assert!(found.contains(" used 100.00% of a processor's time"), "{found}");
 }
+
+#[test]
+fn rules_may_come_from_a_pipe() {
+    use std::io::Write;
+    use std::process::Stdio;
+    let folder = folder();
+    let path =
+        log(folder.path(), "0 cpu0 idle -> ctl\n90 cpu0 ctl -> idle\n100 cpu0 idle -> ctl\n");
+    let piped = |args: &[&str]| {
+        let mut command = kymo();
+        command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        // What is refused is not read.
+        let text = b"[[rule]]\nname='load'\ntask='ctl'\nload_max='50%'\n";
+        let _ = child.stdin.take().unwrap().write_all(text);
+        let output = child.wait_with_output().unwrap();
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+        (output.status.code(), text(output.stdout), text(output.stderr))
+    };
+    let path = path.to_str().unwrap();
+    let broken = "load: ctl used 90.0% of a processor's time on cpu 0, more than 50.0%\n";
+    let (code, found, said) = piped(&["assert", "-", path, path]);
+    assert_eq!((code, said.as_str()), (Some(3), ""));
+    let each: Vec<_> = found.split_inclusive('\n').map(|line| line.ends_with(broken)).collect();
+    assert_eq!(each, [true, true], "{found}");
+    let (code, page, said) = piped(&["report", path, "-o", "-", "--rules", "-"]);
+    assert!(code == Some(3) && page.contains("1 rule, 1 violation"), "{said}");
+    if cfg!(unix) {
+        let (code, found, said) = piped(&["assert", "/dev/stdin", path]);
+        assert!(code == Some(3) && found.ends_with(broken), "{said}");
+    }
+    let (code, _, said) = piped(&["assert", "-", "-"]);
+    let why = "standard input is the rules or the recording, and cannot be both";
+    assert!(code == Some(2) && said.contains(why), "{said}");
+}

@@ -4,7 +4,7 @@ pub(super) mod rules;
 
 use std::borrow::Cow;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use kymo_analyse::{Labels, Load, Rules, Vacuous, Violation};
@@ -17,6 +17,7 @@ use crate::render::grid::{Column, Grid, GridArgs, Look, maybe};
 use crate::render::{escaped, measure, numbers, style};
 use crate::scope::{Reading, Scope, ScopeArgs};
 use crate::session::{Opened, Outcome, Session};
+use rules::RulesFile;
 
 /// Look whether rules hold: response times, gaps, values, order, latencies, states.
 ///
@@ -44,7 +45,7 @@ EXIT STATUS
   0 all rules hold, 1 unreadable, 2 bad usage or rules, 3 a rule does not hold, or findings",
   rules::RULES))]
 pub(crate) struct Args {
-    /// The file of rules.
+    /// The file of rules; `-` is standard input.
     #[arg(value_name = "RULES")]
     rules: PathBuf,
 
@@ -76,12 +77,12 @@ const COLUMNS: &[Column] = &[
 ];
 
 pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome> {
-    rules::read(&args.rules, &rules::Idle::default())?;
+    let rules = RulesFile::read(&args.rules, &args.files)?;
     if args.grid.csv {
         Grid::new(COLUMNS).csv_header(&mut session.out)?;
     }
     args.scope.each(session, &args.files, &args.open, |session, opened, scope, _| {
-        let found = Checked::new(session, opened, scope, &args.rules)?;
+        let found = Checked::new(session, opened, scope, &rules)?;
         session.note(if found.broken() > 0 { Outcome::Findings } else { Outcome::Done });
         found.print(session, opened, args.grid)?;
         Ok(found.say(session, opened))
@@ -108,9 +109,9 @@ impl Checked {
         session: &mut Session,
         opened: &Opened,
         scope: &Scope,
-        rules: &Path,
+        rules: &RulesFile,
     ) -> anyhow::Result<Self> {
-        let rules = rules::read(rules, &Arc::new(scope.idle_names()))?;
+        let rules = rules.rules(&Arc::new(scope.idle_names()))?;
         let (tracks, clocks) = (scope.timeline.tracks(), scope.timeline.clocks());
         let mut analysis = scope.analysis(Reading::Everything)?;
         let mut rules = Rules::new((&tracks, &clocks), analysis.meant(), rules);

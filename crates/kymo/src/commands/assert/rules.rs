@@ -1,18 +1,22 @@
 //! Rules as a file of TOML says them.
 
 use std::collections::HashSet;
-use std::path::Path;
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use globset::GlobBuilder;
 use kymo_analyse::{Demand, Matcher, Meant, Number, Rule};
 use regex::Regex;
-use toml_edit::{DocumentMut, Item, TableLike};
+use toml_edit::{Document, Item, Key, Table, TableLike};
 
 use crate::failure::Failure;
 use crate::inputs;
 use crate::moment::Span;
+use crate::render::escaped;
 use crate::session::Named;
+use crate::variables::nearest;
 
 /// Files of rules are not larger than this.
 const BYTES_MAX: u64 = 1 << 20;
@@ -54,40 +58,81 @@ pub(crate) const RULES: &str = r#"RULES
 /// Names of tasks that are idle, which only a whole name means.
 pub(crate) type Idle = Arc<HashSet<String>>;
 
-/// Reads a file of rules.
-pub(crate) fn read(path: &Path, idle: &Idle) -> anyhow::Result<Vec<Rule>> {
-    let about = |failure: Failure| Named::error(inputs::display(path), failure);
-    let text = (|| {
-        if std::fs::metadata(path)?.len() > BYTES_MAX {
-            return Err(std::io::Error::other("it is too large for a file of rules"));
-        }
-        std::fs::read_to_string(path)
-    })();
-    let text = text.map_err(|error| match error.kind() {
-        std::io::ErrorKind::InvalidData => about(
-            Failure::usage("it is no text, so that it has no rules")
-                .hint("the file of rules comes first: kymo assert RULES FILE"),
-        ),
-        _ => about(Failure::new(format!("cannot read it: {error}"))),
-    })?;
-    parse(&text, idle).map_err(about)
+/// A file of rules. It is read once, for it may be a pipe.
+pub(crate) struct RulesFile {
+    name: String,
+    text: String,
+}
+
+impl RulesFile {
+    /// Reads a file, or standard input unless that is one of the recordings, and looks whether its
+    /// rules make sense.
+    pub(crate) fn read(path: &Path, recordings: &[PathBuf]) -> anyhow::Result<Self> {
+        let name = inputs::display(path);
+        let is_input = |path: &Path| path.as_os_str() == "-";
+        let text = if !is_input(path) {
+            File::open(path).and_then(read)
+        } else if recordings.iter().any(|path| is_input(path)) {
+            let why = "standard input is the rules or the recording, and cannot be both";
+            return Err(Named::error(name, Failure::usage(why)));
+        } else {
+            read(std::io::stdin())
+        };
+        let text = text.map_err(|error| match error.kind() {
+            std::io::ErrorKind::InvalidData => {
+                Failure::usage("it is no text, so that it has no rules")
+                    .hint("the file of rules comes first: kymo assert RULES FILE")
+            }
+            _ => Failure::new(format!("cannot read it: {error}")),
+        });
+        let text = text.map_err(|failure| Named::error(name.clone(), failure))?;
+        let file = Self { name, text };
+        file.rules(&Idle::default())?;
+        Ok(file)
+    }
+
+    /// The rules for a recording that has some idle tasks.
+    pub(crate) fn rules(&self, idle: &Idle) -> anyhow::Result<Vec<Rule>> {
+        parse(&self.text, idle).map_err(|failure| Named::error(self.name.clone(), failure))
+    }
+}
+
+/// Reads all of a text that is not too large.
+fn read(from: impl Read) -> std::io::Result<String> {
+    let mut bytes = Vec::new();
+    from.take(BYTES_MAX + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > BYTES_MAX {
+        return Err(std::io::Error::other("it is too large for a file of rules"));
+    }
+    String::from_utf8(bytes).map_err(|_| std::io::ErrorKind::InvalidData.into())
 }
 
 fn parse(text: &str, idle: &Idle) -> Result<Vec<Rule>, Failure> {
-    let document: DocumentMut = text.parse().map_err(|error: toml_edit::TomlError| {
+    let document = Document::parse(text).map_err(|error: toml_edit::TomlError| {
         Failure::usage(error.to_string().trim_end().to_owned())
     })?;
     if let Some((name, _)) = document.iter().find(|(name, _)| *name != "rule") {
-        return Err(Failure::usage(format!("{name} is not known; rules are tables [[rule]]")));
+        let (line, name) = (line_of(text, document.as_table(), name), escaped(name));
+        let why = format!("line {line}: {name} is not known; rules are tables [[rule]]");
+        return Err(Failure::usage(why));
     }
     let rules = document.get("rule").and_then(Item::as_array_of_tables);
     let rules = rules.ok_or_else(|| Failure::usage("there is no table [[rule]] in it"))?;
-    rules.iter().enumerate().map(|(index, table)| Reader { table, index, idle }.rule()).collect()
+    let rules = rules.iter().enumerate();
+    rules.map(|(index, table)| Reader { text, table, index, idle }.rule()).collect()
+}
+
+/// The line that a key of a table is in.
+fn line_of(text: &str, table: &Table, key: &str) -> usize {
+    let at = table.key(key).and_then(Key::span).map_or(0, |span| span.start);
+    1 + text.bytes().take(at).filter(|byte| *byte == b'\n').count()
 }
 
 /// Reads one rule.
 struct Reader<'a> {
-    table: &'a toml_edit::Table,
+    /// The whole file.
+    text: &'a str,
+    table: &'a Table,
     index: usize,
     idle: &'a Idle,
 }
@@ -100,31 +145,44 @@ impl Reader<'_> {
     fn rule(&self) -> Result<Rule, Failure> {
         let known = ["task", "stream", "after", "message", "machine"];
         let about: Vec<_> = known.into_iter().filter(|key| self.table.contains_key(key)).collect();
-        let (keys, demand): (&[&str], _) = match about[..] {
-            ["task"] => (
-                &["task", "response_max", "delay_max", "run_max", "on_time", "load_max"],
-                self.task()?,
-            ),
-            ["stream"] if self.table.contains_key("gap_max") => {
-                (&["stream", "gap_max"], self.gap()?)
+        let (keys, demand): (&[&str], fn(&Self) -> _) = match about[..] {
+            ["task"] => {
+                (&["response_max", "delay_max", "run_max", "on_time", "load_max"], Self::task)
             }
-            ["stream"] => (&["stream", "min", "max"], self.value()?),
-            ["after"] => (&["after", "expect", "within"], self.follows()?),
-            ["message"] => (&["message", "latency_max"], self.message()?),
-            ["machine"] => (&["machine", "state", "stay_max"], self.state()?),
+            ["stream"] if self.table.contains_key("gap_max") => {
+                (&["gap_max", "min", "max"], Self::gap)
+            }
+            ["stream"] => (&["gap_max", "min", "max"], Self::value),
+            ["after"] => (&["expect", "within"], Self::follows),
+            ["message"] => (&["latency_max"], Self::message),
+            ["machine"] => (&["state", "stay_max"], Self::state),
             _ => {
-                return Err(self.refuse("it is about one of task, stream, after, message, machine"));
+                let mut keys = self.table.iter().map(|(key, _)| key);
+                let misspelt = keys.find(|key| about.is_empty() && nearest(key, known).is_some());
+                let nothing = "it is about one of task, stream, after, message, machine";
+                let refuse = || self.refuse(nothing);
+                return Err(misspelt.map_or_else(refuse, |key| self.unknown(key, &known)));
             }
         };
-        let is_known = |key: &str| key == "name" || keys.contains(&key);
+        let is_known = |key: &str| key == "name" || about.contains(&key) || keys.contains(&key);
         if let Some((key, _)) = self.table.iter().find(|(key, _)| !is_known(key)) {
-            return Err(self.refuse(&format!("{key} is not known here")));
+            return Err(self.unknown(key, keys));
         }
+        let demand = demand(self)?;
         let name = self.table.get("name").and_then(Item::as_str);
         let about = about.first().and_then(|key| self.table.get(key)).and_then(Item::as_str);
         let about = about.map_or(String::new(), |about| format!(" ({about})"));
         let name = name.map_or_else(|| format!("rule {}{about}", self.index + 1), str::to_owned);
         Ok(Rule { name, demand })
+    }
+
+    /// That a rule has no such key, and which may be meant of those that it may have.
+    fn unknown(&self, key: &str, keys: &[&str]) -> Failure {
+        let line = line_of(self.text, self.table, key);
+        let meant = nearest(key, keys.iter().copied());
+        let meant = meant.map_or(String::new(), |meant| format!("; did you mean {meant}?"));
+        let key = escaped(key);
+        self.refuse(&format!("line {line}: {key} is not known here{meant}"))
     }
 
     fn task(&self) -> Result<Demand, Failure> {
@@ -147,6 +205,11 @@ impl Reader<'_> {
     }
 
     fn gap(&self) -> Result<Demand, Failure> {
+        if self.table.contains_key("min") || self.table.contains_key("max") {
+            return Err(
+                self.refuse("gap_max is one rule, and min and max are another: make it two")
+            );
+        }
         Ok(Demand::Gap { stream: self.names("stream")?, gap_max: self.time("gap_max")? })
     }
 
@@ -302,10 +365,30 @@ mod tests {
     fn what_makes_no_sense_is_refused_with_the_rule() {
         let cases = [
             ("", "there is no table [[rule]] in it"),
-            ("rules = 1", "rules is not known; rules are tables [[rule]]"),
+            ("rules = 1", "line 1: rules is not known; rules are tables [[rule]]"),
+            (
+                "[[rule]]\ntask = 'a'\non_time = true\n[[rules]]\ntask = 'b'\n",
+                "line 4: rules is not known; rules are tables [[rule]]",
+            ),
             ("[[rule]]\n", "rule 1: it is about one of task, stream, after, message, machine"),
+            (
+                "[[rule]]\ntasks = 'a'\non_time = true",
+                "rule 1: line 2: tasks is not known here; did you mean task?",
+            ),
             ("[[rule]]\ntask = 'a'", "rule 1: it demands nothing of the task"),
-            ("[[rule]]\ntask = 'a'\nspeed = 1", "rule 1: speed is not known here"),
+            ("[[rule]]\ntask = 'a'\nspeed = 1", "rule 1: line 3: speed is not known here"),
+            (
+                "# A comment.\n[[rule]]\nstream = 'a'\ngapmax = '1ms'",
+                "rule 1: line 4: gapmax is not known here; did you mean gap_max?",
+            ),
+            (
+                "[[rule]]\nstream = 'a'\nmax = 1\n\n[[rule]]\ntask = 'a'\nrespons_max = '1ms'",
+                "rule 2: line 7: respons_max is not known here; did you mean response_max?",
+            ),
+            (
+                "[[rule]]\nstream = 'a'\ngap_max = '1ms'\nmax = 5",
+                "rule 1: gap_max is one rule, and min and max are another: make it two",
+            ),
             ("[[rule]]\ntask = 'a'\nload_max = '1'", "rule 1: load_max is such as \"40%\""),
             (
                 "[[rule]]\ntask = 'a'\nload_max = 0.1",

@@ -12,7 +12,7 @@ use super::filters::Filters;
 use crate::moment;
 use crate::render::{activity, escaped};
 use crate::scope::nothing_in_range;
-use crate::variables::distance;
+use crate::variables::nearest;
 
 /// So many events are looked at to find out what there is.
 const LOOKED_AT: u64 = 1 << 20;
@@ -73,8 +73,8 @@ struct Uncalled<'a> {
 fn uncalled<'a>(asked: &[&'a str], kinds: &'a BTreeSet<String>) -> Option<Uncalled<'a>> {
     let is_called = |name: &str| kinds.iter().any(|kind| classes::is_called(kind, name));
     let name = asked.iter().copied().find(|name| !is_called(name))?;
-    let kinds = kinds.iter().map(|kind| without_system(kind)).collect();
-    let near = nearest(name, &kinds).or_else(|| classes::nearest(name));
+    let kinds: BTreeSet<_> = kinds.iter().map(|kind| without_system(kind)).collect();
+    let near = nearest(name, kinds.iter().copied()).or_else(|| classes::nearest(name));
     Some(Uncalled { name, near, kinds })
 }
 
@@ -94,16 +94,8 @@ fn without_system(kind: &str) -> &str {
 
 /// What may have been meant, or what there is.
 fn instead<'a>(typed: &str, names: impl Iterator<Item = &'a str>) -> String {
-    let names = names.collect();
-    nearest(typed, &names).map_or_else(|| listed(&names), meant)
-}
-
-/// The name that one is but for a letter in three.
-fn nearest<'a>(typed: &str, names: &BTreeSet<&'a str>) -> Option<&'a str> {
-    let wrong_max = typed.chars().count() / 3;
-    let near = names.iter().map(|name| (distance(typed, name), *name));
-    let near = near.filter(|(wrong, _)| *wrong <= wrong_max).min_by_key(|(wrong, _)| *wrong);
-    near.map(|(_, name)| name)
+    let names: BTreeSet<_> = names.collect();
+    nearest(typed, names.iter().copied()).map_or_else(|| listed(&names), meant)
 }
 
 fn meant(name: &str) -> String {

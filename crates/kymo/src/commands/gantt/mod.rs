@@ -95,7 +95,8 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
             }
             _ => terminal::print(&mut session.out, &drawn)?,
         }
-        for text in drawn.left_out(" (-n draws more)") {
+        let more = if rows < ROWS_MAX { " (-n draws more)" } else { " (--stream chooses some)" };
+        for text in drawn.left_out(more) {
             session.report.remark(&opened.name, text);
         }
         Ok(outcome.max(session.findings(opened)))

@@ -6,9 +6,9 @@ use kymo_analyse::{Arrow, Buckets, Row, RowKind, elapsed};
 use kymo_core::model::timeline::{Shown, TimeNs};
 
 use super::{Drawn, LOST};
-use crate::picture::axis::Axis;
+use crate::picture::axis::{self, Axis};
 use crate::picture::{Anchor, BLACK, Color, Picture};
-use crate::render::{escaped, measure};
+use crate::render::escaped;
 
 const LEFT: f64 = 210.0;
 const TOP: f64 = 50.0;
@@ -57,8 +57,8 @@ pub(super) fn picture(drawn: &Drawn, title: &str) -> Picture {
     let places: BTreeMap<_, _> = states.collect();
     for (index, row) in rows.iter().enumerate() {
         let top = TOP + place(index) * ROW;
-        let name = measure::fitted(&escaped(&drawn.name(row.kind)), 25);
-        picture.text((LEFT - 8.0, top + ROW / 2.0), Anchor::End, &name);
+        let name = escaped(&drawn.name(row.kind)).into_owned();
+        picture.name((LEFT - 8.0, top + ROW / 2.0), Anchor::End, &name, 25);
         bars(&mut picture, row, top, drawn.gantt.buckets(), &state_colors(row, &places));
     }
     for arrow in drawn.gantt.arrows() {
@@ -69,7 +69,7 @@ pub(super) fn picture(drawn: &Drawn, title: &str) -> Picture {
         let y = height - ROW * (place(index) + 0.5);
         picture.text((LEFT, y), Anchor::Start, note);
     }
-    picture.text((LEFT, TOP / 2.0), Anchor::Start, &measure::fitted(&escaped(title), 110));
+    picture.name((LEFT, TOP / 2.0), Anchor::Start, &escaped(title), 110);
     picture
 }
 
@@ -101,8 +101,7 @@ fn key(picture: &mut Picture, drawn: &Drawn, top: f64) {
             Some(color) => picture.rect(at, size, color),
             None => picture.hatched(at, size, LOST),
         }
-        let name = measure::fitted(&escaped(name), 22);
-        picture.text((x + BAR + 6.0, y), Anchor::Start, &name);
+        picture.name((x + BAR + 6.0, y), Anchor::Start, &escaped(name), 22);
     }
 }
 
@@ -129,7 +128,7 @@ fn axis(picture: &mut Picture, drawn: &Drawn, bottom: f64) {
     }
     picture.line(&[(LEFT, bottom), (LEFT + WIDTH, bottom)], BLACK);
     let start = Shown { time: buckets.start, since_epoch: drawn.since_epoch };
-    let label = format!("{name} after {start}");
+    let label = axis::after(name, start);
     picture.text((LEFT + WIDTH / 2.0, bottom + 38.0), Anchor::Middle, &label);
 }
 
@@ -215,9 +214,36 @@ fn color(what: usize, shade: u64) -> Color {
 fn message(picture: &mut Picture, drawn: &Drawn, arrow: &Arrow) {
     let buckets = drawn.gantt.buckets();
     let span = elapsed(buckets.start, buckets.begin(buckets.count)).max(1);
-    let x = |time: TimeNs| LEFT + ratio(elapsed(buckets.start, time), span).min(1.0) * WIDTH;
+    let x = |time: TimeNs| {
+        let after = ratio(elapsed(buckets.start, time), span);
+        LEFT + (after - ratio(elapsed(time, buckets.start), span)) * WIDTH
+    };
     let y = |row: usize| TOP + (place(row) + 0.5) * ROW;
-    picture.arrow((x(arrow.left), y(arrow.from)), (x(arrow.arrived), y(arrow.to)), ARROW);
+    let (from, to) = ((x(arrow.left), y(arrow.from)), (x(arrow.arrived), y(arrow.to)));
+    let Some((from, end)) = clipped(from, to) else { return };
+    if end == to {
+        picture.arrow(from, to, ARROW);
+    } else {
+        // It arrives outside.
+        picture.line(&[from, end], ARROW);
+    }
+}
+
+/// The part of a line that is between the left and the right border.
+fn clipped(from: (f64, f64), to: (f64, f64)) -> Option<((f64, f64), (f64, f64))> {
+    const BORDERS: std::ops::RangeInclusive<f64> = LEFT..=LEFT + WIDTH;
+    let (left, right) = (from.0.min(to.0), from.0.max(to.0));
+    if right < *BORDERS.start() || left > *BORDERS.end() {
+        return None;
+    }
+    let within = |point: (f64, f64)| {
+        if BORDERS.contains(&point.0) {
+            return point;
+        }
+        let x = point.0.clamp(*BORDERS.start(), *BORDERS.end());
+        (x, from.1 + (to.1 - from.1) * ((x - from.0) / (to.0 - from.0)))
+    };
+    Some((within(from), within(to)))
 }
 
 #[allow(clippy::cast_precision_loss, reason = "a picture shows fewer digits")]
@@ -233,6 +259,23 @@ fn place(index: usize) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lines_end_at_the_borders_where_they_cross_them() {
+        let end = LEFT + WIDTH;
+        let (from, to) = ((LEFT + 5.0, 50.0), (LEFT + 90.0, 90.0));
+        assert_eq!(clipped(from, to), Some((from, to)));
+        // Each has a quarter of its way outside, in time and so in height.
+        let (before, after) = ((LEFT - 10.0, 50.0), (end + 10.0, 90.0));
+        assert_eq!(clipped(before, (LEFT + 30.0, 90.0)).unwrap().0, (LEFT, 60.0));
+        assert_eq!(clipped((end - 30.0, 50.0), after).unwrap().1, (end, 80.0));
+        // One that arrives before it left goes back over the border.
+        assert_eq!(clipped((LEFT + 30.0, 50.0), (LEFT - 10.0, 90.0)).unwrap().1, (LEFT, 80.0));
+        let through = clipped((LEFT - 500.0, 0.0), (end + 500.0, 200.0));
+        assert_eq!(through, Some(((LEFT, 50.0), (end, 150.0))));
+        assert_eq!(clipped((LEFT - 20.0, 50.0), before), None);
+        assert_eq!(clipped(after, (end + 20.0, 50.0)), None);
+    }
 
     #[test]
     fn what_ran_for_a_part_of_a_cell_is_paler() {

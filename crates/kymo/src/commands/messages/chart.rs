@@ -94,7 +94,7 @@ impl<'a> Chart<'a> {
                 ends.len() - 1
             })
         };
-        let arrows = sequence.transfers().iter().map(|transfer| Arrow {
+        let arrows = sequence.transfers().map(|transfer| Arrow {
             from: place(transfer.from),
             to: place(transfer.to),
             name: escaped(&transfer.name).into_owned(),
@@ -103,7 +103,7 @@ impl<'a> Chart<'a> {
             is_lost: transfer.is_lost,
         });
         let arrows = arrows.collect();
-        let first = sequence.transfers().first().and_then(|transfer| transfer.from.or(transfer.to));
+        let first = sequence.transfers().next().and_then(|transfer| transfer.from.or(transfer.to));
         let first = first.and_then(|track| analysis.tracks().get(track.0));
         let clock = first.and_then(|track| timeline.clocks().get(track.clock?.0).cloned());
         Self { analysis, clock, ends, arrows }
@@ -161,7 +161,7 @@ impl<'a> Chart<'a> {
         for (index, name) in names.iter().enumerate() {
             let x = LEFT + place(index) * STEP;
             picture.line(&[(x, 45.0), (x, bottom)], LINE);
-            picture.text((x, 28.0), Anchor::Middle, &measure::fitted(name, 18));
+            picture.name((x, 28.0), Anchor::Middle, name, 18);
         }
         for (row, arrow) in self.arrows.iter().enumerate() {
             let y = TOP + place(row) * ROW;
@@ -180,7 +180,7 @@ fn widest(texts: &[String]) -> usize {
 
 /// An arrow with its name and how long it took. What does not arrive ends in a cross.
 fn draw(picture: &mut Picture, arrow: &Arrow, (from, to): (f64, f64), y: f64) {
-    let label = format!("{} {}", measure::fitted(&arrow.name, 14), arrow.took());
+    let label = format!("{} {}", measure::fitted_middle(&arrow.name, 14), arrow.took());
     if arrow.from == arrow.to {
         picture.line(&[(from, y - 6.0), (from + 24.0, y - 6.0), (from + 24.0, y)], ARROW);
         picture.arrow((from + 24.0, y), (to, y), ARROW);
@@ -211,7 +211,7 @@ fn drawn(arrow: &Arrow, ends: usize, width: usize) -> String {
         }
     };
     let (low, high) = (arrow.from.min(arrow.to) * width, arrow.from.max(arrow.to) * width);
-    let name = measure::fitted(&arrow.name, width - 4);
+    let name = measure::fitted_middle(&arrow.name, width - 4);
     if low == high {
         set(low + 1, if arrow.is_lost { '✗' } else { '◀' });
         name.chars().enumerate().for_each(|(at, c)| set(low + 3 + at, c));

@@ -18,7 +18,7 @@ use super::Args;
 use super::over_time::Moments;
 use super::scene::MAP_PIXELS;
 use crate::failure::Failure;
-use crate::picture::axis::Axis;
+use crate::picture::axis::{self, Axis};
 use crate::render::{escaped, measure};
 use crate::selection::{select, steps_of};
 
@@ -69,7 +69,7 @@ impl Dimension {
 
     /// So many nanoseconds from a moment on.
     pub(super) fn of_time(start: Shown, length_ns: u64) -> Self {
-        let label = format!("{} after {start}", Axis::of_time(length_ns).1);
+        let label = axis::after(Axis::of_time(length_ns).1, start);
         Self { start: Some(start), ..Self::new(&label, 0, length_ns) }
     }
 

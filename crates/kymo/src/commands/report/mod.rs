@@ -4,10 +4,12 @@ mod page;
 
 use std::io::Write;
 use std::path::PathBuf;
+use std::slice;
 
 use kymo_analyse::{Analysis, Load, Messages, Pass, Sched, States, Wakeups};
 
 use super::assert::Checked;
+use super::assert::rules::RulesFile;
 use super::messages::chart::Chart;
 use super::messages::{ENDS_MAX, Found, not_drawn};
 use super::sched::Times;
@@ -44,7 +46,7 @@ pub(crate) struct Args {
     #[arg(short, long, value_name = "OUT")]
     output: PathBuf,
 
-    /// A file of rules; `kymo help assert` shows what it looks like.
+    /// A file of rules; `kymo help assert` shows what it looks like. `-` is standard input.
     #[arg(long, value_name = "RULES")]
     rules: Option<PathBuf>,
 
@@ -74,6 +76,8 @@ const PARTS: usize = 24;
 
 pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome> {
     let inputs = vec![Ok(args.input.clone())];
+    let rules = args.rules.as_ref().map(|path| RulesFile::read(path, slice::from_ref(&args.input)));
+    let rules = rules.transpose()?;
     session.each_dataset(inputs, &args.open, |session, opened| {
         let scope = args.scope.of(opened)?;
         let mut page = Page::new(&opened.name);
@@ -81,8 +85,8 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
         let mut rest = Page::part();
         let mut outcome = figures(&mut rest, session, args, opened, &scope)?;
         // What is wrong stands before all figures.
-        if let Some(path) = &args.rules {
-            outcome = outcome.max(violations(&mut page, session, args, opened, &scope, path)?);
+        if let Some(rules) = &rules {
+            outcome = outcome.max(violations(&mut page, session, args, opened, &scope, rules)?);
         }
         page.remarks(&scope.said());
         let findings = opened.dataset.findings();
@@ -208,9 +212,9 @@ fn violations(
     args: &Args,
     opened: &Opened,
     scope: &Scope,
-    path: &std::path::Path,
+    rules: &RulesFile,
 ) -> anyhow::Result<Outcome> {
-    let checked = Checked::new(session, opened, scope, path)?;
+    let checked = Checked::new(session, opened, scope, rules)?;
     page.heading("Rules");
     let broken = checked.broken();
     let rules = numbers::count(checked.rules() as u64, "rule", "rules");
