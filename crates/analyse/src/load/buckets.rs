@@ -134,8 +134,9 @@ impl Spread {
     /// Takes what is within each bucket out of what there is in all.
     pub(super) fn take_from(&self, all: &mut [u64]) {
         for (at, ns) in self.parts() {
-            let left = usize::try_from(at).ok().and_then(|at| all.get_mut(at));
-            left.into_iter().for_each(|left| *left = left.saturating_sub(ns));
+            if let Some(left) = usize::try_from(at).ok().and_then(|at| all.get_mut(at)) {
+                *left = left.saturating_sub(ns);
+            }
         }
     }
 
