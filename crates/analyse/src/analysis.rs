@@ -11,7 +11,7 @@ use kymo_core::model::timeline::{
 
 use crate::bounds::Bounds;
 use crate::messages::{Messages, Wakeups};
-use crate::outside::{AFTER, After, Before, Fate, of_kinds, telling};
+use crate::outside::{AFTER, After, Before, Fate, Follows, of_kinds, telling};
 use crate::resolver::Resolver;
 use crate::switches::{Lane, Running, Switched};
 use crate::tasks::{CpuId, TaskId, Tasks};
@@ -63,6 +63,11 @@ impl Meant {
 pub trait Pass {
     /// Whether it has to know which messages or wakeups are under way when the window begins.
     fn follows_messages(&self) -> bool {
+        false
+    }
+
+    /// Whether it has to know which states machines are in when the window begins.
+    fn follows_states(&self) -> bool {
         false
     }
 
@@ -416,9 +421,12 @@ impl Analysis {
     ) -> Result<()> {
         let begins = (0..self.tracks.len()).find_map(|id| self.bounds.from(TrackId(id)));
         let Some(moment) = begins else { return Ok(()) };
-        let follows_messages = passes.iter().any(|pass| pass.follows_messages());
+        let follows = Follows {
+            messages: passes.iter().any(|pass| pass.follows_messages()),
+            states: passes.iter().any(|pass| pass.follows_states()),
+        };
         let (timeline, tracks, tasks) = (&self.timeline, &self.tracks, &mut self.tasks);
-        let mut before = Before::look(timeline, tracks, tasks, moment, follows_messages)?;
+        let mut before = Before::look(timeline, tracks, tasks, moment, follows)?;
         before.resolver.switches.restart(moment, before.is_all);
         let bounds = &self.bounds;
         before.resolver.switches.forget(|track| bounds.from(track).is_none());
@@ -430,7 +438,7 @@ impl Analysis {
                 pass.standing(&what, moment);
             }
         }
-        if !before.is_all {
+        if follows.states && !before.is_all {
             let machines = of_kinds(&self.tracks, &[TrackKind::States]).into_iter();
             let unknown = machines.filter(|track| !before.states.contains_key(track));
             short.unknown_states = unknown.collect();
@@ -444,7 +452,8 @@ impl Analysis {
         let ends = (0..self.tracks.len()).filter_map(|id| self.bounds.until(TrackId(id)));
         let awaits = |passes: &[&mut dyn Pass]| passes.iter().any(|pass| pass.awaits());
         let Some(from) = ends.min().filter(|_| awaits(passes)) else { return Ok(()) };
-        let tracks = Some(telling(&self.tracks, &self.tasks, true));
+        let follows = Follows { messages: true, states: true };
+        let tracks = Some(telling(&self.tracks, &self.tasks, follows));
         let window = Window { tracks, from: Some(from), until: None, last: None };
         let mut events = Arc::clone(&self.timeline).events(&window)?;
         for _ in 0..AFTER {

@@ -311,6 +311,10 @@ impl Gantt {
 }
 
 impl Pass for Gantt {
+    fn follows_states(&self) -> bool {
+        self.rows.iter().any(|row| matches!(row.kind, RowKind::States(_)))
+    }
+
     fn follows_messages(&self) -> bool {
         true
     }

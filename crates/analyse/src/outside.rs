@@ -23,6 +23,13 @@ const BEFORE: [u64; 3] = [1 << 10, 1 << 14, 1 << 18];
 /// So many events after a window are looked at.
 pub(crate) const AFTER: u64 = 1 << 18;
 
+/// What somebody has to know of the time before a window, besides who runs.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Follows {
+    pub(crate) messages: bool,
+    pub(crate) states: bool,
+}
+
 /// What went on just before a moment.
 pub(crate) struct Before {
     pub(crate) resolver: Resolver,
@@ -39,15 +46,16 @@ pub(crate) fn of_kinds(tracks: &[Track], kinds: &[TrackKind]) -> Vec<TrackId> {
     of_kinds.map(|(id, _)| TrackId(id)).collect()
 }
 
-/// The tracks that tell what goes on: of tasks, machines and interrupts, and all that have messages
-/// where those are followed.
-pub(crate) fn telling(tracks: &[Track], tasks: &Tasks, follows_messages: bool) -> Vec<TrackId> {
+/// The tracks that tell what goes on: of tasks and interrupts, of machines where states are followed,
+/// and all that have messages where those are.
+pub(crate) fn telling(tracks: &[Track], tasks: &Tasks, follows: Follows) -> Vec<TrackId> {
     use TrackKind::{Calls, States, Task};
     let is_read = |(id, track): &(usize, &Track)| {
         let is_interrupt = || tasks.interrupted(TrackId(*id)).is_some();
         match track.kind {
-            Task | States => true,
-            Calls => follows_messages || is_interrupt(),
+            Task => true,
+            States => follows.states || follows.messages,
+            Calls => follows.messages || is_interrupt(),
             _ => is_interrupt(),
         }
     };
@@ -62,11 +70,11 @@ impl Before {
         tracks: &[Track],
         tasks: &mut Tasks,
         moment: TimeNs,
-        follows_messages: bool,
+        follows: Follows,
     ) -> Result<Self> {
-        let machines = of_kinds(tracks, &[TrackKind::States]);
-        let read = telling(tracks, tasks, follows_messages);
-        let nothing = |tasks: &Tasks| Self::nothing(tasks, tracks.len(), follows_messages);
+        let machines = of_kinds(tracks, &[TrackKind::States]).len();
+        let read = telling(tracks, tasks, follows);
+        let nothing = |tasks: &Tasks| Self::nothing(tasks, tracks.len(), follows.messages);
         let mut found = nothing(tasks);
         if read.is_empty() {
             return Ok(found);
@@ -85,7 +93,8 @@ impl Before {
             }
             found.is_all = count < last;
             let is_known = found.resolver.switches.is_all_known();
-            let is_known = is_known && found.states.len() == machines.len() && !follows_messages;
+            let has_states = !follows.states || found.states.len() == machines;
+            let is_known = is_known && has_states && !follows.messages;
             if found.is_all || is_known {
                 break;
             }

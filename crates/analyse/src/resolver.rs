@@ -71,15 +71,20 @@ impl Resolver {
                     unknown_since = self.switches.unknown_until_now(cpu);
                     self.interrupts.leave(cpu);
                     let (task, priority) = (own, *priority);
-                    lost = self.switches.begin(Running { task, track, since: time, priority });
+                    let (since, is_standing) = (time, false);
+                    let now = Running { task, track, since, priority, is_standing };
+                    lost = self.switches.begin(now);
                 }
                 (Activity::End | Activity::EndOf { .. }, Some((own, cpu))) => {
                     unknown_since = self.switches.unknown_until_now(cpu);
                     let (ended, other) = self.switches.end(track, time);
                     let (of, since) = match ended {
-                        // Where times go back, that time is told of already.
-                        Ended::Ran(Running { task, since, .. }) => {
-                            (task, Some(since).filter(|since| *since <= time))
+                        // Where times go back, that time is told of already, and what stops as the
+                        // window begins is not in it.
+                        Ended::Ran(Running { task, since, is_standing, .. }) => {
+                            let is_in =
+                                |since: &TimeNs| *since < time || (*since == time && !is_standing);
+                            (task, Some(since).filter(is_in))
                         }
                         Ended::First => (own, self.assume(track, cpu, bounds)),
                         Ended::AfterGap | Ended::Unbalanced => (own, None),

@@ -186,6 +186,10 @@ impl States {
 }
 
 impl Pass for States {
+    fn follows_states(&self) -> bool {
+        true
+    }
+
     fn begin(&mut self, bounds: &Bounds) {
         self.bounds = Some(bounds.clone());
     }

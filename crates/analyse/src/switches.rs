@@ -25,6 +25,8 @@ pub(crate) struct Running {
     pub(crate) since: TimeNs,
     /// The priority that it began to run with.
     pub(crate) priority: Option<i64>,
+    /// Whether it began before the window.
+    pub(crate) is_standing: bool,
 }
 
 /// Who runs where.
@@ -220,7 +222,7 @@ impl Switches {
             }
         }
         for running in self.lanes.iter_mut().filter_map(|lane| lane.running.as_mut()) {
-            running.since = at;
+            (running.since, running.is_standing) = (at, true);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Which tasks there are, and on which processors.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::hash::BuildHasher;
 use std::sync::OnceLock;
 
@@ -167,6 +167,12 @@ impl Tasks {
     pub(crate) fn tracks_of_tasks(&self) -> impl Iterator<Item = (TrackId, CpuId)> {
         let tracks = (0..self.of_track.len()).map(TrackId);
         tracks.filter_map(|track| Some((track, self.of_track(track)?.1)))
+    }
+
+    /// The processors that have a task which runs when there is nothing to do.
+    pub(crate) fn cpus_with_idle(&self) -> HashSet<CpuId> {
+        let tracks = (0..self.of_track.len()).filter_map(|track| self.of_track(TrackId(track)));
+        tracks.filter(|(task, _)| self.is_idle(*task)).map(|(_, cpu)| cpu).collect()
     }
 
     /// The processor that a track is, where it is one that tasks run on.

@@ -131,6 +131,15 @@ impl Spread {
         }
     }
 
+    /// Takes what is within each bucket out of what there is in all.
+    pub(super) fn take_from(&self, all: &mut [u64]) {
+        for (at, ns) in self.parts() {
+            if let Some(left) = usize::try_from(at).ok().and_then(|at| all.get_mut(at)) {
+                *left = left.saturating_sub(ns);
+            }
+        }
+    }
+
     pub(super) fn add_all(&mut self, other: &Self) {
         for (at, ns) in other.parts() {
             self.add(usize::try_from(at).unwrap_or(usize::MAX), ns);

@@ -15,20 +15,31 @@ pub(super) struct Gaps {
     since: Option<TimeNs>,
     /// The ends of gaps by their begins.
     all: BTreeMap<TimeNs, TimeNs>,
+    /// How many there were.
+    count: u64,
     /// When the last switch was, and the latest.
     times: Option<(TimeNs, TimeNs)>,
 }
 
 impl Gaps {
-    /// Takes a switch that lets a task run or stops one. Tells in which gaps a task ran since the
-    /// switch before, where that is earlier than another.
-    pub(super) fn switch(&mut self, time: TimeNs, begins: bool) -> Vec<(TimeNs, TimeNs)> {
+    /// Takes a switch that lets a task run or stops one. Before the first that lets one run, nobody may
+    /// be known to since a moment. Tells in which gaps a task ran since the switch before, where that is earlier than another.
+    pub(super) fn switch(
+        &mut self,
+        time: TimeNs,
+        begins: bool,
+        nobody_since: Option<TimeNs>,
+    ) -> Vec<(TimeNs, TimeNs)> {
+        if self.times.is_none() && begins {
+            self.since = nobody_since;
+        }
         let (before, latest) = self.times.unwrap_or((time, time));
         let is_told_again = before < latest && self.since.is_none();
         let ran = if is_told_again { self.take(before, time.min(latest)) } else { Vec::new() };
         let now = time.max(latest);
         self.times = Some((time, now));
         if let (Some(since), true) = (self.since.take().filter(|since| *since < now), begins) {
+            self.count += 1;
             self.all.insert(since, now);
             if self.all.len() > GAPS_MAX {
                 self.all.pop_first();
@@ -36,6 +47,16 @@ impl Gaps {
         }
         self.since = (!begins).then_some(now);
         ran
+    }
+
+    /// Nobody begins to run until the window ends.
+    pub(super) fn end(&mut self, until: TimeNs) {
+        self.count += u64::from(self.since.take().is_some_and(|since| since < until));
+    }
+
+    /// How many there were.
+    pub(super) fn count(&self) -> u64 {
+        self.count
     }
 
     /// Takes out what is between two moments.

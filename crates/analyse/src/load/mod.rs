@@ -37,6 +37,9 @@ pub struct Load {
     unknown: HashMap<CpuId, Ran, RandomState>,
     gaps: HashMap<CpuId, Gaps, RandomState>,
     interrupts: HashMap<CpuId, Interrupts, RandomState>,
+    /// What is looked at, and from when to when that is of each processor that switched.
+    bounds: Option<Bounds>,
+    ranges: Vec<Option<(TimeNs, TimeNs)>>,
     /// How long each processor was looked at that switches anywhere in the recording.
     looked_at_ns: BTreeMap<CpuId, u64>,
 }
@@ -228,11 +231,32 @@ impl Load {
 
     fn ran(&mut self, stretch: &Stretch) {
         let buckets = self.buckets;
+        let [since, until] = self.within(stretch.cpu, [stretch.since, stretch.until]);
         if let Some(ran) = self.of(stretch.cpu, stretch.task) {
-            ran.run(stretch.since, stretch.until, buckets);
+            ran.run(since, until, buckets);
         }
-        self.see(stretch.cpu, stretch.since);
-        self.see(stretch.cpu, stretch.until);
+        self.see(stretch.cpu, since);
+        self.see(stretch.cpu, until);
+    }
+
+    /// Moments, as far as they are in what is looked at of a processor: where times go back, some may
+    /// be told that the recording does not go to.
+    fn within(&self, cpu: CpuId, times: [TimeNs; 2]) -> [TimeNs; 2] {
+        match self.ranges.get(cpu.0).copied().flatten() {
+            Some((from, until)) => times.map(|time| time.max(from).min(until)),
+            None => times,
+        }
+    }
+
+    /// Remembers from when to when a processor that switches is looked at.
+    fn look_at(&mut self, cpu: CpuId, tasks: &Tasks) {
+        if self.ranges.len() <= cpu.0 {
+            self.ranges.resize(cpu.0 + 1, None);
+        }
+        if let Some(range) = self.ranges.get_mut(cpu.0).filter(|range| range.is_none()) {
+            let track = tasks.cpu(cpu).map(|cpu| cpu.track);
+            *range = self.bounds.as_ref().zip(track).and_then(|(bounds, of)| bounds.of(of));
+        }
     }
 
     /// What a task ran on a processor. Few run on several.
@@ -254,6 +278,7 @@ impl Load {
     }
 
     fn see(&mut self, cpu: CpuId, time: TimeNs) {
+        let [time, _] = self.within(cpu, [time, time]);
         if self.seen.len() <= cpu.0 {
             self.seen.resize(cpu.0 + 1, None);
         }
@@ -265,6 +290,7 @@ impl Load {
 
     /// It is not known who ran on a processor from when to when.
     fn unknown(&mut self, cpu: CpuId, since: TimeNs, until: TimeNs) {
+        let [since, until] = self.within(cpu, [since, until]);
         if since < until {
             self.unknown.entry(cpu).or_default().add(since, until, self.buckets);
         }
@@ -273,12 +299,15 @@ impl Load {
     /// Where times go back, nothing that is told until they are where they were is used. So what is
     /// earlier than anything before is not known, nor is what somebody ran in and nobody was said to.
     fn go_back(&mut self, cpu: CpuId, seen: &Seen<'_>, begins: bool) {
+        self.look_at(cpu, seen.tasks);
         let first = self.seen(cpu).map(|(first, _)| first);
         if let Some(first) = first.filter(|first| seen.time < *first) {
             self.unknown(cpu, seen.time, first);
         }
         if seen.tasks.cpu(cpu).is_some_and(|cpu| cpu.is_one) {
-            let doubtful = self.gaps.entry(cpu).or_default().switch(seen.time, begins);
+            let nobody_since = first.filter(|_| seen.lost.is_none());
+            let gaps = self.gaps.entry(cpu).or_default();
+            let doubtful = gaps.switch(seen.time, begins, nobody_since);
             for (since, until) in doubtful {
                 self.unknown(cpu, since, until);
             }
@@ -308,17 +337,19 @@ impl Load {
         ran.sort_unstable_by_key(|load| (load.cpu, order(load, tasks)));
         let is_there =
             |cpu: &CpuId| self.seen(*cpu).is_some() || self.looked_at_ns.contains_key(cpu);
+        let idle = tasks.cpus_with_idle();
         let mut found = Vec::new();
         for cpu in (0..tasks.cpu_count()).rev().map(CpuId).filter(is_there) {
             let start = ran.partition_point(|load| load.cpu < cpu);
             let loads = if start == 0 { std::mem::take(&mut ran) } else { ran.split_off(start) };
-            found.push(self.cpu(cpu, loads, tasks));
+            let has_idle = idle.contains(&cpu);
+            found.push(self.cpu(cpu, loads, has_idle, tasks));
         }
         found.reverse();
         found
     }
 
-    fn cpu(&self, cpu: CpuId, loads: Vec<TaskLoad>, tasks: &Tasks) -> CpuLoad {
+    fn cpu(&self, cpu: CpuId, loads: Vec<TaskLoad>, has_idle: bool, tasks: &Tasks) -> CpuLoad {
         let sum = |is_idle: bool| {
             let such = loads.iter().filter(|load| tasks.is_idle(load.task) == is_idle);
             such.fold(0, |sum: u64, load| sum.saturating_add(load.run_ns))
@@ -326,7 +357,7 @@ impl Load {
         let seen: Vec<_> = self.seen(cpu).into_iter().collect();
         let span_ns = seen.iter().map(|(first, last)| elapsed(*first, *last)).sum();
         let looked_at_ns = self.looked_at_ns.get(&cpu).copied().unwrap_or(0);
-        CpuLoad {
+        let mut load = CpuLoad {
             cpu,
             seen,
             unseen_ns: looked_at_ns.saturating_sub(span_ns),
@@ -335,6 +366,29 @@ impl Load {
             unknown: self.unknown.get(&cpu).map(UnknownLoad::of).unwrap_or_default(),
             tasks: loads,
             interrupts: self.interrupts.get(&cpu).and_then(Interrupts::load),
+        };
+        if has_idle && tasks.cpu(cpu).is_some_and(|cpu| cpu.is_one) {
+            self.miss(&mut load);
+        }
+        load
+    }
+
+    /// Where a task runs when there is nothing to do, somebody always does: time that is nobody's is
+    /// not known.
+    fn miss(&self, load: &mut CpuLoad) {
+        let known_ns = load.busy_ns.saturating_add(load.idle_ns).saturating_add(load.unknown.ns);
+        let missed_ns = load.span_ns().saturating_sub(known_ns);
+        if missed_ns == 0 {
+            return;
+        }
+        load.unknown.ns = load.unknown.ns.saturating_add(missed_ns);
+        load.unknown.stretches += self.gaps.get(&load.cpu).map_or(1, Gaps::count);
+        let Some(buckets) = self.buckets else { return };
+        let mut missed = buckets.shares_of(&load.seen);
+        let known = load.tasks.iter().map(|of| &of.buckets).chain([&load.unknown.buckets]);
+        known.for_each(|of| of.take_from(&mut missed));
+        for (at, ns) in missed.into_iter().enumerate().filter(|(_, ns)| *ns > 0) {
+            load.unknown.buckets.add(at, ns);
         }
     }
 
@@ -362,6 +416,10 @@ impl Load {
 }
 
 impl Pass for Load {
+    fn begin(&mut self, bounds: &Bounds) {
+        self.bounds = Some(bounds.clone());
+    }
+
     fn standing(&mut self, what: &Standing<'_>, begin: TimeNs) {
         match what {
             Standing::Nobody(cpu) => self.see(*cpu, begin),
@@ -416,6 +474,7 @@ impl Pass for Load {
     fn goes_on(&mut self, cpu: CpuId, until: TimeNs) {
         if self.seen(cpu).is_some() {
             self.see(cpu, until);
+            self.gaps.get_mut(&cpu).into_iter().for_each(|gaps| gaps.end(until));
         }
     }
 

@@ -494,25 +494,11 @@ fn time_that_only_earlier_switches_tell_of_is_not_known() {
 
 #[test]
 fn where_nobody_ran_and_earlier_switches_tell_otherwise_is_not_known() {
-    // b runs 0–30 and 60–80 and a 85–90. What comes then is of the time between 30 and 60: a runs
-    // 35–40 and 50–60. Nobody runs after that until 95.
-    let told = [
-        (0, 2, true),
-        (30, 2, false),
-        (60, 2, true),
-        (80, 2, false),
-        (85, 1, true),
-        (90, 1, false),
-        (35, 1, true),
-        (40, 1, false),
-        (50, 1, true),
-        (60, 1, false),
-        (95, 1, true),
-        (97, 1, false),
-    ];
-    let what = |begins| if begins { begin(1) } else { Activity::End };
-    let told: Vec<_> =
-        told.into_iter().map(|(time, track, begins)| (time, track, what(begins))).collect();
+    // On cpu 1, where no task is idle, a runs 0–30, 60–80 and 85–90. What comes then is of the time
+    // between 30 and 60: it runs 35–40 and 50–60. Nobody runs after that until 95.
+    let times = [0, 30, 60, 80, 85, 90, 35, 40, 50, 60, 95, 97].into_iter().enumerate();
+    let what = |at: usize| if at.is_multiple_of(2) { begin(1) } else { Activity::End };
+    let told: Vec<_> = times.map(|(at, time)| (time, 5, what(at))).collect();
     let of = |until: usize| {
         let mut load = Load::new();
         let (analysis, _) = analysed_with(told[..until].to_vec(), Window::default(), &mut load);
@@ -721,4 +707,78 @@ fn a_gap_of_one_processor_leaves_the_others_known() {
     // b runs from 100 on, and who does from 250 to 300 is not known.
     assert_eq!((cpus[0].busy_ns, cpus[0].unknown.ns), (450, 50));
     assert_eq!((cpus[1].busy_ns, cpus[1].unknown.ns), (800, 0));
+}
+
+#[test]
+fn time_that_is_nobodys_is_not_known_where_a_task_is_idle() {
+    // On cpu 0, idle runs 0–10 and 20–30 and a 15–20; on cpu 1, where no task is idle, a runs 0–10
+    // and 20–30.
+    let told = || {
+        vec![
+            (0, 3, begin(0)),
+            (0, 5, begin(1)),
+            (10, 3, Activity::End),
+            (10, 5, Activity::End),
+            (15, 1, begin(1)),
+            (20, 1, Activity::End),
+            (20, 3, begin(0)),
+            (20, 5, begin(1)),
+            (30, 3, Activity::End),
+            (30, 5, Activity::End),
+        ]
+    };
+    let unknown = |from: Option<i64>, until: Option<i64>| {
+        let (from, until) = (from.map(TimeNs), until.map(TimeNs));
+        let mut load = Load::over(Buckets::over(TimeNs(0), TimeNs(30), 3));
+        let window = Window { from, until, ..Window::default() };
+        let analysis = analysed(told(), window, &mut load);
+        let cpus = load.cpus(analysis.tasks());
+        assert_eq!(cpus[1].unknown, UnknownLoad::default());
+        let UnknownLoad { ns, stretches, buckets } = &cpus[0].unknown;
+        assert_eq!(cpus[0].busy_ns + cpus[0].idle_ns + ns, cpus[0].span_ns());
+        (*ns, *stretches, buckets.to_vec(3))
+    };
+    assert_eq!(unknown(None, None), (5, 1, vec![0, 5, 0]));
+    assert_eq!(unknown(None, Some(12)), (2, 1, vec![0, 2, 0]));
+    assert_eq!(unknown(Some(12), None), (3, 1, vec![0, 3, 0]));
+}
+
+#[test]
+fn what_stops_as_a_window_begins_is_not_in_it() {
+    // On cpu 0, idle runs 300–600 and b 600–700.
+    let window = Window { from: Some(TimeNs(600)), until: Some(TimeNs(700)), ..Window::default() };
+    let mut load = Load::new();
+    let analysis = analysed(told(), window, &mut load);
+    let cpus = load.cpus(analysis.tasks());
+    assert_eq!(cpus[0].span_ns(), 100);
+    assert_eq!(shares(&cpus[0], analysis.tasks()), [("b".to_owned(), 100)]);
+}
+
+#[test]
+fn loads_do_not_ask_which_states_machines_are_in() {
+    // Very many switches are on cpu 0, and all run when the window begins. The machine is in no state.
+    let what = |at: i64| if at % 2 == 0 { begin(1) } else { Activity::End };
+    let mut told: Vec<_> = (0..270_001).map(|at| (at, 1, what(at))).collect();
+    told.extend([5, 9, 10].map(|track| (270_001, track, begin(1))));
+    told.extend([1, 5, 9, 10].map(|track| (270_030, track, Activity::End)));
+    let window = Window { from: Some(TimeNs(270_010)), ..Window::default() };
+    let mut load = Load::new();
+    let analysis = analysed(told.clone(), window.clone(), &mut load);
+    let cpus = load.cpus(analysis.tasks());
+    assert_eq!(shares(&cpus[0], analysis.tasks()), [("a".to_owned(), 20)]);
+    let (_, short) = analysed_with(told, window, &mut crate::States::new());
+    assert_eq!(short.unknown_states, [TrackId(6)]);
+}
+
+#[test]
+fn what_is_told_of_beyond_the_recording_has_no_time() {
+    let mut load = Load::over(Buckets::over(TimeNs(0), TimeNs(30), 3));
+    let told = vec![(0, 1, begin(1)), (30, 1, Activity::End)];
+    let analysis = analysed(told, Window::default(), &mut load);
+    let cpu = CpuId(0);
+    Pass::unknown(&mut load, cpu, TimeNs(-1_000), TimeNs(0));
+    Pass::unknown(&mut load, cpu, TimeNs(20), TimeNs(1_000));
+    let cpus = load.cpus(analysis.tasks());
+    let UnknownLoad { ns, buckets, .. } = &cpus[0].unknown;
+    assert_eq!((cpus[0].span_ns(), *ns, buckets.to_vec(3)), (30, 10, vec![0, 0, 10]));
 }

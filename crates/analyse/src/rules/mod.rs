@@ -225,6 +225,10 @@ impl Pass for Rules {
         self.messages_meant().next().is_some()
     }
 
+    fn follows_states(&self) -> bool {
+        self.all.iter().any(|(rule, _)| matches!(rule.demand, Demand::State { .. }))
+    }
+
     fn begin(&mut self, bounds: &Bounds) {
         self.sched.begin(bounds);
         self.messages.begin(bounds);

@@ -30,7 +30,9 @@ use crate::session::{Opened, Outcome, Session};
 /// Where switches are missing, nobody is said to have run. Where times go back, no time counts twice:
 /// what is told then is not used until times are where they were, and time that nothing else tells of
 /// is not known. There is a row for how long it is not known who ran (`is_unknown` in JSON and CSV);
-/// that is a finding, and is in the time that shares are of.
+/// that is a finding, and is in the time that shares are of. Where a processor has an idle task, the row
+/// also has the time in which nobody is said to run, which is no finding: all rows but that of
+/// interrupts add up to the time of the processor.
 ///
 /// Where no processor is recorded, tasks of any number of them are in one table. How busy a processor
 /// was cannot be told then: shares are of the range, the column is called `of range`, and together they
@@ -359,7 +361,8 @@ fn used(cpu: &CpuLoad, is_processor: bool) -> String {
              range together",
             share * 100.0
         ),
-        _ => "never switched".to_owned(),
+        _ if cpu.seen.is_empty() => "never switched".to_owned(),
+        _ => "switched at one moment only".to_owned(),
     }
 }
 

@@ -209,6 +209,10 @@ fn busiest(load: &mut Load, analysis: &Analysis) -> Vec<RowKind> {
 struct Machines(BTreeSet<TrackId>);
 
 impl Pass for Machines {
+    fn follows_states(&self) -> bool {
+        true
+    }
+
     fn standing(&mut self, what: &Standing<'_>, _begin: TimeNs) {
         if let Standing::State(track, _) = what {
             self.0.insert(*track);
