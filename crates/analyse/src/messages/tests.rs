@@ -500,13 +500,14 @@ fn what_is_under_way_when_a_window_begins_arrives_in_it() {
 
 #[test]
 fn a_window_shows_what_arrives_in_it_with_when_it_left() {
-    let mut sequence = Sequence::of_messages(2);
+    let mut sequence = Sequence::of_messages(3);
     let (from, until) = (Some(TimeNs(12)), Some(TimeNs(30)));
     analysed(in_flight(10), Window { from, until, ..Window::default() }, &mut sequence);
     let transfers = sequence.transfers();
     let found: Vec<_> = transfers.map(|of| (of.left, of.arrived)).collect();
     let time = |ns| Some(TimeNs(ns));
-    assert_eq!(found, [(time(0), time(15)), (time(20), time(35))]);
+    let expected = [(0, 15), (10, 25), (20, 35)];
+    assert_eq!(found, expected.map(|(left, arrived)| (time(left), time(arrived))));
 }
 
 #[test]
