@@ -229,7 +229,7 @@ fn shared(keys: &BTreeSet<Key<'_>>) -> HashSet<String, RandomState> {
         Key::Counter(_, name) => Some(name),
         _ => None,
     });
-    names.filter(|name| !seen.insert(*name)).map(|name| name.to_string()).collect()
+    names.filter(|name| !seen.insert(*name)).map(ToString::to_string).collect()
 }
 
 /// What happens on a track.
