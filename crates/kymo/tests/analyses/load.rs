@@ -221,25 +221,3 @@ fn shares_of_what_has_no_processor_are_of_the_range() {
         assert_eq!(rows.len(), 2);
     }
 }
-
-#[test]
-fn what_was_idle_is_so_behind_its_new_name_in_a_merged_recording() {
-    let folder = folder();
-    let make = |name: &str, lines: &str| {
-        let (text, to) = (log(folder.path(), lines), folder.path().join(name));
-        let (code, _, said) = run(kymo().arg("convert").args([&text, &to]));
-        assert!(to.exists(), "{code:?} {said}");
-        to
-    };
-    // In each, idle runs 30 of 40 ms.
-    let one = make("one.bbbin", "0 cpu0 idle -> a\n10 cpu0 a -> idle\n40 cpu0 idle -> a\n");
-    let two = make("two.bbbin", "0 cpu0 idle -> b\n10 cpu0 b -> idle\n40 cpu0 idle -> b\n");
-    let both = folder.path().join("both.bbbin");
-    let (_, _, said) = run(kymo().arg("merge").args([&one, &two]).arg("-o").arg(&both));
-    let (_, rows, _) = run(kymo().args(["load", "--json"]).arg(&both));
-    let rows = json(&rows);
-    let idle: Vec<_> =
-        rows.iter().filter(|row| row["task"].as_str().unwrap_or("").starts_with("idle")).collect();
-    assert_eq!(idle.len(), 2, "{said} {rows:?}");
-    assert!(idle.iter().all(|row| row["is_idle"] == true && row["run_ns"] == 30_000_000));
-}

@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::Value;
 
 use crate::support::{folder, kymo, run};
-use crate::{json, log};
+use crate::{converted, json, log};
 
 /// Task T is woken at 0, runs from 10 to 200 µs and is woken at 100 µs meanwhile, while it does not
 /// sleep; woken after 1 s and 2 s it runs again for 190 µs each time, 10 µs later.
@@ -183,4 +183,25 @@ fn one_kind_of_time_is_shown_in_full() {
     for title in ["Run of jobs", "Wait of jobs", "Response of jobs", "Delay of jobs"] {
         assert!(page.contains(title), "{title}");
     }
+}
+
+#[test]
+fn what_is_idle_is_so_with_the_number_that_a_merge_gives_it() {
+    let folder = folder();
+    let make = |name: &str, task: &str| {
+        let lines = format!("0 cpu0 idle -> {task}\n10 cpu0 {task} -> idle\n40 cpu0 idle -> x\n");
+        let (text, to) = (log(folder.path(), &lines), folder.path().join(name));
+        converted(&text, &to);
+        to
+    };
+    let (one, two) = (make("one.rtc", "a"), make("two.rtc", "b"));
+    let both = folder.path().join("both.rtc");
+    let (code, _, said) = run(kymo().arg("merge").args([&one, &two]).arg("-o").arg(&both));
+    assert_eq!(code, Some(0), "{said}");
+    let (_, streams, _) = run(kymo().arg("ls").arg(&both));
+    assert!(streams.contains("idle (2)"), "{streams}");
+    let (_, tasks, said) = run(kymo().args(["sched", "--json"]).arg(&both));
+    let tasks = json(&tasks);
+    let tasks: Vec<_> = tasks.iter().map(|of| of["task"].as_str().unwrap()).collect();
+    assert_eq!(tasks, ["a", "b"], "{said}");
 }
