@@ -231,7 +231,7 @@ CPU:1 [LOST 9 EVENTS]
 fn figures_of_cpus(recording: &Path, commands: &[&str]) -> Vec<Vec<Value>> {
     let mut figures = figures(recording, commands);
     for row in figures.iter_mut().flatten() {
-        for key in ["cpu", "from", "to"] {
+        for key in ["cpu", "from", "to", "from_label", "to_label"] {
             if let Some(name) = row.get(key).and_then(Value::as_str) {
                 row[key] = name.rsplit(", ").next().unwrap().into();
             }
