@@ -27,6 +27,20 @@ fn a_cut_has_the_events_of_a_time() {
     assert_eq!(worst(&cut), None);
 }
 
+#[test]
+fn another_log_set_behind_one_is_a_loss() {
+    let one = fs::read(testdata("bbbin").join("two_logs.bin")).unwrap();
+    let both = [&one[..], &one].concat();
+    let source = Source::from_bytes("both.bin", both.clone());
+    let found = Bbbin.check(&source, &Context::default()).unwrap();
+    let errors = found.iter().filter(|of| of.severity == Severity::Error);
+    let errors: Vec<_> = errors.map(|of| (of.rule, of.offset)).collect();
+    assert_eq!(errors, [("another-log-set", Some(one.len() as u64))]);
+    let (repaired, file) = repaired(both);
+    assert_eq!(repaired.losses.iter().map(|of| of.rule).collect::<Vec<_>>(), ["another-log-set"]);
+    assert_eq!(all(&file), all(&sample("two_logs.bin")));
+}
+
 /// The second block, whose entry is at 39,835, is said to begin at 1,050,000 ns instead of 1,000,000. An
 /// event is every 1,000 ns.
 #[test]

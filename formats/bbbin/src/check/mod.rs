@@ -12,7 +12,7 @@ use std::fmt::Write;
 use kymo_core::{Context, Finding, Findings, Severity, Value};
 
 use crate::Reader;
-use crate::read::{NUM_EVENTS, ORDER, UNKNOWN_TYPE, no_type};
+use crate::read::{ANOTHER, NUM_EVENTS, ORDER, UNKNOWN_TYPE, no_type};
 use crate::spec::{ArtifactClass, FieldType};
 use crate::types::{ArtifactId, CustomType, LogFileId, TypeId};
 
@@ -27,7 +27,8 @@ pub(crate) fn check(reader: &Reader, context: &Context<'_>) -> Vec<Finding> {
     // What could not be read cannot be compared.
     let mut findings = Findings::new(&context.limits);
     let noticed = reader.findings();
-    let is_read = |of: &Finding| of.severity < Severity::Error || of.rule == NUM_EVENTS;
+    let is_read =
+        |of: &Finding| of.severity < Severity::Error || [NUM_EVENTS, ANOTHER].contains(&of.rule);
     if noticed.iter().all(is_read) {
         computed::check(reader, &tally, &mut told);
     }

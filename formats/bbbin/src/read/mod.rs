@@ -25,7 +25,7 @@ use kymo_core::bytes::{Cursor, Endian, Limits, ReadError, ReadErrorKind, ReadRes
 use kymo_core::model::timeline::{TimeNs, Window};
 use kymo_core::{Context, Finding, Result, Severity, Source, Value};
 
-use crate::spec::{ArtifactClass, CLOCK_TYPE, MADE_TYPE, REPAIRER, Section};
+use crate::spec::{ArtifactClass, CLOCK_TYPE, MADE_TYPE, MAGIC, REPAIRER, Section, VERSION};
 use crate::types::{
     Artifact, ArtifactId, Block, CustomType, Declared, Definitions, Found, IndexHeader, LogFile,
     LogFileId, Statistics, TaskExecution, TypeId,
@@ -44,6 +44,9 @@ pub(crate) use walk::Walk;
 
 /// The rule that times go up.
 pub(crate) const ORDER: &str = "order";
+
+/// The rule that a file has one log set.
+pub(crate) const ANOTHER: &str = "another-log-set";
 
 /// The rule that the index is what the events are.
 pub(crate) const INDEX: &str = "index";
@@ -508,6 +511,7 @@ impl Opening {
             self.listed(header, Section::TaskExecutions, "num-task-execs", task_execution);
         self.read_statistics(header);
         self.miss_events();
+        self.miss_another();
         self.reader.sections.sort_by_key(|(_, bytes)| bytes.start);
         self.faults.sort_by_key(|(section, _)| *section);
         self.scope();
@@ -634,6 +638,19 @@ impl Opening {
             let message =
                 format!("there are no events, and STATISTICS count {switches} task switches: lost");
             self.reader.notice(Finding::at(Severity::Error, NUM_EVENTS, bytes.start, message));
+        }
+    }
+
+    /// Notices that another log set begins behind this one, as where two files were put together.
+    fn miss_another(&self) {
+        let Reader { sections, is_index_sound, .. } = &self.reader;
+        let end = sections.iter().map(|(_, bytes)| bytes.end).max();
+        let is_known = *is_index_sound && sections.len() == Section::ALL.len();
+        let Some(end) = end.filter(|_| is_known) else { return };
+        let start = [MAGIC.to_be_bytes(), VERSION.to_be_bytes()].concat();
+        if self.reader.slice(end, self.reader.size_bytes()).starts_with(&start) {
+            let message = "another log set begins here, and is not read: a file has one";
+            self.reader.notice(Finding::at(Severity::Error, ANOTHER, end, message));
         }
     }
 
