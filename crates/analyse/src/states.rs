@@ -118,10 +118,12 @@ impl MachineStates {
         Some(place)
     }
 
-    /// Its state is known up to where events are missing.
+    /// Its state is known up to where events are missing. Where times went back, that is not before it
+    /// was entered.
     fn lose(&mut self, time: TimeNs) {
+        let entered = self.now.map(|(_, since)| since);
         self.leave(time);
-        self.unknown_since = Some(time);
+        self.unknown_since = Some(entered.map_or(time, |since| since.max(time)));
     }
 
     /// Its state is known again, or it is the end.
@@ -265,7 +267,7 @@ impl Pass for States {
 mod tests {
     use super::*;
     use crate::fixture::{analysed, begin};
-    use kymo_core::model::timeline::Window;
+    use kymo_core::model::timeline::{Missing, Window};
 
     fn enter(state: &'static str, settled: Option<i64>) -> Activity<'static> {
         Activity::Enter { state: state.into(), settled: settled.map(TimeNs) }
@@ -321,6 +323,23 @@ mod tests {
         // The state entered at 90 is left at 0.
         assert_eq!(stays, [(2, 2), (2, 1)]);
         assert_eq!((door.total_ns(), short.left_out[0].count), (30 + 20 + 80, 1));
+    }
+
+    /// Entered at 20; the gap is told at 5, as times went back; the next state is entered at 50.
+    #[test]
+    fn what_is_not_known_begins_no_earlier_than_the_state_that_was_known() {
+        let told = vec![
+            (0, 6, enter("shut", None)),
+            (20, 6, enter("open", None)),
+            (5, 6, Activity::Gap(Missing::AllEvents)),
+            (50, 6, enter("shut", None)),
+            (100, 1, begin(1)),
+        ];
+        let mut states = States::default();
+        let (_, short) = crate::fixture::analysed_with(told, Window::default(), &mut states);
+        let door = &states.machines()[&TrackId(6)];
+        assert_eq!((door.total_ns(), door.unknown_ns().sum()), (20 + 50, 30));
+        assert_eq!(short.left_out[0].count, 1);
     }
 
     #[test]

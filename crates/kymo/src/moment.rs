@@ -8,7 +8,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
-use kymo_core::model::timeline::{ClockId, TimeNs, TimelineView, TrackId};
+use kymo_core::model::timeline::{Clock, ClockId, TimeNs, TimelineView, Track, TrackId};
 use kymo_core::shortened;
 
 use crate::failure::Failure;
@@ -205,7 +205,7 @@ pub(crate) fn range_of(
     if clocks.len() > 1 && !clocks.iter().all(since_epoch) {
         let count = clocks.len();
         let why = format!("its streams are on {count} clocks that may have different beginnings");
-        return Err(Failure::new(why).hint("name a moment on the clock, or a --stream").into());
+        return Err(Failure::new(why).hint(of_one_clock(&tracks, &known, &clocks)).into());
     }
     let mut all: Option<RangeInclusive<TimeNs>> = None;
     for clock in clocks {
@@ -216,6 +216,20 @@ pub(crate) fn range_of(
         }
     }
     all.ok_or_else(|| Failure::new("nothing in it has a time").into())
+}
+
+/// How one names streams of one clock, with an example of the first two.
+fn of_one_clock(tracks: &[Track], known: &[Clock], clocks: &[ClockId]) -> String {
+    let example = |id: &ClockId| {
+        let track = tracks.iter().find(|of| of.clock == Some(*id) && !of.is_clock())?;
+        let clock = known.get(id.0)?;
+        Some(format!("{} is on {}", shortened(&track.name), shortened(&clock.name)))
+    };
+    let examples: Vec<_> = clocks.iter().filter_map(example).take(2).collect();
+    format!(
+        "choose streams of one clock with --stream ({}); ends of a range may be moments on the clock",
+        examples.join(", ")
+    )
 }
 
 #[cfg(test)]

@@ -21,8 +21,8 @@ use crate::session::{Outcome, Session};
 /// --since, the state that a machine is in at that moment counts from there, and is not entered.
 ///
 /// What was before the first state is not known, nor is the state from where events are missing until
-/// one is entered again. How long that is has a row (`is_unknown` in JSON and CSV): with it, times add
-/// up to the range.
+/// one is entered again. How long that is has a row (`is_unknown` in JSON and CSV): with it, times of a
+/// machine that is in some state there add up to the range, unless times go back.
 ///
 /// The column `to settle` has the longest time that a transition to the state took, from when it was
 /// entered to when it was reached, where the recording tells that. Beyond 4,096 states of a machine

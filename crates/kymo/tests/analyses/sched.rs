@@ -204,4 +204,9 @@ fn what_is_idle_is_so_with_the_number_that_a_merge_gives_it() {
     let tasks = json(&tasks);
     let tasks: Vec<_> = tasks.iter().map(|of| of["task"].as_str().unwrap()).collect();
     assert_eq!(tasks, ["a", "b"], "{said}");
+    // A load is of one clock; which streams are on which is said.
+    let (code, _, said) = run(kymo().arg("load").arg(&both));
+    let hint = "hint: choose streams of one clock with --stream (events of cpu 0 is on clock, events of cpu 0 (2) is on \
+                clock (2))";
+    assert!(code == Some(1) && said.contains(hint), "{said}");
 }
