@@ -396,7 +396,8 @@ pub struct Window {
     pub from: Option<TimeNs>,
     /// Before this moment.
     pub until: Option<TimeNs>,
-    /// Of what is left then, only so many at the end.
+    /// Of what is left then, only so many at the end; that something is missing among them may be told
+    /// besides.
     pub last: Option<u64>,
 }
 
