@@ -68,6 +68,9 @@ pub struct Detected {
 
 /// Finds the format of a source by its first bytes and its name.
 pub fn detect(source: &Source) -> Result<Detected, Unrecognised> {
+    if let Some(foreign) = foreign::recognise_whole(source) {
+        return Err(foreign);
+    }
     let found = claim(source);
     match (found, foreign::recognise(source)) {
         // A name proves little against another format's mark.

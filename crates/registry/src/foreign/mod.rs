@@ -1,17 +1,34 @@
 //! Marks of formats that are not read here, so that a message can name them.
 
+mod adios;
+mod hpctoolkit;
+
 use kymo_core::Source;
 
 use crate::Unrecognised;
 
-struct Mark {
-    bytes: &'static [u8],
+/// A format that is not read here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Kind {
+    /// Its name with an article: "an HDF5 file".
     name: &'static str,
+    /// What to do with it.
     advice: &'static str,
 }
 
+impl From<Kind> for Unrecognised {
+    fn from(Kind { name, advice }: Kind) -> Self {
+        Self::Foreign { name, advice }
+    }
+}
+
+struct Mark {
+    bytes: &'static [u8],
+    kind: Kind,
+}
+
 const fn mark(bytes: &'static [u8], name: &'static str, advice: &'static str) -> Mark {
-    Mark { bytes, name, advice }
+    Mark { bytes, kind: Kind { name, advice } }
 }
 
 const DECOMPRESS: &str = "decompress it first, or pipe it: zcat FILE | kymo info -";
@@ -21,7 +38,7 @@ static MARKS: &[Mark] = &[
     mark(b"CDF\x01", "a NetCDF file", "open it with ncdump"),
     mark(b"CDF\x02", "a NetCDF file", "open it with ncdump"),
     mark(b"CDF\x05", "a NetCDF file", "open it with ncdump"),
-    mark(b"ADIOS-BP v", "an ADIOS 2 BP file", "open it with bpls"),
+    mark(b"ADIOS-BP v", "the index of an ADIOS BP directory", "name the directory it is in"),
     mark(b"\x1f\x8b", "a gzip file", DECOMPRESS),
     mark(b"\x28\xb5\x2f\xfd", "a Zstandard file", DECOMPRESS),
     mark(b"\xfd7zXZ\0", "an xz file", DECOMPRESS),
@@ -46,6 +63,17 @@ static MARKS: &[Mark] = &[
     mark(b"\x89PNG\r\n\x1a\n", "a picture", "name a recording"),
 ];
 
+const TEXT: Kind = Kind {
+    name: "plain text",
+    advice: "name the recording itself, or what its lines mean: --grammar TOML",
+};
+
+/// Names the other format of a source that more than a few first bytes tell: no format of ours reads
+/// it, however sure one is.
+pub(crate) fn recognise_whole(source: &Source) -> Option<Unrecognised> {
+    adios::recognise(source).or_else(|| hpctoolkit::recognise(source)).map(Unrecognised::from)
+}
+
 /// Names the other format whose mark a source bears.
 pub(crate) fn recognise(source: &Source) -> Option<Unrecognised> {
     let probe = source.probe();
@@ -53,14 +81,9 @@ pub(crate) fn recognise(source: &Source) -> Option<Unrecognised> {
         return None;
     }
     let head = probe.head;
-    match MARKS.iter().find(|mark| head.starts_with(mark.bytes)) {
-        Some(Mark { name, advice, .. }) => Some(Unrecognised::Foreign { name, advice }),
-        None if is_text(head) => Some(Unrecognised::Foreign {
-            name: "plain text",
-            advice: "name the recording itself, or what its lines mean: --grammar TOML",
-        }),
-        None => None,
-    }
+    let mark = MARKS.iter().find(|mark| head.starts_with(mark.bytes));
+    let kind = mark.map(|mark| mark.kind).or_else(|| is_text(head).then_some(TEXT));
+    kind.map(Unrecognised::from)
 }
 
 /// Whether the head is text: valid UTF-8 (but for a character cut at the end) without control
