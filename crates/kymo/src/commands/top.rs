@@ -8,6 +8,7 @@ use serde_json::json;
 
 use crate::cli::OpenArgs;
 use crate::profiles::{Asked, ProfileArgs, begin};
+use crate::render::pad::{self, Spaces};
 use crate::render::rows::{RowArgs, Rows};
 use crate::render::{escaped, measure, style};
 use crate::session::{Opened, Outcome, Session};
@@ -129,7 +130,7 @@ fn print(
     let bars = if out.is_terminal() { BAR + 2 } else { 0 };
     let gap = usize::try_from(bars).unwrap_or(0);
     let names = format!("{:>19}  {:>19}", "exclusive", "inclusive");
-    writeln!(out, "{faint}{names}  {:gap$}{}{faint:#}", "", args.by.by().1)?;
+    writeln!(out, "{faint}{names}  {}{}{faint:#}", Spaces(gap), args.by.by().1)?;
     let room = out.columns().map_or(usize::MAX, |columns| columns.saturating_sub(42 + gap).max(16));
     for row in &found.rows {
         let cells = [row.exclusive, row.inclusive].map(|value| {
@@ -144,7 +145,7 @@ fn print(
         let bar =
             if bars > 0 { measure::bar(sorted_by / found.total, BAR, true) } else { String::new() };
         let label = measure::fitted(&escaped(&row.label), room);
-        writeln!(out, "{}  {}  {heat}{bar:gap$}{label}{heat:#}", cells[0], cells[1])?;
+        writeln!(out, "{}  {}  {heat}{}{label}{heat:#}", cells[0], cells[1], pad::left(&bar, gap))?;
     }
     let more = found.more;
     if more > 0 {

@@ -10,6 +10,7 @@ use kymo_convert::values::{Cells, Notation, write_quoted};
 use kymo_core::Result;
 use kymo_core::model::arrays::{Order, Selection};
 
+use super::pad;
 use crate::output::Output;
 
 /// Where lines end when there is no terminal.
@@ -149,7 +150,7 @@ impl<'a> ArrayText<'a> {
         self.line.resize(self.indent, b' ');
         if !self.count.is_empty() {
             let label = label(&self.index());
-            write!(self.line, "{label:<width$}  ", width = self.label_width)?;
+            write!(self.line, "{}  ", pad::left(&label, self.label_width))?;
         }
         self.lead = self.line.len();
         Ok(())

@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use anstyle::Style;
 
+use super::pad::{self, Spaces, WIDTH_MAX};
 use crate::output::Output;
 
 /// What the last column is wrapped at, at the least, however narrow the terminal.
@@ -47,19 +48,19 @@ impl Columns {
         };
         let paint = out.paint();
         for row in &self.rows {
-            write!(out, "{:1$}", "", self.indent)?;
+            write!(out, "{}", Spaces(self.indent))?;
             for (index, cell) in row.iter().enumerate() {
                 let style = self.styles.get(index).copied().unwrap_or_default();
                 let style = paint.style(style);
                 let is_end = row.iter().skip(index + 1).all(String::is_empty);
                 match widths.get(index) {
                     Some(width) if !is_end => {
-                        let gap = width.saturating_sub(width_of(cell)) + GAP;
-                        write!(out, "{style}{cell}{style:#}{:gap$}", "")?;
+                        let rest = pad::rest(cell, *width);
+                        write!(out, "{style}{cell}{style:#}{rest}{}", Spaces(GAP))?;
                     }
                     Some(_) => write!(out, "{style}{cell}{style:#}")?,
                     None => {
-                        let lines = wrapped(cell, last_max).join(&format!("\n{:lead$}", ""));
+                        let lines = wrapped(cell, last_max).join(&format!("\n{}", Spaces(lead)));
                         write!(out, "{style}{lines}{style:#}")?;
                     }
                 }
@@ -77,7 +78,7 @@ impl Columns {
         let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
         let width = |index: usize| {
             let cells = self.rows.iter().filter_map(|row| row.get(index));
-            cells.map(|cell| width_of(cell)).max().unwrap_or(0)
+            cells.map(|cell| width_of(cell)).max().unwrap_or(0).min(WIDTH_MAX)
         };
         (0..columns.saturating_sub(1)).map(width).collect()
     }

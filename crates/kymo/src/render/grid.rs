@@ -8,6 +8,7 @@ use serde_json::{Map, Value as Json};
 
 use super::columns::{GAP, width_of, wrapped};
 use super::fit::{Wanted, fit};
+use super::pad::{self, Spaces};
 use super::{escaped, measure, numbers, style};
 use crate::output::Output;
 
@@ -267,10 +268,12 @@ pub(super) fn line(
         next = columns.next();
         let cell = if look.is_text() { measure::fitted_middle(cell, width) } else { cell.clone() };
         match (look.is_text(), next.is_some()) {
-            (true, true) => write!(out, "{cell:<width$}{:GAP$}", "")?,
+            (true, true) => write!(out, "{}", pad::left(&cell, width))?,
             (true, false) => write!(out, "{cell}")?,
-            (false, true) => write!(out, "{cell:>width$}{:GAP$}", "")?,
-            (false, false) => write!(out, "{cell:>width$}")?,
+            (false, _) => write!(out, "{}", pad::right(&cell, width))?,
+        }
+        if next.is_some() {
+            write!(out, "{}", Spaces(GAP))?;
         }
     }
     Ok(())

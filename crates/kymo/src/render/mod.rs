@@ -10,6 +10,7 @@ pub(crate) mod grid;
 pub(crate) mod listing;
 pub(crate) mod measure;
 pub(crate) mod numbers;
+pub(crate) mod pad;
 pub(crate) mod record;
 pub(crate) mod rows;
 mod runs;

@@ -8,6 +8,7 @@ use kymo_core::model::timeline::Shown;
 use super::{Drawn, LOST};
 use crate::output::Output;
 use crate::render::columns::{GAP, width_of};
+use crate::render::pad::{self, Spaces, WIDTH_MAX};
 use crate::render::{escaped, measure, style};
 
 /// Names take so many places at the most.
@@ -38,7 +39,7 @@ pub(super) fn print(out: &mut Output, drawn: &Drawn) -> anyhow::Result<()> {
     let most = name_max(out);
     let name = |row: &Row| measure::fitted_middle(&escaped(&drawn.name(row.kind)), most);
     let names: Vec<_> = rows.iter().map(name).collect();
-    let width = names.iter().map(|name| width_of(name)).max().unwrap_or(0);
+    let width = names.iter().map(|name| width_of(name)).max().unwrap_or(0).min(WIDTH_MAX);
     let kind = out.paint().style(style::KIND);
     for (row, name) in rows.iter().zip(&names) {
         let cells: String = match row.kind {
@@ -52,7 +53,8 @@ pub(super) fn print(out: &mut Output, drawn: &Drawn) -> anyhow::Result<()> {
             }
             RowKind::States(_) => states(&row.cells, &row.states, |cell| row.is_unknown(cell)),
         };
-        writeln!(out, "{kind}{name:<width$}{kind:#}{:GAP$}{}", "", cells.trim_end())?;
+        let name = pad::left(name, width);
+        writeln!(out, "{kind}{name}{kind:#}{}{}", Spaces(GAP), cells.trim_end())?;
     }
     range(out, drawn, width + GAP)?;
     if drawn.gantt.has_unknown() {
@@ -72,7 +74,7 @@ fn range(out: &mut Output, drawn: &Drawn, lead: usize) -> anyhow::Result<()> {
     let places = out.columns().unwrap_or(usize::MAX);
     let taken = width_of(&from) + 1 + width_of(&to);
     match (lead + taken <= places, taken <= places) {
-        (true, _) => writeln!(out, "{faint}{:lead$}{from} {to}{faint:#}", "")?,
+        (true, _) => writeln!(out, "{faint}{}{from} {to}{faint:#}", Spaces(lead))?,
         (false, true) => writeln!(out, "{faint}{from} {to}{faint:#}")?,
         (false, false) => writeln!(out, "{faint}{from}\n{to}{faint:#}")?,
     }

@@ -16,7 +16,7 @@ use crate::losses;
 use crate::masks::Masks;
 use crate::output::Output;
 use crate::render::columns::width_of;
-use crate::render::{escaped, style, value};
+use crate::render::{escaped, pad, style, value};
 use crate::session::{Outcome, Session};
 
 /// A longer path takes the room it needs and leaves its line unaligned.
@@ -251,9 +251,9 @@ fn print_lines(out: &mut Output, lines: &[Line]) -> anyhow::Result<()> {
     let path_width = paths.filter(|width| *width <= PATH_MAX).max().unwrap_or(0);
     let kind_style = out.paint().style(style::KIND);
     for Line { kind, path, rest } in lines {
-        let pad = kind_width - width_of(kind);
-        write!(out, "{kind_style}{kind}{kind_style:#}{:pad$}  ", "")?;
-        writeln!(out, "{path:<path_width$}  {rest}")?;
+        let gap = pad::rest(kind, kind_width);
+        write!(out, "{kind_style}{kind}{kind_style:#}{gap}  ")?;
+        writeln!(out, "{}  {rest}", pad::left(path, path_width))?;
     }
     Ok(())
 }

@@ -9,6 +9,7 @@ use super::end_label;
 use crate::output::Output;
 use crate::picture::{Anchor, Color, Picture};
 use crate::render::columns::{GAP, width_of};
+use crate::render::pad::{self, Spaces};
 use crate::render::{escaped, measure, style};
 
 /// Places between two lines in the terminal, at the least and at the most.
@@ -133,12 +134,13 @@ impl<'a> Chart<'a> {
         }
         let lead = widest(&times);
         let width = self.width(&names, out.columns().map(|places| room(places, lead)));
-        let head = |name: &String| format!("{:<width$}", measure::fitted_middle(name, width - 1));
+        let head = |name: &String| pad::left(&measure::fitted_middle(name, width - 1), width);
         let heads = names.iter().map(head).collect::<Vec<_>>().concat();
-        writeln!(out, "{:lead$}{:GAP$}{bold}{}{bold:#}", "", "", heads.trim_end())?;
+        writeln!(out, "{}{bold}{}{bold:#}", Spaces(lead + GAP), heads.trim_end())?;
         for (arrow, time) in self.arrows.iter().zip(times) {
             let (took, drawn) = (arrow.took(), drawn(arrow, names.len(), width));
-            writeln!(out, "{faint}{time:>lead$}{faint:#}  {drawn}  {faint}{took}{faint:#}")?;
+            let time = pad::right(&time, lead);
+            writeln!(out, "{faint}{time}{faint:#}  {drawn}  {faint}{took}{faint:#}")?;
         }
         Ok(())
     }

@@ -7,6 +7,7 @@ use serde_json::json;
 
 use super::branches::{Branch, Branches};
 use crate::profiles::Asked;
+use crate::render::pad::Spaces;
 use crate::render::rows::Rows;
 use crate::render::{escaped, measure, numbers, style};
 use crate::session::{Opened, Session};
@@ -130,7 +131,7 @@ fn print(
             Branch::Rest { .. } => faint,
         };
         let mark = if matches!(branch, Branch::Node { is_hot: true, .. }) { '>' } else { ' ' };
-        writeln!(out, "{cells}  {spent:>11} {mark} {:indent$}{style}{label}{style:#}", "")?;
+        writeln!(out, "{cells}  {spent:>11} {mark} {}{style}{label}{style:#}", Spaces(indent))?;
     }
     Ok(())
 }

@@ -16,7 +16,7 @@ use super::paths::{Kind, WHOLE, fitted};
 use super::{Apart, Compared, Differing, Measured, NAMES, Of, Only, Sample, Side, Take};
 use crate::output::Output;
 use crate::render::columns::width_of;
-use crate::render::{escaped, measure, numbers, style};
+use crate::render::{escaped, measure, numbers, pad, style};
 
 /// The places of a figure.
 const FIGURE: usize = 11;
@@ -329,7 +329,7 @@ impl Grouped<'_> {
         let width = lone.iter().map(|(.., spent)| width_of(spent)).max().unwrap_or(0);
         for (path, Lone { values, .. }, spent) in lone {
             let values = numbers::count(*values, "value", "values");
-            let lead = format!("{values:>VALUES$}  {spent:<width$}  ");
+            let lead = format!("{values:>VALUES$}  {}  ", pad::left(&spent, width));
             writeln!(out, "{lead}{}", self.path(path, width_of(&lead), out))?;
         }
         Ok(())
