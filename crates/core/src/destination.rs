@@ -47,8 +47,8 @@ impl Destination {
         Self { path: path.into(), force, sources: Vec::new(), origins: Vec::new() }
     }
 
-    /// Says what the output is made from: when one of these has changed meanwhile, nothing
-    /// appears.
+    /// Says what the output is made from. When one of these has changed meanwhile, or the output
+    /// would take the place of one, nothing appears.
     #[must_use]
     pub fn made_from(mut self, sources: &[Source]) -> Self {
         self.sources.extend_from_slice(sources);
@@ -82,10 +82,16 @@ impl Destination {
             return Err(Error::Request(why));
         }
         self.check_kind()?;
+        self.protect_sources()?;
         match fs::symlink_metadata(&self.path) {
             Ok(_) if !self.force => Err(Error::Exists(self.path.clone())),
             _ => Ok(()),
         }
+    }
+
+    /// What the output is made from stays as it is, also with `force`.
+    fn protect_sources(&self) -> Result<()> {
+        self.sources.iter().try_for_each(|source| source.refuse_output(&self.path))
     }
 
     /// What is neither a file nor a directory, or a link to such, is never replaced: output
@@ -178,7 +184,9 @@ impl AtomicFile {
         share(file.as_file(), &destination).map_err(Error::io("set the output's permissions"))?;
         file.as_file().sync_all().map_err(Error::io("write the output to disk"))?;
         destination.sources.iter().try_for_each(Source::verify)?;
-        // Another program may have put something there meanwhile.
+        // More may have been read beside the sources since, and another program may have put
+        // something there.
+        destination.protect_sources()?;
         destination.check_file()?;
         let placed = file.place(destination.parent(), &destination.path, destination.force);
         placed.map_err(|error| match error.kind() {
@@ -257,29 +265,43 @@ impl AtomicDirectory {
         sync_tree(path).map_err(Error::io("write the output to disk"))?;
         open_to_others(path).map_err(Error::io("set the output's permissions"))?;
         destination.sources.iter().try_for_each(Source::verify)?;
+        destination.protect_sources()?;
         destination.check_kind()?;
         let old = undisturbed(|| put_in_place(path, &destination))?;
         // It has another name now: there is nothing left to clean up.
         drop(unfinished);
         let _ = directory.keep();
         sync_directory(destination.parent());
-        old.map_or(Ok(()), Aside::delete)
+        old.into_iter().try_for_each(Aside::delete)
     }
 }
 
+/// Other programs that write the same directory at the same time: so many of them may come first.
+const TRIES_MAX: usize = 1000;
+
 /// Gives a directory its name, and hands back what it replaced.
-fn put_in_place(made: &Path, destination: &Destination) -> Result<Option<Aside>> {
-    let old = if destination.force { Aside::take(destination)? } else { None };
-    let Err(error) = fs::rename(made, &destination.path) else { return Ok(old) };
-    if let Some(old) = old {
-        old.put_back()?;
-    }
-    Err(match error.kind() {
-        io::ErrorKind::AlreadyExists | io::ErrorKind::DirectoryNotEmpty => {
-            Error::Exists(destination.path.clone())
+fn put_in_place(made: &Path, destination: &Destination) -> Result<Vec<Aside>> {
+    let mut replaced = Vec::new();
+    for _ in 0..TRIES_MAX {
+        replaced.extend(if destination.force { Aside::take(destination)? } else { None });
+        let Err(error) = fs::rename(made, &destination.path) else { return Ok(replaced) };
+        let is_there = matches!(
+            error.kind(),
+            io::ErrorKind::AlreadyExists | io::ErrorKind::DirectoryNotEmpty
+        );
+        // Another program put its own there since the old one was taken away.
+        if is_there && destination.force {
+            continue;
         }
-        _ => Error::Io { action: "rename the output into place", error },
-    })
+        if let Some(last) = replaced.pop() {
+            last.put_back()?;
+        }
+        return Err(match is_there {
+            true => Error::Exists(destination.path.clone()),
+            false => Error::Io { action: "rename the output into place", error },
+        });
+    }
+    Err(Error::Exists(destination.path.clone()))
 }
 
 /// What is being replaced, in a hidden directory beside its old place.

@@ -50,6 +50,9 @@ pub enum Error {
     /// The request names something the dataset does not have, or asks for what it cannot do.
     #[error("{0}")]
     Request(String),
+    /// The output would change the input, in the way that is told: "lies in the input".
+    #[error("the output {0}, which must stay as it is")]
+    OverInput(&'static str),
     /// The target exists and overwriting was not asked for.
     #[error("{} exists already (--force overwrites it)", .0.display())]
     Exists(PathBuf),

@@ -54,7 +54,7 @@ pub use number_file::NumberFile;
 pub use probe::Probe;
 pub use recent::{Numbered, Recent};
 pub use record::{ArrayValues, DumpRequest, Field, Flow, Record, RecordSink};
-pub use source::{Source, Window};
+pub use source::{Source, Window, refuse_overlap};
 pub use summary::{Fact, Row, Section, Summary};
 pub use table::Table;
 pub use tail::Tail;

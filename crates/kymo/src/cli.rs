@@ -91,6 +91,28 @@ pub(crate) enum Command {
     Man(commands::man::Args),
 }
 
+impl Command {
+    /// Returns true when it may write files, which an interrupt must not leave half-made. `record`
+    /// and `follow` end in their own way.
+    pub(crate) fn has_output(&self) -> bool {
+        matches!(
+            self,
+            Self::Convert(_)
+                | Self::Cut(_)
+                | Self::Demo(_)
+                | Self::Filter(_)
+                | Self::Flame(_)
+                | Self::Gantt(_)
+                | Self::Merge(_)
+                | Self::Messages(_)
+                | Self::Plot(_)
+                | Self::Prof(_)
+                | Self::Repair(_)
+                | Self::Report(_)
+        )
+    }
+}
+
 /// How a file is opened.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct FormatArgs {

@@ -95,7 +95,6 @@ pub(crate) fn say_losses(session: &mut Session, output: &Path, written: &Written
 fn sources(session: &Session, wanted: &Wanted<'_>) -> anyhow::Result<Vec<Source>> {
     let open = |path: &PathBuf| {
         let named = |error: anyhow::Error| Named::error(inputs::display(path), error);
-        outlet::refuse_input(path, wanted.output).map_err(|failure| named(failure.into()))?;
         session.source_as(path, wanted.format).map_err(|error: Error| named(error.into()))
     };
     wanted.inputs.iter().map(open).collect()

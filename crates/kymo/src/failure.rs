@@ -152,6 +152,7 @@ pub(crate) fn hint(error: &anyhow::Error, name: &str) -> Option<String> {
             "`kymo check {name}` shows all that is wrong, `kymo repair {name} OUT` keeps what is \
              sound if the other files have what is lost here, --salvage shows it as it is"
         )),
+        Error::OverInput(_) => Some("name a path outside of the input".to_owned()),
         Error::Changed(_) | Error::ChangedIn { .. } => {
             Some("run it again once nothing writes to the file".to_owned())
         }

@@ -89,7 +89,7 @@ pub(crate) fn make<T>(
 /// Whether an error is of the output, whatever was made: it is there, or cannot be.
 fn is_of_output(error: &Error) -> bool {
     match error {
-        Error::Exists(_) => true,
+        Error::Exists(_) | Error::OverInput(_) => true,
         Error::Io { action, .. } => action.ends_with("beside the output"),
         _ => false,
     }
@@ -122,24 +122,6 @@ impl Found {
     }
 }
 
-/// Refuses an output that is the input, or a directory that holds it: the input stays as it is.
-pub(crate) fn refuse_input(input: &Path, output: &Path) -> Result<(), Failure> {
-    let input = if input.as_os_str() == "-" { Path::new("/dev/stdin") } else { input };
-    let is_file = |path: &Path| fs::metadata(path).is_ok_and(|found| found.is_file());
-    if output.as_os_str() == "-" || (!is_file(input) && !input.is_dir()) {
-        return Ok(());
-    }
-    let hint = "name another file";
-    if is_same(input, output) {
-        return Err(Failure::new("the output is the input, which must stay as it is").hint(hint));
-    }
-    if output.is_dir() && holds(output, input) {
-        let why = "the output is a directory with the input in it, which must stay as it is";
-        return Err(Failure::new(why).hint("name another directory"));
-    }
-    Ok(())
-}
-
 /// Refuses an output whose name is that of another format: who reads it goes by the name. A pipe or
 /// a device that is there has the name that it has.
 pub(crate) fn refuse_other_name(output: &Path, format: &FormatInfo) -> anyhow::Result<()> {
@@ -164,21 +146,6 @@ pub(crate) fn refuse_other_name(output: &Path, format: &FormatInfo) -> anyhow::R
     let failure = Failure::new(why);
     let hint = format!("name it{own} and make the other of it with `kymo convert`");
     Err(Named::error(inputs::display(output), failure.hint(hint)))
-}
-
-/// Refuses an output that lies within the directory it is made from.
-pub(crate) fn refuse_within(input: &Path, output: &Path) -> Result<(), Failure> {
-    let parent = output.parent().filter(|parent| !parent.as_os_str().is_empty());
-    let (Ok(parent), Ok(input)) =
-        (fs::canonicalize(parent.unwrap_or(Path::new("."))), fs::canonicalize(input))
-    else {
-        return Ok(());
-    };
-    if input.is_dir() && parent.starts_with(&input) {
-        let why = "the output lies within the input, which must stay as it is";
-        return Err(Failure::new(why).hint("name another directory"));
-    }
-    Ok(())
 }
 
 /// Refuses to put a directory in the place of what is no recording of its format: `--force` must
@@ -206,39 +173,10 @@ pub(crate) fn refuse_stranger(
     Err(Failure::new(why).hint("name another directory, or delete it yourself"))
 }
 
-/// Whether a file lies below a directory, or is linked into it.
-fn holds(directory: &Path, file: &Path) -> bool {
-    let paths = (fs::canonicalize(directory), fs::canonicalize(file));
-    if let (Ok(directory), Ok(file)) = &paths
-        && file.starts_with(directory)
-    {
-        return true;
-    }
-    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
-    entries.into_iter().any(|entry| is_same(&entry.path(), file))
-}
-
-/// Whether two paths lead to the same file.
-fn is_same(one: &Path, other: &Path) -> bool {
-    #[cfg(unix)]
-    if let (Ok(one), Ok(other)) = (fs::metadata(one), fs::metadata(other)) {
-        use std::os::unix::fs::MetadataExt;
-        return (one.dev(), one.ino()) == (other.dev(), other.ino());
-    }
-    match (fs::canonicalize(one), fs::canonicalize(other)) {
-        (Ok(one), Ok(other)) => one == other,
-        _ => false,
-    }
-}
-
 /// A directory to write. One that exists is replaced only when nothing is in it but files of the
 /// names that will be written: `--force` must not cost anyone their data.
-pub(crate) fn own_directory(
-    path: &Path,
-    force: bool,
-    names: &[String],
-) -> kymo_core::Result<Destination> {
-    let to = Destination::new(path, force);
+pub(crate) fn own_directory(to: Destination, names: &[String]) -> kymo_core::Result<Destination> {
+    let path = to.path();
     to.check()?;
     if fs::symlink_metadata(path).is_err() {
         return Ok(to);

@@ -15,6 +15,7 @@ use crate::inputs::{self, Input};
 use crate::output::Output;
 use crate::progress::Bars;
 use crate::report::Report;
+use crate::signals;
 use crate::watched::Watched;
 
 /// How a command ended. The worst of several files counts.
@@ -122,7 +123,23 @@ impl Session {
 
     /// Runs a command to its end, and reports why it failed if it did.
     pub(crate) fn run(&mut self, command: &Command) -> Outcome {
-        let result = match command {
+        let listens = if command.has_output() { signals::clean_up_when_ended() } else { Ok(()) };
+        let result = listens.and_then(|()| self.run_command(command));
+        let result = result.and_then(|outcome| match self.out.flush() {
+            // What was found out decides, however much of it was read.
+            Err(_) if self.out.is_closed() => Ok(outcome),
+            flushed => Ok(flushed.map(|()| outcome)?),
+        });
+        match result {
+            Ok(outcome) => outcome,
+            // Whoever read our output has seen enough. What was found until then decides.
+            Err(_) if self.out.is_closed() => self.found,
+            Err(error) => self.fail(&error),
+        }
+    }
+
+    fn run_command(&mut self, command: &Command) -> anyhow::Result<Outcome> {
+        match command {
             Command::Info(args) => commands::info::run(self, args),
             Command::Ls(args) => commands::ls::run(self, args),
             Command::Dump(args) => commands::dump::run(self, args),
@@ -154,17 +171,6 @@ impl Session {
             Command::Demo(args) => commands::demo::run(self, args),
             Command::Completions(args) => commands::completions::run(self, args),
             Command::Man(args) => commands::man::run(self, args),
-        };
-        let result = result.and_then(|outcome| match self.out.flush() {
-            // What was found out decides, however much of it was read.
-            Err(_) if self.out.is_closed() => Ok(outcome),
-            flushed => Ok(flushed.map(|()| outcome)?),
-        });
-        match result {
-            Ok(outcome) => outcome,
-            // Whoever read our output has seen enough. What was found until then decides.
-            Err(_) if self.out.is_closed() => self.found,
-            Err(error) => self.fail(&error),
         }
     }
 

@@ -1,19 +1,9 @@
 //! Signals that end the program: nothing half-written stays behind.
 
-use std::sync::Once;
-
 /// Leaves nothing half-written behind when the program is ended by a signal that it can hear. A limit
-/// for the size of files is an error of the file then. Called before other threads are started, as
-/// often as one likes.
-pub(crate) fn clean_up_when_ended() -> anyhow::Result<()> {
-    static BEGUN: Once = Once::new();
-    let mut begun = Ok(());
-    BEGUN.call_once(|| begun = begin());
-    begun
-}
-
+/// for the size of files is an error of the file then. Called once, before other threads are started.
 #[cfg(unix)]
-fn begin() -> anyhow::Result<()> {
+pub(crate) fn clean_up_when_ended() -> anyhow::Result<()> {
     use nix::sys::signal::{SigSet, Signal};
     use std::thread::Builder;
 
@@ -59,7 +49,7 @@ fn ignored() -> u64 {
 }
 
 #[cfg(not(unix))]
-fn begin() -> anyhow::Result<()> {
+pub(crate) fn clean_up_when_ended() -> anyhow::Result<()> {
     /// What shells say of a program that was interrupted.
     const INTERRUPTED: i32 = 130;
     Ok(ctrlc::set_handler(|| {

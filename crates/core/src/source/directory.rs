@@ -67,6 +67,14 @@ impl Directory {
         locked(known).iter().try_for_each(|(name, known)| known.verify().map_err(changed_in(name)))
     }
 
+    /// The names of all files that were opened, with the folders they are in.
+    pub(super) fn opened(&self) -> Vec<PathBuf> {
+        match &self.files {
+            Files::InMemory(_) => Vec::new(),
+            Files::OnDisk(known) => locked(known).keys().cloned().collect(),
+        }
+    }
+
     /// A file that is mapped already, and its size when it was opened first.
     fn mapped(&self, within: &Path) -> Option<(Arc<Mapping>, u64)> {
         let Files::OnDisk(known) = &self.files else { return None };

@@ -2,13 +2,14 @@
 
 mod directory;
 mod map;
+mod protect;
 mod stamp;
 mod window;
 
 use std::fs::{self, File};
 use std::io::{self, Read, Seek};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 
@@ -18,6 +19,7 @@ use directory::Directory;
 use map::Mapping;
 use stamp::{Copied, Stamp};
 
+pub use protect::refuse_overlap;
 pub use window::Window;
 
 /// Piped input up to this size stays in memory; more goes to an unnamed temporary file.
@@ -35,6 +37,10 @@ pub struct Source {
     kind: Kind,
     /// What the caller says tells how to read it.
     grammar: Option<Arc<Source>>,
+    /// True for the folder of a file that was named: not all that lies in it is an input.
+    is_folder: bool,
+    /// Other sources that were opened to read this one.
+    beside: Arc<Mutex<Vec<Source>>>,
 }
 
 #[derive(Debug, Clone)]
@@ -66,7 +72,7 @@ impl Source {
     }
 
     fn new(path: PathBuf, kind: Kind) -> Self {
-        Self { path, within: None, kind, grammar: None }
+        Self { path, within: None, kind, grammar: None, is_folder: false, beside: Arc::default() }
     }
 
     /// Standard input, mapped where it is a file, and read to its end otherwise.
@@ -167,12 +173,54 @@ impl Source {
     /// # Errors
     /// When it is there and cannot be opened.
     pub fn beside(&self, name: impl AsRef<Path>, limits: &Limits) -> Result<Option<Self>> {
-        let is_file = matches!(self.kind, Kind::File { .. } | Kind::Copied { .. });
         let path = self.path.with_file_name(name.as_ref());
-        if !is_file || self.path == Path::new("-") || !path.is_file() {
+        if !self.is_file_at_path() || !path.is_file() {
             return Ok(None);
         }
-        Self::open(&path, limits).map(Some)
+        let beside = Self::open(&path, limits)?;
+        self.note_beside(beside.clone());
+        Ok(Some(beside))
+    }
+
+    /// The folder of a file, for formats whose files belong together; nothing where the bytes came
+    /// from elsewhere. What is opened through it is watched and protected as the file itself is.
+    ///
+    /// # Errors
+    /// When the folder cannot be opened.
+    pub fn folder(&self, limits: &Limits) -> Result<Option<Self>> {
+        if !self.is_file_at_path() {
+            return Ok(None);
+        }
+        let folder = self.path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let folder = Self::open(folder.unwrap_or(Path::new(".")), limits)?;
+        let folder = Self { is_folder: true, ..folder };
+        self.note_beside(folder.clone());
+        Ok(Some(folder))
+    }
+
+    /// Returns true when other files lie beside this one.
+    fn is_file_at_path(&self) -> bool {
+        let is_file = matches!(self.kind, Kind::File { .. } | Kind::Copied { .. });
+        is_file && self.path != Path::new("-")
+    }
+
+    fn note_beside(&self, source: Self) {
+        let mut beside = self.locked_beside();
+        if !beside.iter().any(|known| known.path == source.path) {
+            beside.push(source);
+        }
+    }
+
+    /// The sources that this one was read with: its grammar, and files beside it.
+    fn read_beside(&self) -> Vec<Self> {
+        let mut all = self.locked_beside().clone();
+        all.extend(self.grammar.as_deref().cloned());
+        all
+    }
+
+    /// The list is whole whoever panicked meanwhile: one step adds to it.
+    fn locked_beside(&self) -> MutexGuard<'_, Vec<Self>> {
+        self.beside.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Whether it is a directory.
@@ -218,7 +266,7 @@ impl Source {
     ///
     /// Call it after the last look at the bytes and before success is reported.
     pub fn verify(&self) -> Result<()> {
-        self.grammar.as_ref().map_or(Ok(()), |grammar| grammar.verify())?;
+        self.read_beside().iter().try_for_each(Self::verify)?;
         match &self.kind {
             Kind::File { mapping, .. } => mapping.verify(),
             Kind::Copied { from, .. } => from.verify(),

@@ -9,13 +9,13 @@ use std::rc::Rc;
 use clap::Parser;
 use kymo_core::model::arrays::VariableId;
 use kymo_core::model::timeline::{Track, TrackKind};
-use kymo_core::{Ability, Context, Demo, Error, Format, Source};
+use kymo_core::{Ability, Context, Demo, Destination, Error, Format, Source};
 
 use crate::cli::Cli;
 use crate::failure::quoted;
 use crate::inputs;
 use crate::outlet;
-use crate::render::style;
+use crate::render::{pad, style};
 use crate::session::{Named, Outcome, Session};
 
 /// Show what kymo does, on recordings that it writes into a folder.
@@ -68,7 +68,7 @@ fn write(
         ["", "cut-", "repaired-", "end-of-"].map(|lead| format!("{lead}{}", demo.file))
     };
     let names: Vec<_> = files.flat_map(kept).collect();
-    let folder = outlet::own_directory(directory, force, &names)?.directory()?;
+    let folder = outlet::own_directory(Destination::new(directory, force), &names)?.directory()?;
     for demo in demos.iter().flat_map(|(_, files)| files) {
         let path = folder.path().join(demo.file);
         fs::write(path, &demo.bytes).map_err(Error::io("write a recording"))?;
@@ -152,7 +152,7 @@ impl Show<'_> {
         }
         let width = lines.iter().map(|(line, _)| line.chars().count()).max().unwrap_or(0);
         for (line, about) in lines {
-            writeln!(self.session.out, "  {line:<width$}  {about}")?;
+            writeln!(self.session.out, "  {}  {about}", pad::left(&line, width))?;
         }
         Ok(())
     }

@@ -11,7 +11,6 @@ use crate::outlet;
 use crate::render::alike::{self, Few};
 use crate::render::numbers;
 use crate::session::{Named, Outcome, Session, format_of};
-use crate::signals;
 
 /// Write a sound file of what can be read of a damaged one.
 ///
@@ -110,20 +109,17 @@ fn say(session: &mut Session, args: &Args, name: &str, repaired: &Repaired) {
 fn repair(session: &mut Session, args: &Args) -> anyhow::Result<Repaired> {
     let source = session.source_as(&args.input, &args.format)?;
     session.is_utf8 = args.format.utf8;
-    outlet::refuse_input(&args.input, &args.output)?;
-    if source.is_directory() {
-        outlet::refuse_within(&args.input, &args.output)?;
-        if args.output.as_os_str() == "-" {
-            let failure = Failure::new("the result is a directory");
-            return Err(failure.hint("name one instead of -").into());
-        }
+    if source.is_directory() && args.output.as_os_str() == "-" {
+        let failure = Failure::new("the result is a directory");
+        return Err(failure.hint("name one instead of -").into());
     }
-    signals::clean_up_when_ended()?;
     let format = format_of(&source, &args.format)?;
     if !format.info().can(Ability::Repair) {
         let why = format!("files of format {} cannot be repaired", format.info().title);
         return Err(Failure::new(why).into());
     }
+    let about = |error| outlet::about(&args.output, error);
+    source.refuse_output(&args.output).map_err(about)?;
     outlet::refuse_other_name(&args.output, format.info())?;
     if source.is_directory() && args.force {
         outlet::refuse_stranger(session, &args.output, format.info())?;

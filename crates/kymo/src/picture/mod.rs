@@ -186,7 +186,6 @@ pub(crate) fn write(
     force: bool,
     bytes: &[u8],
 ) -> anyhow::Result<()> {
-    outlet::refuse_input(source.path(), output)?;
     let about = |error| outlet::about(output, error);
     let to = Destination::new(output, force).made_from(std::slice::from_ref(source));
     let mut file = to.file().map_err(about)?;

@@ -21,7 +21,7 @@ use crate::inputs;
 use crate::outlet;
 use crate::render::escaped;
 use crate::session::{Named, Opened, Outcome, Session};
-use crate::{signals, variables};
+use crate::variables;
 
 /// What one can say of arrays alone.
 #[derive(Debug, clap::Args)]
@@ -75,7 +75,6 @@ pub(super) fn run(
     let found = session.expand(&args.inputs, &args.open.format);
     if args.arrays.join {
         refuse_folder(args, target)?;
-        signals::clean_up_when_ended()?;
         return joined(session, args, target, found);
     }
     // A directory that is one recording stands for itself.
@@ -83,7 +82,6 @@ pub(super) fn run(
     let is_one = matches!(args.inputs.as_slice(), [input] if is_itself(input));
     let is_one = is_one && !outputs::is_folder(&args.output, target);
     let outputs = if is_one { Outputs::One } else { Outputs::many(args, target, &found)? };
-    signals::clean_up_when_ended()?;
     for (path, error) in found.iter().filter_map(|input| input.as_ref().err()) {
         say_failure(session, args, path, &[], error)?;
     }
@@ -227,9 +225,6 @@ fn one(
     output: &Path,
     is_order_said: &Cell<bool>,
 ) -> anyhow::Result<Outcome> {
-    for part in parts {
-        outlet::refuse_input(part.source.path(), output)?;
-    }
     let input = Input::of(parts, target)?;
     let converted = convert(session, args, &input, target, output)?;
     say_order(session, args, &input, is_order_said);
@@ -324,8 +319,9 @@ fn convert(
     };
     let sources: Vec<Source> = input.parts.iter().map(|part| part.source.clone()).collect();
     let converted = if target.is_directory() {
-        let to = own_directory(output, args.force).map_err(|error| outlet::about(output, error))?;
-        let made = work(&to.made_from(&sources), &session.context());
+        let to = Destination::new(output, args.force).made_from(&sources);
+        refuse_other_directory(&to).map_err(|error| outlet::about(output, error))?;
+        let made = work(&to, &session.context());
         made.map_err(|error| outlet::blamed(output, error.into()))
     } else {
         outlet::make(session, output, args.force, &sources, work)
@@ -334,10 +330,10 @@ fn convert(
     converted
 }
 
-/// A directory to write. One that exists is replaced only if it is such an output itself:
-/// `--force` must not cost anyone their data.
-fn own_directory(path: &Path, force: bool) -> kymo_core::Result<Destination> {
-    let to = Destination::new(path, force);
+/// Refuses a directory that exists and is no such output itself: `--force` must not cost anyone
+/// their data.
+fn refuse_other_directory(to: &Destination) -> kymo_core::Result<()> {
+    let path = to.path();
     to.check()?;
     if path.as_os_str() == "-" {
         return Err(Error::request("a directory does not go to standard output"));
@@ -345,7 +341,7 @@ fn own_directory(path: &Path, force: bool) -> kymo_core::Result<Destination> {
     if fs::symlink_metadata(path).is_ok() && !path.join("zarr.json").is_file() {
         return Err(Error::request("it is no Zarr directory and is not replaced by one"));
     }
-    Ok(to)
+    Ok(())
 }
 
 /// The file to refer to, by a path that means the same wherever one is.

@@ -177,7 +177,7 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
     };
     args.arrays.refuse().map_err(|failure| about(failure.into()))?;
     let result = session.with_dataset(input, &args.open, |session, opened| {
-        outlet::refuse_input(input, &args.output)?;
+        opened.source.refuse_output(&args.output).map_err(|error| outlet::about(&args.output, error))?;
         refuse_unread(session, opened)?;
         let converted = match target {
             To::Recording(format) => recording::convert(session, args, opened, format),
@@ -285,13 +285,18 @@ fn to_stream(
     Ok(finish(session, args, opened, &chosen, written.missing))
 }
 
+/// The output, made from the one input.
+fn destination(args: &Args, opened: &Opened) -> Destination {
+    Destination::new(&args.output, args.force).made_from(std::slice::from_ref(&opened.source))
+}
+
 fn to_file(
     session: &mut Session,
     args: &Args,
     opened: &Opened,
     target: &dyn Target,
 ) -> anyhow::Result<Outcome> {
-    let to = Destination::new(&args.output, args.force);
+    let to = destination(args, opened);
     let about = |error| outlet::about(&args.output, error);
     to.check().map_err(about)?;
     let chosen = choose(session, args, opened)?;
@@ -356,7 +361,7 @@ fn to_directory(
     let tables = opened.dataset.tables();
     let names: Vec<_> = tables.iter().map(|table| name(table.as_ref())).collect();
     let about = |error| outlet::about(&args.output, error);
-    let to = outlet::own_directory(&args.output, args.force, &names).map_err(about)?;
+    let to = outlet::own_directory(destination(args, opened), &names).map_err(about)?;
     let directory = to.directory().map_err(about)?;
     let mut outcome = Outcome::Done;
     for table in tables {

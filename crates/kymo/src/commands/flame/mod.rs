@@ -167,7 +167,6 @@ fn put(
         }
         return write(&mut session.out);
     }
-    outlet::refuse_input(&args.input, output)?;
     let about = |error| outlet::about(output, error);
     let to = Destination::new(output, args.force).made_from(std::slice::from_ref(&opened.source));
     let mut file = BufWriter::new(to.file().map_err(about)?);

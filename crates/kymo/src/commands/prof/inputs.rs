@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use kymo_core::model::measurement::MeasurementView;
-use kymo_core::{Error, Finding, Format, Severity};
+use kymo_core::{Error, Finding, Format, Severity, refuse_overlap};
 use kymo_registry::Unrecognised;
 
 use crate::cli::FormatArgs;
@@ -49,9 +49,7 @@ pub(super) fn open(
 ) -> anyhow::Result<Vec<Input>> {
     let mut found = Vec::new();
     for path in paths {
-        let of_input = |failure: Failure| Named::error(display(path), failure);
-        outlet::refuse_input(path, output).map_err(of_input)?;
-        outlet::refuse_within(path, output).map_err(of_input)?;
+        refuse_overlap(path, output).map_err(|error| outlet::about(output, error))?;
         found.push((fs::canonicalize(path).unwrap_or_else(|_| path.clone()), path));
     }
     found.sort();

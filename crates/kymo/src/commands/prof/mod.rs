@@ -22,7 +22,7 @@ use kymo_symbols::{Programs, Search};
 use crate::failure::Failure;
 use crate::outlet;
 use crate::session::{Named, Outcome, Session};
-use crate::{inputs as paths, signals};
+use crate::inputs as paths;
 use inputs::Input;
 use said::Said;
 use sources::Sources;
@@ -162,7 +162,6 @@ impl Statistics {
 }
 
 pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome> {
-    signals::clean_up_when_ended()?;
     let began = Instant::now();
     if args.compat && args.loops == Some(Loops::On) {
         let failure =

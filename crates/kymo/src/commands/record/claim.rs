@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use kymo_core::Error;
+use kymo_core::{Error, refuse_overlap};
 
 use super::Args;
 use super::feeds::Feeds;
@@ -141,7 +141,7 @@ fn refuse_feeds(args: &Args, target: &Path) -> anyhow::Result<()> {
             found.map_err(|error| named(error.into()))?;
         }
         for output in parts.iter().map(PathBuf::as_path).chain([target]) {
-            outlet::refuse_input(path, output).map_err(|failure| named(failure.into()))?;
+            refuse_overlap(path, output).map_err(|error| outlet::about(output, error))?;
         }
     }
     Ok(())

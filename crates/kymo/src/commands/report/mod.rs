@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::slice;
 
 use kymo_analyse::{Analysis, Load, Messages, Pass, Sched, States, Wakeups};
+use kymo_core::refuse_overlap;
 
 use super::assert::Checked;
 use super::assert::rules::RulesFile;
@@ -16,6 +17,7 @@ use super::sched::Times;
 use super::{gantt, load};
 use crate::cli::OpenArgs;
 use crate::moment::MOMENTS;
+use crate::outlet;
 use crate::picture::{self, svg};
 use crate::render::{measure, numbers};
 use crate::scope::{Reading, Scope, ScopeArgs};
@@ -78,6 +80,10 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
     let inputs = vec![Ok(args.input.clone())];
     let rules = args.rules.as_ref().map(|path| RulesFile::read(path, slice::from_ref(&args.input)));
     let rules = rules.transpose()?;
+    if let Some(rules) = &args.rules {
+        let refused = refuse_overlap(rules, &args.output);
+        refused.map_err(|error| outlet::about(&args.output, error))?;
+    }
     session.each_dataset(inputs, &args.open, |session, opened| {
         let scope = args.scope.of(opened)?;
         let mut page = Page::new(&opened.name);

@@ -1,0 +1,176 @@
+//! Inputs stay as they are: no output takes the place of one, nor of what was read beside it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::{Kind, Source};
+use crate::{Error, Result};
+
+impl Source {
+    /// Fails when an output would change this source: it is the source, lies in its directory, is a
+    /// directory with the source in it, or is a file that was read beside it.
+    ///
+    /// # Errors
+    /// [`Error::OverInput`] says which of these it is.
+    pub fn refuse_output(&self, output: &Path) -> Result<()> {
+        for beside in self.read_beside() {
+            beside.refuse_output(output)?;
+        }
+        match &self.kind {
+            Kind::Memory(_) if self.path != Path::new("-") => Ok(()),
+            Kind::Directory(directory) if self.is_folder => {
+                let opened = directory.opened();
+                match opened.iter().any(|name| is_same(&self.path.join(name), output)) {
+                    true => Err(Error::OverInput("is a file that the input was read with")),
+                    false => Ok(()),
+                }
+            }
+            _ => refuse_overlap(&self.path, output),
+        }
+    }
+}
+
+/// Fails when an output would change what is at the path of an input; `-` is standard input.
+///
+/// # Errors
+/// [`Error::OverInput`] says how the two overlap.
+pub fn refuse_overlap(input: &Path, output: &Path) -> Result<()> {
+    let input = if input == Path::new("-") { Path::new("/dev/stdin") } else { input };
+    overlap(input, output).map_or(Ok(()), |how| Err(Error::OverInput(how)))
+}
+
+fn overlap(input: &Path, output: &Path) -> Option<&'static str> {
+    let found = fs::metadata(input).ok()?;
+    // A pipe or a device is no file that an output could replace.
+    if !found.is_file() && !found.is_dir() {
+        return None;
+    }
+    if is_same(input, output) {
+        return Some("is the input");
+    }
+    let (input, place) = (fs::canonicalize(input).ok()?, place_of(output)?);
+    if found.is_dir() && (place.starts_with(&input) || is_linked_in(&input, output)) {
+        return Some("lies in the input");
+    }
+    if output.is_dir() && (input.starts_with(&place) || is_linked_in(output, &input)) {
+        return Some("is a directory with the input in it");
+    }
+    None
+}
+
+/// The path of an output without links on the way, though it need not be there.
+fn place_of(output: &Path) -> Option<PathBuf> {
+    if let Ok(place) = fs::canonicalize(output) {
+        return Some(place);
+    }
+    let parent = output.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let parent = fs::canonicalize(parent.unwrap_or(Path::new("."))).ok()?;
+    Some(parent.join(output.file_name()?))
+}
+
+/// Returns true when an entry of a directory is a link to a file.
+fn is_linked_in(directory: &Path, file: &Path) -> bool {
+    if !file.exists() {
+        return false;
+    }
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    entries.into_iter().any(|entry| is_same(&entry.path(), file))
+}
+
+/// Returns true when two paths lead to the same file.
+fn is_same(one: &Path, other: &Path) -> bool {
+    #[cfg(unix)]
+    if let (Ok(one), Ok(other)) = (fs::metadata(one), fs::metadata(other)) {
+        use std::os::unix::fs::MetadataExt;
+        return (one.dev(), one.ino()) == (other.dev(), other.ino());
+    }
+    match (fs::canonicalize(one), fs::canonicalize(other)) {
+        (Ok(one), Ok(other)) => one == other,
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bytes::Limits;
+
+    /// A folder with an input `in.log`, its grammar `in.log.toml`, and a directory `trace` with a
+    /// file `a/b` in it.
+    fn folder() -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["in.log", "in.log.toml", "other"] {
+            fs::write(folder.path().join(name), name).unwrap();
+        }
+        fs::create_dir_all(folder.path().join("trace/a")).unwrap();
+        fs::write(folder.path().join("trace/a/b"), "b").unwrap();
+        folder
+    }
+
+    fn refused(source: &Source, output: &Path) -> Option<&'static str> {
+        match source.refuse_output(output) {
+            Err(Error::OverInput(how)) => Some(how),
+            other => other.map(|()| None).unwrap(),
+        }
+    }
+
+    #[test]
+    fn an_output_is_refused_that_is_a_file_or_holds_it_or_was_read_beside_it() {
+        let folder = folder();
+        let at = |name: &str| folder.path().join(name);
+        let limits = Limits::default();
+        let source = Source::open(&at("in.log"), &limits).unwrap();
+        assert_eq!(refused(&source, &at("in.log")), Some("is the input"));
+        assert_eq!(refused(&source, &at("trace/../in.log")), Some("is the input"));
+        assert_eq!(refused(&source, &at("")), Some("is a directory with the input in it"));
+        assert_eq!(refused(&source, &at("in.log.toml")), None);
+        source.beside("in.log.toml", &limits).unwrap();
+        assert_eq!(refused(&source.clone(), &at("in.log.toml")), Some("is the input"));
+        for free in ["other", "new", "trace", "trace/new", "no/such/place"] {
+            assert_eq!(refused(&source, &at(free)), None, "{free}");
+        }
+        let grammar = Source::open(&at("other"), &limits).unwrap();
+        let source = source.with_grammar(grammar);
+        assert_eq!(refused(&source, &at("other")), Some("is the input"));
+    }
+
+    #[test]
+    fn an_output_is_refused_that_lies_in_an_input_directory() {
+        let folder = folder();
+        let at = |name: &str| folder.path().join(name);
+        let source = Source::open(&at("trace"), &Limits::default()).unwrap();
+        for inside in ["trace/a/b", "trace/a", "trace/new", "trace/a/new"] {
+            assert_eq!(refused(&source, &at(inside)), Some("lies in the input"), "{inside}");
+        }
+        assert_eq!(refused(&source, &at("other")), None);
+    }
+
+    #[test]
+    fn of_a_folder_that_a_file_was_read_with_only_what_was_opened_is_kept() {
+        let folder = folder();
+        let at = |name: &str| folder.path().join(name);
+        let limits = Limits::default();
+        let source = Source::open(&at("in.log"), &limits).unwrap();
+        let around = source.folder(&limits).unwrap().unwrap();
+        around.child(Path::new("other"), &limits).unwrap();
+        let how = Some("is a file that the input was read with");
+        assert_eq!(refused(&source, &at("other")), how);
+        assert_eq!(refused(&source, &at("new")), None);
+        assert_eq!(refused(&source, &at("trace/a/b")), None);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn links_are_followed_both_ways() {
+        let folder = folder();
+        let at = |name: &str| folder.path().join(name);
+        std::os::unix::fs::symlink(at("in.log"), at("link")).unwrap();
+        std::os::unix::fs::symlink(at("other"), at("trace/linked")).unwrap();
+        let open = |name: &str| Source::open(&at(name), &Limits::default()).unwrap();
+        assert_eq!(refused(&open("in.log"), &at("link")), Some("is the input"));
+        assert_eq!(refused(&open("link"), &at("in.log")), Some("is the input"));
+        assert_eq!(refused(&open("trace"), &at("other")), Some("lies in the input"));
+        let how = Some("is a directory with the input in it");
+        assert_eq!(refused(&open("other"), &at("trace")), how);
+    }
+}
