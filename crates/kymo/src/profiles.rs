@@ -6,17 +6,20 @@ use std::ops::RangeInclusive;
 use std::str::FromStr;
 use std::sync::Arc;
 
+use globset::GlobBuilder;
 use kymo_analyse::Calls;
 use kymo_core::bytes::Limits;
 use kymo_core::model::profile::{
-    By, Derived, Detail, Flat, Metric, MetricId, Most, PathTree, ProfileView, Question, Reach,
-    Thread, ThreadId, ThreadSet, Within, bottom_up, bottom_up_derived, flat_derived, flat_most,
-    per_thread, per_thread_derived, top_down, top_down_derived,
+    By, Derived, Detail, Flat, Metric, MetricId, Most, NamePattern, PathFilter, PathTree,
+    ProfileView, Question, Reach, Thread, ThreadId, ThreadSet, Within, bottom_up,
+    bottom_up_derived, filtered, flat_derived, flat_most, per_thread, per_thread_derived, top_down,
+    top_down_derived,
 };
 use kymo_core::{Finding, Severity};
 
 use crate::failure::Failure;
-use crate::render::{escaped, numbers};
+use crate::output::Output;
+use crate::render::{escaped, measure, numbers, style};
 use crate::session::{Opened, Outcome, Session};
 
 /// Metrics listed in a hint.
@@ -25,13 +28,65 @@ const LISTED: usize = 8;
 /// The part of a profile chosen by options.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(crate) struct ProfileArgs {
-    /// The metric: its name, or the start of it. Left out, it is the first by name that has values,
-    /// times before all others.
+    /// The metric: its name, the start of it, or a pattern such as `*COUNT*`. Left out, it is the
+    /// first by name that has values: times of the host, then other times, then all others.
     #[arg(short, long, value_name = "NAME")]
     pub(crate) metric: Option<String>,
 
     #[command(flatten)]
     threads: ThreadArgs,
+}
+
+/// Paths chosen by options. Each takes a whole name or a part of names, a pattern such as `Calc*`,
+/// or a regular expression between slashes.
+#[derive(Debug, Clone, Default, clap::Args)]
+#[command(next_help_heading = "Paths")]
+pub(crate) struct PathArgs {
+    /// Only paths through functions of this name. A name is a whole name or a part of names, a
+    /// pattern such as `Calc*`, or a regular expression between slashes.
+    #[arg(long, value_name = "NAME")]
+    focus: Vec<String>,
+
+    /// Leave out paths through functions of this name.
+    #[arg(long, value_name = "NAME")]
+    ignore: Vec<String>,
+
+    /// Do not show functions of this name: what they spent is their callers'.
+    #[arg(long, value_name = "NAME")]
+    hide: Vec<String>,
+}
+
+impl PathArgs {
+    /// The profile in question, with the paths that are chosen alone.
+    pub(crate) fn apply(&self, asked: Asked) -> anyhow::Result<Asked> {
+        let patterns = |names: &[String]| {
+            let pattern = |name: &String| pattern_in(asked.view.as_ref(), name);
+            names.iter().map(pattern).collect::<anyhow::Result<Vec<_>>>()
+        };
+        let filter = PathFilter {
+            focus: patterns(&self.focus)?,
+            ignore: patterns(&self.ignore)?,
+            hide: patterns(&self.hide)?,
+        };
+        if filter.is_empty() {
+            return Ok(asked);
+        }
+        if asked.derived.is_some() {
+            let name = escaped(&asked.described.name);
+            let why = format!("{name} is computed from other metrics: its paths cannot be chosen");
+            return Err(Failure::new(why).hint("name a metric that it is computed from").into());
+        }
+        let whole = asked.question().total()?;
+        let (question, described) = (asked.question(), asked.described.clone());
+        let tree = filtered(&question, described, &filter, &Limits::default())?;
+        let (metric, threads) = (MetricId(0), None);
+        Ok(Asked { view: Arc::new(tree), metric, threads, whole: Some(whole), ..asked })
+    }
+}
+
+/// The functions of a profile that a text means.
+pub(crate) fn pattern_in(view: &dyn ProfileView, text: &str) -> anyhow::Result<NamePattern> {
+    Ok(NamePattern::new(text)?.found_in(view)?)
 }
 
 /// Threads chosen by options.
@@ -57,6 +112,10 @@ pub(crate) struct Asked {
     pub(crate) described: Metric,
     /// By how many threads.
     pub(crate) thread_count: usize,
+    /// The names of other metrics that have values, where none was asked for.
+    others: Vec<String>,
+    /// What all paths spent, where only some of them are chosen.
+    whole: Option<f64>,
 }
 
 impl Asked {
@@ -82,6 +141,18 @@ impl Asked {
     /// How many of the threads that are meant lost values.
     pub(crate) fn incomplete(&self) -> u64 {
         self.meant().filter(|id| self.is_incomplete(*id)).count() as u64
+    }
+
+    /// What was spent in all; of chosen paths, as a part of what all spent.
+    pub(crate) fn total_in_words(&self, total: f64) -> String {
+        let known = measure::known(total);
+        match self.whole {
+            None => format!("{known} in all"),
+            Some(whole) => {
+                let (share, whole) = (measure::share(total, whole), measure::known(whole));
+                format!("{known} of {whole} ({share})")
+            }
+        }
     }
 
     /// How many threads are meant, in words.
@@ -122,6 +193,16 @@ impl Asked {
             remarks.push(not_measured(&self.described.name, how));
         }
         remarks
+    }
+
+    /// Names the other metrics that have values, in a line under a table.
+    pub(crate) fn print_others(&self, out: &mut Output) -> std::io::Result<()> {
+        if self.others.is_empty() {
+            return Ok(());
+        }
+        let faint = out.paint().style(style::FAINT);
+        let names = list("other metrics (-m NAME):", &self.others);
+        writeln!(out, "{faint}{names}{faint:#}")
     }
 
     /// That nothing has a value, and why.
@@ -193,7 +274,7 @@ impl Asked {
     /// less than a share of the total there is nothing.
     pub(crate) fn bottom_up(
         &self,
-        of: Option<&str>,
+        of: Option<&NamePattern>,
         depth: usize,
         least: f64,
     ) -> kymo_core::Result<PathTree> {
@@ -216,6 +297,11 @@ impl Asked {
             Some(derived) => per_thread_derived(view, derived, threads, within),
             None => per_thread(&self.question(), within),
         }
+    }
+
+    /// The functions that a text means.
+    pub(crate) fn pattern(&self, text: &str) -> anyhow::Result<NamePattern> {
+        pattern_in(self.view.as_ref(), text)
     }
 
     /// The question for core.
@@ -283,7 +369,8 @@ impl ProfileArgs {
         let described = derived.metric.clone();
         let thread_count = threads.as_ref().map_or_else(|| view.thread_count(), ThreadSet::len);
         let derived = Some(derived);
-        Ok(Asked { view, metric, threads, derived, described, thread_count })
+        let others = Vec::new();
+        Ok(Asked { view, metric, threads, derived, described, thread_count, others, whole: None })
     }
 
     /// The metric that is computed and meant.
@@ -303,18 +390,24 @@ impl ProfileArgs {
     fn stored(&self, view: Arc<dyn ProfileView>) -> anyhow::Result<Asked> {
         let threads = self.threads.of(view.as_ref())?;
         let metrics = view.metrics();
+        let mut others = Vec::new();
         let metric = match &self.metric {
             Some(name) => {
                 refuse_derived(view.as_ref(), name)?;
                 named_in(view.as_ref(), &metrics, threads.as_ref(), name)?
             }
-            None => first(view.as_ref(), &metrics, threads.as_ref())?,
+            None => {
+                let chosen = first(view.as_ref(), &metrics, threads.as_ref())?;
+                others = chosen.others;
+                chosen.metric
+            }
         };
         let index = usize::try_from(metric.0).unwrap_or(usize::MAX);
         let described = metrics.get(index).cloned().unwrap_or_default();
         refuse_computed(view.as_ref(), metric, &described)?;
         let thread_count = threads.as_ref().map_or_else(|| view.thread_count(), ThreadSet::len);
-        Ok(Asked { view, metric, threads, derived: None, described, thread_count })
+        let derived = None;
+        Ok(Asked { view, metric, threads, derived, described, thread_count, others, whole: None })
     }
 }
 
@@ -427,51 +520,70 @@ pub(crate) fn named(metrics: &[Metric], name: &str) -> Result<MetricId, Failure>
     })
 }
 
-/// The metric that is called so, or the only one whose name starts so; or the places of those whose
-/// names start so, where they are more or none.
+/// Finds the metric of a name, or the only one that a pattern or the start of a name fits.
+///
+/// # Errors
+/// The places of those that fit, where they are several or none.
 fn found(metrics: &[Metric], name: &str) -> Result<MetricId, Vec<usize>> {
     let ids = || (0..).map(MetricId).zip(metrics);
     if let Some((id, _)) = ids().find(|(_, metric)| metric.name == name) {
         return Ok(id);
     }
-    let start = name.to_lowercase();
-    let is_alike = |metric: &Metric| metric.name.to_lowercase().starts_with(&start);
-    let alike: Vec<_> = ids().enumerate().filter(|(_, (_, metric))| is_alike(metric)).collect();
+    let fits = fits(name);
+    let alike: Vec<_> = ids().enumerate().filter(|(_, (_, metric))| fits(&metric.name)).collect();
     match alike.as_slice() {
         [(_, (id, _))] => Ok(*id),
         _ => Err(alike.into_iter().map(|(place, _)| place).collect()),
     }
 }
 
-/// The metric of a profile that is called so; where there is none, a hint at others: those with
-/// values first.
+/// Returns a test for names that a glob pattern or the start of a name fits, in capitals or not.
+fn fits(asked: &str) -> impl Fn(&str) -> bool {
+    let start = asked.to_lowercase();
+    let has_pattern = asked.contains(['*', '?', '[']);
+    let pattern = GlobBuilder::new(asked).case_insensitive(true).build().ok();
+    let pattern = pattern.filter(|_| has_pattern).map(|glob| glob.compile_matcher());
+    move |name| match &pattern {
+        Some(pattern) => pattern.is_match(name),
+        None => name.to_lowercase().starts_with(&start),
+    }
+}
+
+/// Finds the metric of a profile of a name, or the only one that a pattern or the start of a name
+/// fits; where several fit, the only one of them that has values.
 fn named_in(
     view: &dyn ProfileView,
     metrics: &[Metric],
     threads: Option<&ThreadSet>,
     name: &str,
 ) -> Result<MetricId, Failure> {
-    let start = name.to_lowercase();
-    found(metrics, name).map_err(|_| {
-        // It is only a hint: what cannot be read does not matter here.
-        let totals = view.totals(threads).unwrap_or_default();
-        let has_values = |place: usize| totals.get(place).is_some_and(|total| *total != 0.0);
-        let (some, none): (Vec<_>, Vec<_>) =
-            metrics.iter().enumerate().partition(|(place, _)| has_values(*place));
-        let derived = view.derived();
-        let stored = |of: Vec<(usize, _)>| of.into_iter().map(|(_, metric): (_, &Metric)| metric);
-        let all = stored(some).chain(&derived).chain(stored(none));
-        let all: Vec<_> = all.map(|metric| metric.name.as_str()).collect();
-        let is_alike = |name: &&str| name.to_lowercase().starts_with(&start);
-        let alike: Vec<_> = all.iter().copied().filter(is_alike).collect();
-        not_found(name, &alike, &all)
-    })
+    let alike = match found(metrics, name) {
+        Ok(id) => return Ok(id),
+        Err(alike) => alike,
+    };
+    // What cannot be read is said elsewhere; here it has no values.
+    let totals = view.totals(threads).unwrap_or_default();
+    let has_values = |place: &usize| totals.get(*place).is_some_and(|total| *total != 0.0);
+    let id = |place: usize| u32::try_from(place).ok().map(MetricId);
+    if let [only] = *alike.iter().copied().filter(has_values).collect::<Vec<_>>()
+        && let Some(id) = id(only)
+    {
+        return Ok(id);
+    }
+    let (some, none): (Vec<_>, Vec<_>) = (0..metrics.len()).partition(has_values);
+    let stored = |places: Vec<usize>| places.into_iter().filter_map(|place| metrics.get(place));
+    let derived = view.derived();
+    let all = stored(some).chain(&derived).chain(stored(none));
+    let all: Vec<_> = all.map(|metric| metric.name.as_str()).collect();
+    let fits = fits(name);
+    let alike: Vec<_> = all.iter().copied().filter(|name| fits(name)).collect();
+    Err(not_found(name, &alike, &all))
 }
 
 /// Why no metric is meant: several start so, or none is called so.
 fn not_found(name: &str, alike: &[&str], all: &[&str]) -> Failure {
     if !alike.is_empty() {
-        let why = format!("several metrics start with {}", escaped(name));
+        let why = format!("{} is ambiguous: several metrics fit it", escaped(name));
         return Failure::new(why).hint(list("there are", alike));
     }
     let mut similar: Vec<_> = all.iter().copied().filter(|of| is_similar(of, name)).collect();
@@ -510,9 +622,9 @@ fn refuse_computed(
 }
 
 /// Some names, and how many more there are.
-fn list(there_are: &str, names: &[&str]) -> String {
+fn list<T: AsRef<str>>(there_are: &str, names: &[T]) -> String {
     let more = names.len().saturating_sub(LISTED);
-    let shown: Vec<_> = names.iter().take(LISTED).map(|name| escaped(name)).collect();
+    let shown: Vec<_> = names.iter().take(LISTED).map(|name| escaped(name.as_ref())).collect();
     let more =
         if more > 0 { format!(" and {more} more; `kymo ls` lists them") } else { String::new() };
     if names.is_empty() {
@@ -524,21 +636,32 @@ fn list(there_are: &str, names: &[&str]) -> String {
 /// What tells that a metric is a time.
 const TIMES: [&str; 8] = ["sec", "s", "msec", "ms", "usec", "us", "nsec", "ns"];
 
-/// The first metric by name that has values, of those that a list shows without being asked; times
-/// come before all others. The order of a recording does not count: the same measurement has
-/// another in a database. Where the threads that are meant have none, it goes by all.
+/// The metric that is shown where none was asked for.
+#[derive(Debug)]
+struct Chosen {
+    metric: MetricId,
+    /// The names of others that have values, in the order in which they would be chosen.
+    others: Vec<String>,
+}
+
+/// Chooses among the metrics that have values and that a list shows by itself: times of the host,
+/// then times of devices, then the rest, each by name. The order of a recording does not count: the
+/// same measurement has another in a database. Where the chosen threads have no values, all threads
+/// decide.
 fn first(
     view: &dyn ProfileView,
     metrics: &[Metric],
     threads: Option<&ThreadSet>,
-) -> anyhow::Result<MetricId> {
+) -> anyhow::Result<Chosen> {
     for threads in [threads, None] {
         let totals = view.totals(threads)?;
         let ids = (0..).map(MetricId).zip(metrics.iter().zip(totals));
         let shown = ids.filter(|(_, (metric, total))| metric.is_shown && *total != 0.0);
-        let first = shown.min_by_key(|(_, (metric, _))| (!is_time(metric), &metric.name));
-        if let Some((id, _)) = first {
-            return Ok(id);
+        let mut shown: Vec<_> = shown.map(|(id, (metric, _))| (id, metric)).collect();
+        shown.sort_by_key(|(_, metric)| (!is_time(metric), is_of_device(metric), &metric.name));
+        if let Some(((metric, _), others)) = shown.split_first() {
+            let others = others.iter().map(|(_, metric)| metric.name.clone()).collect();
+            return Ok(Chosen { metric: *metric, others });
         }
     }
     let failure = Failure::new("no metric has values in it");
@@ -551,6 +674,17 @@ fn first(
         "`kymo ls` lists its metrics, and `kymo info` says what else is in it"
     };
     Err(failure.hint(hint).into())
+}
+
+/// Starts of the names that HPCToolkit gives to metrics of GPUs.
+const OF_DEVICES: [&str; 12] = [
+    "GPUOP", "GKER", "GMEM", "GMSET", "GXCOPY", "GICOPY", "GSYNC", "GINS", "GSAMP", "GBR", "GLMEM",
+    "GGMEM",
+];
+
+fn is_of_device(metric: &Metric) -> bool {
+    let word = metric.name.split(|c: char| !c.is_ascii_alphanumeric()).next().unwrap_or_default();
+    OF_DEVICES.contains(&word)
 }
 
 fn is_time(metric: &Metric) -> bool {
@@ -632,7 +766,40 @@ mod tests {
         }
         let tree = builder.finish();
         // CPUTIME has no values.
-        assert_eq!(first(&tree, &tree.metrics(), None).unwrap(), MetricId(2));
+        let chosen = first(&tree, &tree.metrics(), None).unwrap();
+        assert_eq!(chosen.metric, MetricId(2));
+        assert_eq!(chosen.others, ["GPUOP (sec)", "GKER:COUNT"]);
+    }
+
+    #[test]
+    fn an_empty_metric_is_not_chosen_for_a_start_that_another_fits() {
+        let mut builder = CallTreeBuilder::new(&Limits::default());
+        let thread = builder.thread(Thread::default()).unwrap();
+        let entry = builder.child(None, Node::new(Scope::Entry, Relation::Call)).unwrap();
+        for (name, value) in [("GKER (sec)", 0.0), ("GKER:COUNT", 3.0), ("GMEM", 0.0)] {
+            let metric = builder.metric(Metric::named(name)).unwrap();
+            builder.add(thread, entry, metric, value);
+        }
+        let tree = builder.finish();
+        let named = |name| named_in(&tree, &tree.metrics(), None, name);
+        assert_eq!(named("gker").unwrap(), MetricId(1));
+        assert_eq!(named("gm").unwrap(), MetricId(2));
+        assert_eq!(named("g").unwrap(), MetricId(1));
+    }
+
+    #[test]
+    fn a_time_of_the_host_comes_before_those_of_devices() {
+        let mut builder = CallTreeBuilder::new(&Limits::default());
+        let thread = builder.thread(Thread::default()).unwrap();
+        let entry = builder.child(None, Node::new(Scope::Entry, Relation::Call)).unwrap();
+        for (name, value) in [("GKER (sec)", 0.002), ("REALTIME (sec)", 1.534), ("cycles", 9.0)] {
+            let metric = builder.metric(Metric::named(name)).unwrap();
+            builder.add(thread, entry, metric, value);
+        }
+        let tree = builder.finish();
+        let chosen = first(&tree, &tree.metrics(), None).unwrap();
+        assert_eq!(chosen.metric, MetricId(1));
+        assert_eq!(chosen.others, ["GKER (sec)", "cycles"]);
     }
 
     #[test]
@@ -641,7 +808,9 @@ mod tests {
         assert_eq!(named(&metrics, "cpu").unwrap(), MetricId(0));
         assert_eq!(named(&metrics, "GINS").unwrap(), MetricId(1));
         let error = named(&metrics, "gin").unwrap_err();
-        assert_eq!(error.to_string(), "several metrics start with gin");
+        assert_eq!(error.to_string(), "gin is ambiguous: several metrics fit it");
+        assert_eq!(named(&metrics, "*stall").unwrap(), MetricId(2));
+        assert_eq!(named(&metrics, "c*(sec)").unwrap(), MetricId(0));
         assert_eq!(named(&metrics, "x").unwrap_err().to_string(), "there is no metric x");
     }
 }

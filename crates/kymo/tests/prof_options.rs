@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use kymo_hpcrun::ProfileBuilder;
 use serde_json::{Value, json};
-use support::{folder, kymo, names, run};
+use support::{folder, kymo, kymo_with_default_signals, names, run};
 
 /// The metric of everything here.
 const TIME: &str = "CPUTIME (sec)";
@@ -822,7 +822,7 @@ fn an_interrupt_leaves_nothing_half_made() {
     trace.set_len(32 + 12 * 400_000_000).unwrap();
     for (signal, code) in [("-INT", 130), ("-TERM", 143), ("-XCPU", 152)] {
         let before = names(folder.path());
-        let mut command = kymo();
+        let mut command = kymo_with_default_signals();
         command.arg("prof").arg(&input).stdout(Stdio::null()).stderr(Stdio::null());
         let mut child = command.spawn().unwrap();
         while names(folder.path()) == before {

@@ -11,8 +11,8 @@
 mod support;
 
 use kymo_core::model::profile::{
-    By, Column, Detail, MetricId, Most, ProfileView, Question, Reach, Step, ThreadId, ThreadSet,
-    Walk, Within, bottom_up, flat, flat_most, per_thread, top_down,
+    By, Column, Detail, MetricId, Most, NamePattern, ProfileView, Question, Reach, Step, ThreadId,
+    ThreadSet, Walk, Within, bottom_up, flat, flat_most, per_thread, top_down,
 };
 use kymo_core::model::timeline::{TimeNs, Window};
 use kymo_core::{Context, Dataset, Format, Severity, Source};
@@ -228,7 +228,9 @@ fn without_values_by_context_those_by_profile_are_summed_up() {
             }
         }
     }
-    for function in [None, Some("multiply._omp_fn.0"), Some("do_cos")] {
+    let [multiply, cosine] =
+        ["multiply._omp_fn.0", "do_cos"].map(|name| NamePattern::new(name).unwrap());
+    for function in [None, Some(&multiply), Some(&cosine)] {
         let spent = [&whole, &without].map(|view| {
             let question = Question { view: view.as_ref(), metric: MetricId(0), threads: None };
             per_thread(&question, function.map_or(Within::All, Within::Function)).unwrap()

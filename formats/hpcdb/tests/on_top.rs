@@ -13,8 +13,8 @@ mod made;
 
 use kymo_conformance::capture;
 use kymo_core::model::profile::{
-    By, Detail, MetricId, Most, Question, ThreadId, ThreadSet, Walk, Within, flat, flat_most,
-    per_thread, top_down,
+    By, Detail, MetricId, Most, NamePattern, Question, ThreadId, ThreadSet, Walk, Within, flat,
+    flat_most, per_thread, top_down,
 };
 use kymo_core::model::timeline::Window;
 use kymo_core::{Context, Dataset, Finding, Format, Result, Source};
@@ -455,7 +455,7 @@ fn of_contexts_of_one_number_the_first_counts() {
     let found = flat(&question, By::Function).unwrap();
     let foo = found.rows.iter().find(|row| row.label == "foo").unwrap();
     assert!((foo.exclusive - f64::from(COUNT)).abs() < 1.0, "{foo:?}");
-    let spent = per_thread(&question, Within::Function("foo")).unwrap();
+    let spent = per_thread(&question, Within::Function(&NamePattern::new("foo").unwrap())).unwrap();
     assert_eq!(spent, vec![1.0; COUNT as usize]);
 }
 

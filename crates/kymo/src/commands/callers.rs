@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use super::tree::ListingArgs;
 use crate::cli::OpenArgs;
 use crate::failure::Failure;
-use crate::profiles::{ProfileArgs, begin};
+use crate::profiles::{PathArgs, ProfileArgs, begin};
 use crate::render::escaped;
 use crate::render::rows::RowArgs;
 use crate::session::{Outcome, Session};
@@ -22,6 +22,7 @@ use crate::session::{Outcome, Session};
 EXAMPLES
   kymo callers hpctoolkit-app-database                    the hottest functions, and who called them
   kymo callers -f malloc hpctoolkit-app-database          who called one function, and for how much
+  kymo callers -f 'Calc*' hpctoolkit-app-database         the same of all whose names begin so
   kymo callers --threshold 5 --depth 3 DATABASE           less of it
   kymo callers --csv DATABASE                             one line a node, for a spreadsheet
 
@@ -32,7 +33,8 @@ pub(crate) struct Args {
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
 
-    /// Only callers of functions of this name, with or without the module in brackets.
+    /// Only callers of functions of this name: a whole name, with or without the module in brackets,
+    /// or a part of names; a pattern such as `Calc*`; a regular expression between slashes.
     #[arg(short, long, value_name = "NAME")]
     function: Option<String>,
 
@@ -41,6 +43,9 @@ pub(crate) struct Args {
 
     #[command(flatten)]
     profile: ProfileArgs,
+
+    #[command(flatten)]
+    paths: PathArgs,
 
     #[command(flatten)]
     rows: RowArgs,
@@ -54,15 +59,17 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
     let mut is_first = true;
     let mut rows = args.rows.rows();
     session.each_dataset(inputs, &args.open, |session, opened| {
-        let asked = args.profile.of_any(opened)?;
-        let function = args.function.as_deref();
+        let asked = args.paths.apply(args.profile.of_any(opened)?)?;
+        let function = args.function.as_deref().map(|text| asked.pattern(text)).transpose()?;
+        let function = function.as_ref();
         if function.is_none() {
             let why = "which functions are listed by";
             asked.require_exclusive(why, "-f lists the callers of one function")?;
         }
         let tree = asked.bottom_up(function, args.listing.depth, args.listing.least())?;
-        if let (Some(name), true) = (function, tree.nodes.is_empty()) {
-            let failure = Failure::new(format!("there is no function {}", escaped(name)));
+        if let (Some(pattern), true) = (function, tree.nodes.is_empty()) {
+            let name = escaped(pattern.text());
+            let failure = Failure::new(format!("there is no function {name}"));
             return Err(failure.hint("`kymo top -i -n 0` lists the functions").into());
         }
         if rows.is_none() {

@@ -1,9 +1,10 @@
 //! `kymo threads`: how work is spread over threads.
 
+use std::collections::HashSet;
 use std::io::Write;
 use std::path::PathBuf;
 
-use kymo_core::model::profile::{CALLS, ContextNumber, Thread, ThreadId, Within};
+use kymo_core::model::profile::{CALLS, ContextNumber, NamePattern, Thread, ThreadId, Within};
 use serde_json::json;
 
 use crate::cli::OpenArgs;
@@ -19,7 +20,8 @@ const BAR: u32 = 24;
 /// Show what each thread spent: in all, in one function, or in one calling context.
 ///
 /// Values are inclusive of calls. Imbalance is how much more than the mean the thread that spent
-/// most has: 0% is even, 100% is twice the mean. `-` is a thread whose values were lost, or one that
+/// most has: 0% is even, 100% is twice the mean. Threads of a kind that has no value of the metric at
+/// all, such as streams of a GPU in a time of the host, are left out, which is said. `-` is a thread whose values were lost, or one that
 /// a computed metric has no value for, such as a mean of nothing.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -36,7 +38,8 @@ pub(crate) struct Args {
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
 
-    /// Only what was spent in functions of this name, with or without the module in brackets.
+    /// Only what was spent in functions of this name: a whole name, with or without the module in
+    /// brackets, or a part of names; a pattern such as `Calc*`; a regular expression between slashes.
     #[arg(short, long, value_name = "NAME", group = "within")]
     function: Option<String>,
 
@@ -67,8 +70,8 @@ impl Args {
     }
 
     /// Where what is asked for was spent.
-    fn within<'a>(&'a self, names: &'a [String]) -> Within<'a> {
-        match (&self.function, self.context) {
+    fn within<'a>(&self, function: Option<&'a NamePattern>, names: &'a [String]) -> Within<'a> {
+        match (function, self.context) {
             (Some(function), _) => Within::Function(function),
             (None, Some(number)) => Within::Context(ContextNumber(number)),
             (None, None) if names.is_empty() => Within::All,
@@ -91,13 +94,15 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
     session.each_dataset(inputs, &args.open, |session, opened| {
         let asked = args.profile.of_any(opened)?;
         asked.require_inclusive("which threads are compared by")?;
-        let spent = rows(&asked, args)?;
+        let mut spent = rows(&asked, args)?;
+        let others = take_other_kinds(&asked, args, &mut spent)?;
         if let Some(rows) = &mut for_programs {
             print_rows(session, rows, opened, &asked, &spent)?;
         } else {
             begin(session, &mut is_first)?;
             print(session, args, opened, &asked, &spent)?;
         }
+        say_other_kinds(session, opened, &asked, &others);
         say_unknown(session, opened, &asked);
         let odd = odd(args, &asked, &spent)?;
         let is_nothing = spent.iter().all(|one| one.value == 0.0);
@@ -114,6 +119,42 @@ fn say_unknown(session: &mut Session, opened: &Opened, asked: &Asked) {
         let text = format!("values of {threads} were lost: what was spent is unknown and left out");
         session.report.remark(&opened.name, text);
     }
+}
+
+/// Takes out the threads of kinds none of which has a value of the metric anywhere, while others
+/// have: it is not measured there, and zeros would make work look uneven.
+fn take_other_kinds(
+    asked: &Asked,
+    args: &Args,
+    spent: &mut Vec<Spent>,
+) -> anyhow::Result<Vec<Spent>> {
+    let in_all = match args.place() {
+        Some(_) => asked.per_thread(Within::All)?,
+        None => Vec::new(),
+    };
+    let has_value = |one: &Spent| {
+        let index = usize::try_from(one.index).ok();
+        let value = index.and_then(|index| in_all.get(index)).unwrap_or(&one.value);
+        *value != 0.0 || asked.is_incomplete(ThreadId(one.index))
+    };
+    let kinds = |one: &Spent| one.thread.kinds().map(str::to_owned).collect::<Vec<_>>();
+    let measured: HashSet<_> = spent.iter().filter(|one| has_value(one)).map(kinds).collect();
+    if measured.is_empty() {
+        return Ok(Vec::new());
+    }
+    Ok(spent.extract_if(.., |one| !measured.contains(&kinds(one))).collect())
+}
+
+/// Says which threads are left out since the metric is not measured in their kind.
+fn say_other_kinds(session: &mut Session, opened: &Opened, asked: &Asked, others: &[Spent]) {
+    let Some(first) = others.first() else { return };
+    let _ = session.out.flush();
+    let (have, name) = (if others.len() == 1 { "has" } else { "have" }, &asked.described.name);
+    let threads = numbers::count(others.len() as u64, "thread", "threads");
+    let (name, first) = (escaped(name), first.thread.to_string());
+    let text = format!("{threads} of a kind without {name} {have} no row: {}", escaped(&first));
+    let more = if others.len() > 1 { " and others" } else { "" };
+    session.report.remark(&opened.name, format_args!("{text}{more}"));
 }
 
 /// What is odd about what threads spent: more in one place than there is, or what is no number.
@@ -134,7 +175,8 @@ struct Spent {
 
 /// Each thread, and what it spent; no number where that is not known.
 fn rows(asked: &Asked, args: &Args) -> anyhow::Result<Vec<Spent>> {
-    let spent = asked.per_thread(args.within(&args.names()))?;
+    let function = args.function.as_deref().map(|text| asked.pattern(text)).transpose()?;
+    let spent = asked.per_thread(args.within(function.as_ref(), &args.names()))?;
     if asked.derived.is_some() && spent.iter().all(|value| value.is_nan()) {
         let name = escaped(&asked.described.name);
         let why = format!("{name} has no inclusive value, which threads are compared by");
@@ -186,6 +228,7 @@ fn print(
         let name = measure::fitted_end(&escaped(&name), room);
         writeln!(out, "{value:>11}  {faint}{bar:<24}{faint:#}  {name}")?;
     }
+    asked.print_others(out)?;
     Ok(())
 }
 

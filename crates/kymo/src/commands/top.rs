@@ -7,7 +7,7 @@ use kymo_core::model::profile::{By, Flat, Most};
 use serde_json::json;
 
 use crate::cli::OpenArgs;
-use crate::profiles::{Asked, ProfileArgs, begin};
+use crate::profiles::{Asked, PathArgs, ProfileArgs, begin};
 use crate::render::pad::{self, Spaces};
 use crate::render::rows::{RowArgs, Rows};
 use crate::render::{escaped, measure, style};
@@ -36,6 +36,7 @@ EXAMPLES
   kymo top --by line hpctoolkit-app-database
   kymo top --rank 0 --thread 1-3 DATABASE   only some threads
   kymo top -m 'cycles' --json DATABASE      another metric, one JSON object a row
+  kymo top --focus 'Calc*' DATABASE         only what was spent below some functions
   kymo top --csv DATABASE                   all functions, for a spreadsheet
 
 EXIT STATUS
@@ -59,6 +60,9 @@ pub(crate) struct Args {
 
     #[command(flatten)]
     profile: ProfileArgs,
+
+    #[command(flatten)]
+    paths: PathArgs,
 
     #[command(flatten)]
     rows: RowArgs,
@@ -98,7 +102,7 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
     let mut is_first = true;
     let mut rows = args.rows.rows();
     session.each_dataset(inputs, &args.open, |session, opened| {
-        let asked = args.profile.of_any(opened)?;
+        let asked = args.paths.apply(args.profile.of_any(opened)?)?;
         let number = args.number.unwrap_or(if rows.is_some() { 0 } else { ROWS });
         let number = Some(number).filter(|number| *number > 0);
         let most = Most { number, is_inclusive: args.inclusive };
@@ -125,8 +129,8 @@ fn print(
     let paint = out.paint();
     let (bold, faint) = (paint.style(style::TITLE), paint.style(style::FAINT));
     let threads = asked.threads_in_words();
-    let (metric, total) = (escaped(&asked.described.name), measure::known(found.total));
-    writeln!(out, "{bold}{}{bold:#}: {metric}, {total} in all, {threads}", opened.name)?;
+    let (metric, total) = (escaped(&asked.described.name), asked.total_in_words(found.total));
+    writeln!(out, "{bold}{}{bold:#}: {metric}, {total}, {threads}", opened.name)?;
     let bars = if out.is_terminal() { BAR + 2 } else { 0 };
     let gap = usize::try_from(bars).unwrap_or(0);
     let names = format!("{:>19}  {:>19}", "exclusive", "inclusive");
@@ -151,6 +155,7 @@ fn print(
     if more > 0 {
         writeln!(out, "{faint}{:>40}  {more} more (-n 0 shows all){faint:#}", "…")?;
     }
+    asked.print_others(out)?;
     Ok(())
 }
 

@@ -138,7 +138,7 @@ impl Input {
             return per_thread(&self.question(view, threads), within);
         }
         let mut spent = vec![0.0; view.thread_count()];
-        let whole = if within == Within::All { view.whole() } else { None };
+        let whole = if matches!(within, Within::All) { view.whole() } else { None };
         for found in
             whole.map(|whole| view.context_values(&whole)).transpose()?.into_iter().flatten()
         {
@@ -376,7 +376,8 @@ pub(super) mod tests {
     fn each_thread_has_its_own() {
         let tree = fixture::tree();
         assert_eq!(per_thread_derived(&tree, &mean(), None, Within::All).unwrap(), [14.0, 1.0]);
-        let found = per_thread_derived(&tree, &mean(), None, Within::Function("absent")).unwrap();
+        let absent = super::super::NamePattern::new("absent").unwrap();
+        let found = per_thread_derived(&tree, &mean(), None, Within::Function(&absent)).unwrap();
         assert!(found.iter().all(|value| value.is_nan()));
     }
 

@@ -3,7 +3,7 @@
 use super::derived::Inputs;
 use super::labels::Labels;
 use super::paths::{Nodes, Wanted, bottom_up_of, own_shares, top_down_of};
-use super::{Derived, Detail, PathNode, PathTree, ProfileView, Side, ThreadSet};
+use super::{Derived, Detail, NamePattern, PathNode, PathTree, ProfileView, Side, ThreadSet};
 use crate::Result;
 
 /// The paths from the entry points down, of a metric that is computed. What has no value is no
@@ -41,14 +41,14 @@ pub fn bottom_up_derived(
     view: &dyn ProfileView,
     derived: &Derived,
     threads: Option<&ThreadSet>,
-    of: Option<&str>,
+    of: Option<&NamePattern>,
     depth_max: usize,
     least: f64,
 ) -> Result<PathTree> {
     derived.require_few(view)?;
     let mut joining = Joining::new(view, derived);
     let wanted = match of {
-        Some(name) => Wanted::Called(name),
+        Some(pattern) => Wanted::Called(pattern),
         None => Wanted::Spent(joining.own_shares(view, threads)?, least),
     };
     joining.tree.is_by_exclusive = of.is_none();
@@ -145,7 +145,8 @@ mod tests {
     #[test]
     fn callers_are_computed_too() {
         let tree = fixture::tree();
-        let found = bottom_up_derived(&tree, &mean(), None, Some("work"), 2, 0.0).unwrap();
+        let work = NamePattern::new("work").unwrap();
+        let found = bottom_up_derived(&tree, &mean(), None, Some(&work), 2, 0.0).unwrap();
         // Both calls spent 7 themselves, as three values of threads; the outer one 5, as two. The
         // inner one is part of it.
         let expected = ["0 work 3.5 2.3333333333333335", "1 main 3.5 2.5", "1 work NaN 2"];

@@ -10,6 +10,7 @@ use std::hash::BuildHasher;
 use hashbrown::HashTable;
 
 use super::names::{self, LOOP, Name};
+use super::pattern::{self, NamePattern};
 use super::{Context, FileId, FunctionId, ModuleId, Place, ProfileView, Scope};
 use crate::{Error, Result};
 pub(super) use held::Held;
@@ -324,7 +325,7 @@ impl<'a> Labels<'a> {
             return false;
         };
         if let Entry::Function { .. } | Entry::Own { .. } = entry {
-            return is_called(&text, name);
+            return pattern::is_called(&text, name);
         }
         let (text, name) = match (text.strip_prefix(LOOP), name.strip_prefix(LOOP)) {
             (Some(text), Some(name)) => (text, name),
@@ -333,6 +334,15 @@ impl<'a> Labels<'a> {
         };
         let before = text.strip_suffix(name).filter(|_| !name.is_empty());
         before.is_some_and(|before| before.is_empty() || before.ends_with('/'))
+    }
+
+    /// Returns true for the label of functions that a pattern means.
+    pub(super) fn matches(&self, label: Label, pattern: &NamePattern) -> bool {
+        if self.is_called(label, pattern.text()) {
+            return true;
+        }
+        let text = self.entries.get(label.0).and_then(|entry| self.text_of(*entry).ok());
+        text.is_some_and(|text| pattern.matches(&text))
     }
 
     /// The texts of all labels.
@@ -382,13 +392,6 @@ impl Shown<'_> {
     }
 }
 
-/// Whether a text is a name, or one with a module in brackets behind it.
-fn is_called(text: &str, name: &str) -> bool {
-    text.strip_prefix(name).is_some_and(|rest| {
-        rest.is_empty() || (rest.starts_with(" [") && rest.ends_with(']') && !name.is_empty())
-    })
-}
-
 fn as_index(number: u32) -> usize {
     usize::try_from(number).unwrap_or(usize::MAX)
 }
@@ -407,17 +410,6 @@ fn spread(short: u32) -> u64 {
 mod tests {
     use super::super::fixture;
     use super::*;
-
-    #[test]
-    fn a_function_is_called_by_its_name_with_or_without_its_module() {
-        let text = "ext4_read [ext4] [vmlinux]";
-        for name in ["ext4_read", "ext4_read [ext4]", "ext4_read [ext4] [vmlinux]"] {
-            assert!(is_called(text, name), "{name}");
-        }
-        for name in ["", "ext4", "ext4_read [", "read"] {
-            assert!(!is_called(text, name), "{name}");
-        }
-    }
 
     #[test]
     fn the_same_text_is_the_same_label() {

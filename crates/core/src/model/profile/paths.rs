@@ -7,7 +7,7 @@ use super::labels::{Label, Labels, Texts};
 use super::odd::{self, Outgrown};
 use super::question::{Reading, Spent};
 use super::stack::Stack;
-use super::{Context, ContextNumber, Question, Scope, Step, Walk};
+use super::{Context, ContextNumber, NamePattern, Question, Scope, Step, Walk};
 use crate::Result;
 
 /// Which contexts are nodes of a tree of paths. What is left out counts for the node above.
@@ -190,7 +190,7 @@ pub(super) fn top_down_of(
 /// for. A node has what the function at the top spent when it was called so, ranked by what it spent
 /// itself.
 ///
-/// Of one function, by its name, all calls count, ranked by what it spent with all that it called.
+/// Of functions that a pattern means, all calls count, ranked by what it spent with all that it called.
 /// Functions with less than a share of the total, `least`, have no callers below them: there may be
 /// very many.
 ///
@@ -198,14 +198,14 @@ pub(super) fn top_down_of(
 /// When the profile cannot be read.
 pub fn bottom_up(
     question: &Question<'_>,
-    of: Option<&str>,
+    of: Option<&NamePattern>,
     depth_max: usize,
     least: f64,
 ) -> Result<PathTree> {
     let mut labels = Labels::of_view(question.view);
     let values = Reading::sums(question);
     let wanted = match of {
-        Some(name) => Wanted::Called(name),
+        Some(pattern) => Wanted::Called(pattern),
         None => Wanted::Spent(own_shares(&values, &mut labels)?, least),
     };
     let tree = bottom_up_of(&values, &mut labels, &wanted, depth_max)?;
@@ -214,8 +214,8 @@ pub fn bottom_up(
 
 /// Which functions have callers.
 pub(super) enum Wanted<'a> {
-    /// Those of a name.
-    Called(&'a str),
+    /// Those that a pattern means.
+    Called(&'a NamePattern),
     /// Those that spent something themselves, by the share of the total that each label has of it;
     /// those with less than another share are shown without callers.
     Spent(Vec<f64>, f64),
@@ -223,10 +223,15 @@ pub(super) enum Wanted<'a> {
 
 impl Wanted<'_> {
     /// How many callers of a function are shown, itself included.
-    fn depth(&self, label: Label, is_called: impl FnOnce(&str) -> bool, depth_max: usize) -> usize {
+    fn depth(
+        &self,
+        label: Label,
+        is_called: impl FnOnce(&NamePattern) -> bool,
+        depth_max: usize,
+    ) -> usize {
         match self {
-            Self::Called(name) => {
-                if is_called(name) {
+            Self::Called(pattern) => {
+                if is_called(pattern) {
                     depth_max
                 } else {
                     0
@@ -300,7 +305,7 @@ pub(super) fn bottom_up_of(
         *count += 1;
         // An inner call is part of the outer one.
         let inclusive = if *count == 1 { spent.inclusive } else { 0.0 };
-        let depth_max = wanted.depth(label, |name| making.is_called(label, name), depth_max);
+        let depth_max = wanted.depth(label, |pattern| making.is_called(label, pattern), depth_max);
         if depth_max > 0 && (inclusive != 0.0 || spent.exclusive != 0.0) {
             making.callers(frames.top(depth_max)?, Spent { inclusive, ..spent });
             making.tree.deeper += u64::from(depth_max > 1 && frames.len() > depth_max);
@@ -441,9 +446,9 @@ impl<'a, 'b, 'v> Making<'a, 'b, 'v> {
         }
     }
 
-    fn is_called(&mut self, label: Label, name: &str) -> bool {
+    fn is_called(&mut self, label: Label, pattern: &NamePattern) -> bool {
         let Self { labels, called, .. } = self;
-        *called.entry(label).or_insert_with(|| labels.is_called(label, name))
+        *called.entry(label).or_insert_with(|| labels.matches(label, pattern))
     }
 
     fn depth_below(&self, parent: Option<usize>) -> usize {
@@ -503,6 +508,10 @@ mod tests {
         Question { view, metric: MetricId(0), threads: None }
     }
 
+    fn called(name: &str) -> NamePattern {
+        NamePattern::new(name).unwrap()
+    }
+
     #[test]
     fn paths_go_down_through_what_is_shown() {
         let tree = fixture::tree();
@@ -547,7 +556,7 @@ mod tests {
     #[test]
     fn callers_of_one_function_have_what_it_spent_with_all_that_it_called() {
         let tree = fixture::tree();
-        let paths = bottom_up(&question(&tree), Some("work"), 9, 0.0).unwrap();
+        let paths = bottom_up(&question(&tree), Some(&called("work")), 9, 0.0).unwrap();
         let expected = [
             "0 work 7 7",
             "1 main 7 5",
@@ -557,7 +566,9 @@ mod tests {
             "3 <main thread> 0 2",
         ];
         assert_eq!(shown(&paths), expected);
-        assert!(bottom_up(&question(&tree), Some("absent"), 9, 0.0).unwrap().nodes.is_empty());
+        assert!(
+            bottom_up(&question(&tree), Some(&called("absent")), 9, 0.0).unwrap().nodes.is_empty()
+        );
     }
 
     /// The inlined head of `work` spent 3 and its body, called from there, 2: 5 in all, with what is
@@ -565,7 +576,7 @@ mod tests {
     #[test]
     fn a_function_that_was_inlined_and_called_is_one_at_the_top() {
         let tree = fixture::inlined_head();
-        let paths = bottom_up(&question(&tree), Some("work"), 2, 0.0).unwrap();
+        let paths = bottom_up(&question(&tree), Some(&called("work")), 2, 0.0).unwrap();
         assert_eq!(shown(&paths), ["0 work 5 5", "1 main 5 3", "1 work 0 2"]);
         let inlined: Vec<_> = paths.nodes.iter().map(|node| node.is_inlined).collect();
         assert_eq!(inlined, [false, false, true]);

@@ -3,17 +3,17 @@
 use std::collections::HashMap;
 
 use super::labels::{Label, Labels};
-use super::{Context, ContextNumber, Question, Step, ThreadId, Walk};
+use super::{Context, ContextNumber, NamePattern, Question, Step, ThreadId, Walk};
 use crate::{Error, Result};
 
 /// Where something was spent, with all that was called from there.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, Default)]
 pub enum Within<'a> {
     /// Anywhere.
     #[default]
     All,
-    /// In the functions of a name. One that calls itself counts once.
-    Function(&'a str),
+    /// In the functions that a pattern means. One that calls itself counts once.
+    Function(&'a NamePattern),
     /// In what these names lead to, one below another; others may stand between. They are those of
     /// functions, loops, lines and addresses.
     Path(&'a [String]),
@@ -29,8 +29,15 @@ pub fn per_thread(question: &Question<'_>, within: Within<'_>) -> Result<Vec<f64
     let mut spent = vec![0.0; question.view.thread_count()];
     let contexts = match within {
         Within::All => entries(question)?,
-        Within::Function(name) => reached(question, &[name], Context::is_frame)?,
-        Within::Path(names) => reached(question, names, |_| true)?,
+        Within::Function(pattern) => {
+            let is_it =
+                |labels: &Labels<'_>, label, _: &NamePattern| labels.matches(label, pattern);
+            reached(question, &[pattern], Context::is_frame, is_it)?
+        }
+        Within::Path(names) => {
+            let is_it = |labels: &Labels<'_>, label, name: &String| labels.is_called(label, name);
+            reached(question, &names.iter().collect::<Vec<_>>(), |_| true, is_it)?
+        }
         Within::Context(number) => vec![numbered(question, number)?],
     };
     question.view.add_inclusive(question.metric, &contexts, &mut spent)?;
@@ -54,10 +61,11 @@ fn numbered(question: &Question<'_>, number: ContextNumber) -> Result<Context> {
 }
 
 /// The outermost contexts that names lead to, of those that count.
-fn reached(
+fn reached<N>(
     question: &Question<'_>,
-    names: &[impl AsRef<str>],
+    names: &[&N],
     counts: impl Fn(&Context) -> bool,
+    is_meant: impl Fn(&Labels<'_>, Label, &N) -> bool,
 ) -> Result<Vec<Context>> {
     let (mut labels, mut found) = (Labels::of_view(question.view), Vec::new());
     let mut called: HashMap<(usize, Label), bool> = HashMap::new();
@@ -73,7 +81,7 @@ fn reached(
         if let (true, Some(name)) = (counts(&context), names.get(reached)) {
             let label = labels.of_context(&context)?;
             let is_called = called.entry((reached, label));
-            let is_called = is_called.or_insert_with(|| labels.is_called(label, name.as_ref()));
+            let is_called = is_called.or_insert_with(|| is_meant(&labels, label, name));
             reached += usize::from(*is_called);
         }
         if reached == names.len() {
@@ -91,6 +99,10 @@ mod tests {
     use super::super::{CallTree, MetricId, ThreadSet, fixture};
     use super::*;
 
+    fn called(name: &str) -> NamePattern {
+        NamePattern::new(name).unwrap()
+    }
+
     fn spent(tree: &CallTree, within: Within<'_>, threads: Option<&ThreadSet>) -> Vec<f64> {
         per_thread(&Question { view: tree, metric: MetricId(0), threads }, within).unwrap()
     }
@@ -99,8 +111,8 @@ mod tests {
     fn each_thread_has_what_it_spent() {
         let tree = fixture::tree();
         assert_eq!(spent(&tree, Within::All, None), [14.0, 1.0]);
-        assert_eq!(spent(&tree, Within::Function("work"), None), [6.0, 1.0]);
-        assert_eq!(spent(&tree, Within::Function("absent"), None), [0.0, 0.0]);
+        assert_eq!(spent(&tree, Within::Function(&called("work")), None), [6.0, 1.0]);
+        assert_eq!(spent(&tree, Within::Function(&called("absent")), None), [0.0, 0.0]);
         let second: ThreadSet = [ThreadId(1)].into_iter().collect();
         assert_eq!(spent(&tree, Within::All, Some(&second)), [0.0, 1.0]);
     }

@@ -35,6 +35,11 @@ impl Thread {
         let is_it = |part: &&IdPart| part.kind.0.eq_ignore_ascii_case(kind);
         self.ids.iter().rev().find(is_it).map(|part| part.logical)
     }
+
+    /// The kinds of things that its ids number: `NODE`, `RANK`, `THREAD`.
+    pub fn kinds(&self) -> impl Iterator<Item = &str> + Clone {
+        self.ids.iter().map(|part| part.kind.0.as_ref())
+    }
 }
 
 /// `NODE 0 / RANK 3 / THREAD 0`.

@@ -15,7 +15,7 @@ use crate::cli::OpenArgs;
 use crate::failure::Failure;
 use crate::inputs;
 use crate::outlet::{self, Outlet};
-use crate::profiles::{Asked, ProfileArgs};
+use crate::profiles::{Asked, PathArgs, ProfileArgs};
 use crate::render::{escaped, numbers};
 use crate::session::{Named, Opened, Outcome, Session};
 use stacks::Stacks;
@@ -74,13 +74,16 @@ pub(crate) struct Args {
     profile: ProfileArgs,
 
     #[command(flatten)]
+    paths: PathArgs,
+
+    #[command(flatten)]
     open: OpenArgs,
 }
 
 pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome> {
     let name = inputs::display(&args.input);
     let result = session.with_dataset(&args.input, &args.open, |session, opened| {
-        let asked = args.profile.of(opened)?;
+        let asked = args.paths.apply(args.profile.of(opened)?)?;
         asked.require_inclusive("which boxes are as wide as")?;
         let tree = top_down(&asked.question(), args.show.detail(), args.depth)?;
         let mut stacks = Stacks::new(&tree, if args.folded { 0.0 } else { LEAST });

@@ -110,8 +110,8 @@ fn print(
     let paint = out.paint();
     let (bold, faint) = (paint.style(style::TITLE), paint.style(style::FAINT));
     let threads = asked.threads_in_words();
-    let (metric, total) = (escaped(&asked.described.name), measure::known(tree.total));
-    writeln!(out, "{bold}{}{bold:#}: {metric}, {total} in all, {threads}", opened.name)?;
+    let (metric, total) = (escaped(&asked.described.name), asked.total_in_words(tree.total));
+    writeln!(out, "{bold}{}{bold:#}: {metric}, {total}, {threads}", opened.name)?;
     let (first, second) =
         if tree.is_by_exclusive { ("exclusive", "inclusive") } else { ("inclusive", "exclusive") };
     writeln!(out, "{faint}{first:>19}  {second:>11}   path{faint:#}")?;
@@ -133,6 +133,7 @@ fn print(
         let mark = if matches!(branch, Branch::Node { is_hot: true, .. }) { '>' } else { ' ' };
         writeln!(out, "{cells}  {spent:>11} {mark} {}{style}{label}{style:#}", Spaces(indent))?;
     }
+    asked.print_others(out)?;
     Ok(())
 }
 

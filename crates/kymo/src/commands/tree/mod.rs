@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use kymo_core::model::profile::Detail;
 
 use crate::cli::OpenArgs;
-use crate::profiles::{ProfileArgs, begin};
+use crate::profiles::{PathArgs, ProfileArgs, begin};
 use crate::render::rows::RowArgs;
 use crate::session::{Outcome, Session};
 
@@ -46,6 +46,9 @@ pub(crate) struct Args {
     profile: ProfileArgs,
 
     #[command(flatten)]
+    paths: PathArgs,
+
+    #[command(flatten)]
     rows: RowArgs,
 
     #[command(flatten)]
@@ -77,7 +80,7 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
     let mut is_first = true;
     let mut rows = args.rows.rows();
     session.each_dataset(inputs, &args.open, |session, opened| {
-        let asked = args.profile.of_any(opened)?;
+        let asked = args.paths.apply(args.profile.of_any(opened)?)?;
         let tree = asked.top_down(args.show.detail(), args.listing.depth)?;
         if rows.is_none() {
             begin(session, &mut is_first)?;
