@@ -12,7 +12,7 @@ use std::process::Command;
 use kymo_bp::{Data, Datatype, Dimension, LongDouble, Options, Writer};
 use kymo_conformance::shared;
 use serde_json::{Value, json};
-use support::{data, folder, kymo, run};
+use support::{data, folder, kymo, kymo_with_default_signals, run};
 
 /// Readers in `readers/stored.py`, extension, and an option.
 type Target = (&'static [&'static str], &'static str, Option<&'static str>);
@@ -368,9 +368,17 @@ fn nothing_half_written_is_left_by_an_interrupt() {
     let folder = folder();
     let path = folder.path().join("huge.bp");
     huge(&path);
-    for (extension, signal) in [("h5", "-INT"), ("zarr", "-INT"), ("zarr", "-TERM")] {
-        let to = folder.path().join("out").with_extension(extension);
-        let mut child = kymo().arg("convert").args([&path, &to]).spawn().unwrap();
+    let tables = ["--to", "csv", "--table", "all"];
+    for (name, options, signal) in [
+        ("out.h5", &[][..], "-INT"),
+        ("out.zarr", &[], "-INT"),
+        ("out.zarr", &[], "-TERM"),
+        ("tables", &tables, "-INT"),
+    ] {
+        let to = folder.path().join(name);
+        let mut command = kymo_with_default_signals();
+        command.arg("convert").args(options).args([&path, &to]);
+        let mut child = command.spawn().unwrap();
         // Once it has begun to write, there is something to be left.
         let begun = |names: Vec<String>| names.iter().any(|name| name.starts_with(".kymo-"));
         while !begun(support::names(folder.path())) && child.try_wait().unwrap().is_none() {

@@ -1,7 +1,7 @@
 //! The text that the old `bpdump` printed, byte for byte, faults included.
 //!
-//! Old scripts parse it. Its faults: no value *and no newline* for the types it did not know,
-//! and for rank 1 a second dimension that was never set (0 here).
+//! Old scripts parse it. There were three of them, and each printed other words. Their faults, such
+//! as values that were never set, are named in `docs/formats/bp.md`.
 
 use std::borrow::Cow;
 use std::io::Write;
@@ -11,16 +11,49 @@ use kymo_core::{DumpRequest, Flow, RecordSink, Result, Value};
 
 use crate::Reader;
 use crate::read::scalar_value;
-use crate::spec::{self, Datatype};
+use crate::spec::{self, Datatype, Dialect};
 use crate::types::{Dimension, Dimensions, Element, ElementKind, Payload};
 
-/// The name of the style.
-pub(crate) const STYLE: &str = "bpdump";
+/// The names of the styles: the tool that the file's dialect tells, and each of the tools.
+pub(crate) const STYLES: &[&str] =
+    &["bpdump", "bpdump-2008-06-04", "bpdump-2008-07-11", "bpdump-2008-07-15"];
 
 const RULE: &[u8] = b"-----------------------\n";
 
-/// Prints a file as the old tool did; with a variable, as it did with `-d`.
+/// An old tool, by its date.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Tool {
+    /// It came with both writers of 2008-06-04.
+    V2008_06_04,
+    V2008_07_11,
+    V2008_07_15,
+}
+
+impl Tool {
+    /// Finds the tool that a style names, for a file of a dialect; most files fit several
+    /// dialects and then have none.
+    pub(crate) fn from_style(style: &str, dialect: Option<Dialect>) -> Option<Self> {
+        match style {
+            "bpdump" => Some(dialect.map_or(Self::V2008_07_11, Self::from_dialect)),
+            "bpdump-2008-06-04" => Some(Self::V2008_06_04),
+            "bpdump-2008-07-11" => Some(Self::V2008_07_11),
+            "bpdump-2008-07-15" => Some(Self::V2008_07_15),
+            _ => None,
+        }
+    }
+
+    fn from_dialect(dialect: Dialect) -> Self {
+        match dialect {
+            Dialect::V2008_06_04 | Dialect::V2008_06_04LongLong => Self::V2008_06_04,
+            Dialect::V2008_07_11 => Self::V2008_07_11,
+            Dialect::V2008_07_15 => Self::V2008_07_15,
+        }
+    }
+}
+
+/// Prints a file as an old tool did; with a variable, as it did with `-d`.
 pub(crate) fn dump(
+    tool: Tool,
     reader: &Reader,
     file: &str,
     request: &DumpRequest,
@@ -32,8 +65,10 @@ pub(crate) fn dump(
         writeln!(out, "{variable} {file}")?;
     }
     let mut out = Out { text: out, sink, flow: Flow::More };
+    let mut printer =
+        Printer { tool, endian: reader.endian(), variable, buffer: Buffer::default() };
     for element in reader.elements() {
-        print(&mut out, reader.endian(), &element, variable)?;
+        printer.print(&mut out, &element)?;
         if out.flow == Flow::Stop {
             return Ok(());
         }
@@ -62,91 +97,203 @@ impl Out<'_> {
     }
 }
 
-fn print(
-    out: &mut Out<'_>,
-    endian: Endian,
-    element: &Element<'_>,
-    variable: Option<&str>,
-) -> Result<()> {
-    let text = &mut out.text;
-    text.extend_from_slice(b"element size: ");
-    put(text, element.length);
-    text.push(b'\n');
-    let tag = element.kind.map_or(spec::DIR_TAG, ElementKind::to_tag);
-    text.extend_from_slice(tag_name(tag).as_bytes());
-    text.push(b' ');
-    text.extend_from_slice(c_string(element.name));
-    text.extend_from_slice(b"\n\tPath: ");
-    text.extend_from_slice(c_string(element.path));
-    text.push(b'\n');
-    if let Some(payload) = &element.payload {
-        text.extend_from_slice(b"\tType: ");
-        text.extend_from_slice(type_name(payload.datatype).as_bytes());
-        text.extend_from_slice(b" (");
-        put(text, payload.datatype.0);
-        text.extend_from_slice(b")\n");
-        match payload.dimensions {
-            None => print_value(text, endian, element)?,
-            Some(_) => print_dataset(out, endian, element, payload, variable)?,
+/// The start of the buffer that the old tool read payloads into.
+///
+/// It was never cleared. The tool of 2008-06-04 read eight bytes of a `long long` of four, and so
+/// four of a payload before.
+#[derive(Default)]
+struct Buffer([u8; 8]);
+
+impl Buffer {
+    /// Reads a payload over the one before; strings got a NUL.
+    fn fill(&mut self, payload: &Payload<'_>) {
+        let nul = (payload.datatype == Datatype::STRING).then_some(&0);
+        for (to, from) in self.0.iter_mut().zip(payload.bytes.iter().chain(nul)) {
+            *to = *from;
         }
     }
-    out.text.extend_from_slice(RULE);
-    out.send_much()
+
+    fn long_long(&self, endian: Endian) -> i64 {
+        match endian {
+            Endian::Little => i64::from_le_bytes(self.0),
+            Endian::Big => i64::from_be_bytes(self.0),
+        }
+    }
 }
 
-fn print_value(out: &mut Vec<u8>, endian: Endian, element: &Element<'_>) -> Result<()> {
-    out.extend_from_slice(b"\tValue: ");
-    let datatype = element.payload.as_ref().map(|payload| payload.datatype);
-    match (datatype, scalar_value(element, endian)) {
-        (Some(Datatype::INT | Datatype::LONGLONG), Value::Int(value)) => {
-            put(out, value);
-            out.push(b'\n');
-        }
-        (Some(Datatype::FLOAT), Value::Float32(value)) => writeln!(out, "{}", f(value.into()))?,
-        (Some(Datatype::DOUBLE), Value::Float(value)) => writeln!(out, "{}", g(value))?,
-        (Some(Datatype::UCHAR), Value::UInt(value)) => writeln!(out, "{value}")?,
-        (Some(Datatype::COMPLEX), Value::Complex([re, im])) => {
-            writeln!(out, "{} {}", f(re), f(im))?;
-        }
-        (Some(Datatype::STRING), _) => {
-            let bytes = element.payload.as_ref().map_or(&[][..], |payload| payload.bytes);
-            out.extend_from_slice(if bytes.is_empty() { b"(null)" } else { c_string(bytes) });
-            out.push(b'\n');
-        }
-        // The others were not known to the old tool: no value, no newline.
-        _ => {}
-    }
-    Ok(())
+/// Prints elements one after the other.
+struct Printer<'r> {
+    tool: Tool,
+    endian: Endian,
+    variable: Option<&'r str>,
+    buffer: Buffer,
 }
 
-fn print_dataset(
-    out: &mut Out<'_>,
-    endian: Endian,
-    element: &Element<'_>,
-    payload: &Payload<'_>,
-    variable: Option<&str>,
-) -> Result<()> {
-    let text = &mut out.text;
-    let dimensions = || payload.dimensions.iter().flat_map(|dimensions| dimensions.iter());
-    let rank = payload.dimensions.map_or(0, Dimensions::rank);
-    text.extend_from_slice(b"\tRanks: ");
-    put(text, rank);
-    text.push(b'\n');
-    for (index, dimension) in dimensions().enumerate() {
-        print_dimension(text, index, dimension);
+impl Printer<'_> {
+    fn print(&mut self, out: &mut Out<'_>, element: &Element<'_>) -> Result<()> {
+        let text = &mut out.text;
+        text.extend_from_slice(b"element size: ");
+        put(text, element.length);
+        text.push(b'\n');
+        let tag = element.kind.map_or(spec::DIR_TAG, ElementKind::to_tag);
+        text.extend_from_slice(tag_name(tag).as_bytes());
+        text.push(b' ');
+        text.extend_from_slice(c_string(element.name));
+        text.extend_from_slice(b"\n\tPath: ");
+        text.extend_from_slice(c_string(element.path));
+        text.push(b'\n');
+        if let Some(payload) = &element.payload {
+            text.extend_from_slice(b"\tType: ");
+            text.extend_from_slice(type_name(payload.datatype, self.tool).as_bytes());
+            text.extend_from_slice(b" (");
+            put(text, payload.datatype.0);
+            text.extend_from_slice(b")\n");
+            match payload.dimensions {
+                None => self.print_scalar(text, element, payload)?,
+                Some(dimensions) => self.print_dataset(out, element, payload, dimensions)?,
+            }
+        }
+        out.text.extend_from_slice(RULE);
+        out.send_much()
     }
-    let Some(variable) = variable else {
-        return Ok(());
-    };
-    write!(text, "\t{variable}: ")?;
-    text.extend_from_slice(c_string(element.name));
-    text.push(b'\n');
-    if c_string(element.name) == variable.as_bytes() {
-        let bound = |index: usize| dimensions().nth(index).map_or(0, |d| d.local_bound);
-        writeln!(text, "\tdata.dump: 1\nMy Value: ")?;
-        writeln!(text, "DIMS: dims[{}][{}]", bound(0), bound(1))?;
-        writeln!(text, "ranks={rank}")?;
-        print_values(out, endian, payload)?;
+
+    fn print_scalar(
+        &mut self,
+        text: &mut Vec<u8>,
+        element: &Element<'_>,
+        payload: &Payload<'_>,
+    ) -> Result<()> {
+        self.buffer.fill(payload);
+        match self.tool {
+            Tool::V2008_06_04 => self.print_typed_value(text, element, payload),
+            Tool::V2008_07_11 | Tool::V2008_07_15 => self.print_value(text, element, payload),
+        }
+    }
+
+    /// Prints the value of a scalar behind the word for its type.
+    ///
+    /// The tool did not know the types that are left out: no value, and no line.
+    fn print_typed_value(
+        &self,
+        text: &mut Vec<u8>,
+        element: &Element<'_>,
+        payload: &Payload<'_>,
+    ) -> Result<()> {
+        match (payload.datatype, scalar_value(element, self.endian)) {
+            (Datatype::INT, Value::Int(value)) => writeln!(text, "\t(int): {value}")?,
+            (Datatype::LONGLONG, Value::Int(_)) => {
+                writeln!(text, "\t(long): {}", self.buffer.long_long(self.endian))?;
+            }
+            (Datatype::FLOAT, Value::Float32(value)) => {
+                writeln!(text, "\t(float): {}", f(value.into()))?;
+            }
+            (Datatype::DOUBLE, Value::Float(value)) => writeln!(text, "\t(double): {}", f(value))?,
+            (Datatype::UCHAR, Value::UInt(value)) => writeln!(text, "\t(byte): {value}")?,
+            (Datatype::COMPLEX, Value::Complex([re, im])) => {
+                writeln!(text, "\t(complex): {} {}", f(re), f(im))?;
+            }
+            (Datatype::STRING, _) => {
+                text.extend_from_slice(b"\t(char): ");
+                text.extend_from_slice(c_string(payload.bytes));
+                text.push(b'\n');
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Prints the value of a scalar.
+    ///
+    /// The tools did not know the types that are left out: no value, and no newline.
+    fn print_value(
+        &self,
+        text: &mut Vec<u8>,
+        element: &Element<'_>,
+        payload: &Payload<'_>,
+    ) -> Result<()> {
+        text.extend_from_slice(b"\tValue: ");
+        match (payload.datatype, scalar_value(element, self.endian)) {
+            (Datatype::INT | Datatype::LONGLONG, Value::Int(value)) => {
+                put(text, value);
+                text.push(b'\n');
+            }
+            (Datatype::FLOAT, Value::Float32(value)) => writeln!(text, "{}", f(value.into()))?,
+            (Datatype::DOUBLE, Value::Float(value)) => writeln!(text, "{}", g(value))?,
+            (Datatype::UCHAR, Value::UInt(value)) => writeln!(text, "{value}")?,
+            (Datatype::COMPLEX, Value::Complex([re, im])) => {
+                writeln!(text, "{} {}", f(re), f(im))?;
+            }
+            (Datatype::COMPLEX, Value::Complex32([re, im])) => {
+                writeln!(text, "{} {}", f(re.into()), f(im.into()))?;
+            }
+            (Datatype::DOUBLE_COMPLEX, Value::Complex([re, im]))
+                if self.tool == Tool::V2008_07_15 =>
+            {
+                writeln!(text, "{} {}", f(re), f(im))?;
+            }
+            (Datatype::STRING, _) => {
+                let bytes = payload.bytes;
+                text.extend_from_slice(if bytes.is_empty() { b"(null)" } else { c_string(bytes) });
+                text.push(b'\n');
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn print_dataset(
+        &mut self,
+        out: &mut Out<'_>,
+        element: &Element<'_>,
+        payload: &Payload<'_>,
+        dimensions: Dimensions<'_>,
+    ) -> Result<()> {
+        let text = &mut out.text;
+        let rank = dimensions.rank();
+        text.extend_from_slice(b"\tRanks: ");
+        put(text, rank);
+        text.push(b'\n');
+        match self.tool {
+            Tool::V2008_06_04 => print_dimensions_twice(text, dimensions)?,
+            Tool::V2008_07_11 | Tool::V2008_07_15 => {
+                for (index, dimension) in dimensions.iter().enumerate() {
+                    print_dimension(text, index, dimension);
+                }
+            }
+        }
+        let Some(variable) = self.variable else {
+            return Ok(());
+        };
+        self.buffer.fill(payload);
+        write!(text, "\t{variable}: ")?;
+        text.extend_from_slice(c_string(element.name));
+        text.push(b'\n');
+        if c_string(element.name) == variable.as_bytes() {
+            let bound = |index: usize| dimensions.iter().nth(index).map_or(0, |d| d.local_bound);
+            writeln!(text, "\tdata.dump: 1\nMy Value: ")?;
+            writeln!(text, "DIMS: dims[{}][{}]", bound(0), bound(1))?;
+            writeln!(text, "ranks={rank}")?;
+            print_values(out, self.endian, payload, self.tool)?;
+        }
+        Ok(())
+    }
+}
+
+/// Prints all dimensions, and all of them again, as the tool of 2008-06-04 did.
+///
+/// It asked `printf` for six numbers and gave it four. The last two were what the call before left
+/// in a register: the conversion it had last, `d`, or `u` right after the line of ranks; and zero.
+fn print_dimensions_twice(text: &mut Vec<u8>, dimensions: Dimensions<'_>) -> Result<()> {
+    let mut left_over = b'u';
+    for label in ["Global Dim", "Dim"] {
+        for (index, dimension) in dimensions.iter().enumerate() {
+            let Dimension { local_bound, global_bound, global_offset } = dimension;
+            writeln!(
+                text,
+                "\t\t{label}({index}): {local_bound}({global_bound}):{global_offset}({left_over}):0"
+            )?;
+            left_over = b'd';
+        }
     }
     Ok(())
 }
@@ -182,18 +329,31 @@ fn rows<const N: usize>(bytes: &[u8], endian: Endian) -> impl Iterator<Item = [u
     })
 }
 
-fn print_values(out: &mut Out<'_>, endian: Endian, payload: &Payload<'_>) -> Result<()> {
+fn print_values(
+    out: &mut Out<'_>,
+    endian: Endian,
+    payload: &Payload<'_>,
+    tool: Tool,
+) -> Result<()> {
     /// Values printed before what was printed is sent on.
     const VALUES: usize = 4096;
+    let is_single = tool == Tool::V2008_07_15 && payload.datatype == Datatype::COMPLEX;
     let each = match payload.datatype {
         Datatype::CHAR | Datatype::UCHAR => 1,
         Datatype::INT | Datatype::FLOAT => 4,
         Datatype::LONGLONG | Datatype::DOUBLE => 8,
+        Datatype::COMPLEX if is_single => 8,
         Datatype::COMPLEX => 16,
+        Datatype::DOUBLE_COMPLEX if tool == Tool::V2008_07_15 => 16,
         _ => return Ok(()),
     };
     for (index, bytes) in payload.bytes.chunks(each * VALUES).enumerate() {
-        print_some(&mut out.text, endian, payload.datatype, bytes, index * VALUES)?;
+        let text = &mut out.text;
+        if is_single {
+            print_pairs(text, rows(bytes, endian).map(|row| f32::from_le_bytes(row).into()))?;
+        } else {
+            print_some(text, endian, payload.datatype, bytes, index * VALUES)?;
+        }
         out.send_much()?;
         if out.flow == Flow::Stop {
             break;
@@ -227,13 +387,18 @@ fn print_some(
                 write!(text, "({}: {}) ", first + index, e(f64::from_le_bytes(row)))?;
             }
         }
-        Datatype::COMPLEX => {
-            let mut parts = rows(bytes, endian).map(f64::from_le_bytes);
-            while let (Some(re), Some(im)) = (parts.next(), parts.next()) {
-                write!(text, "({} {}) ", f(re), f(im))?;
-            }
+        Datatype::COMPLEX | Datatype::DOUBLE_COMPLEX => {
+            print_pairs(text, rows(bytes, endian).map(f64::from_le_bytes))?;
         }
         _ => text.extend(bytes.iter().flat_map(|&byte| [byte, b' '])),
+    }
+    Ok(())
+}
+
+/// Prints complex numbers, given by their parts.
+fn print_pairs(text: &mut Vec<u8>, mut parts: impl Iterator<Item = f64>) -> Result<()> {
+    while let (Some(re), Some(im)) = (parts.next(), parts.next()) {
+        write!(text, "({} {}) ", f(re), f(im))?;
     }
     Ok(())
 }
@@ -257,7 +422,7 @@ fn tag_name(tag: u32) -> &'static str {
     }
 }
 
-fn type_name(datatype: Datatype) -> Cow<'static, str> {
+fn type_name(datatype: Datatype, tool: Tool) -> Cow<'static, str> {
     Cow::Borrowed(match datatype {
         Datatype::CHAR => "character",
         Datatype::INT => "integer",
@@ -267,6 +432,7 @@ fn type_name(datatype: Datatype) -> Cow<'static, str> {
         Datatype::STRING => "string",
         Datatype::COMPLEX => "complex",
         Datatype::UCHAR => "byte",
+        Datatype::DOUBLE_COMPLEX if tool == Tool::V2008_07_15 => "double complex",
         Datatype(code) => return Cow::Owned(format!("(unknown: {code})")),
     })
 }

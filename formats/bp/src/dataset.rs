@@ -32,7 +32,7 @@ static INFO: FormatInfo = FormatInfo {
         "little- and big-endian",
     ],
     abilities: &[Ability::Write, Ability::Repair],
-    dump_styles: &[bpdump::STYLE],
+    dump_styles: bpdump::STYLES,
 };
 
 impl Format for Bp {
@@ -103,11 +103,14 @@ impl Dataset for BpDataset {
     }
 
     fn dump(&self, request: &DumpRequest, sink: &mut dyn RecordSink) -> Result<()> {
-        match request.style.as_deref() {
-            None => dump::dump(&self.reader, request, sink),
-            Some(bpdump::STYLE) => bpdump::dump(&self.reader, &self.file, request, sink),
-            Some(other) => Err(Error::request(format!("BP has no style {other}; it has bpdump"))),
-        }
+        let Some(style) = request.style.as_deref() else {
+            return dump::dump(&self.reader, request, sink);
+        };
+        let Some(tool) = bpdump::Tool::from_style(style, self.reader.grouping().dialect()) else {
+            let styles = bpdump::STYLES.join(", ");
+            return Err(Error::request(format!("BP has no style {style}; it has {styles}")));
+        };
+        bpdump::dump(tool, &self.reader, &self.file, request, sink)
     }
 
     fn arrays(&self) -> Option<Arc<dyn ArraysView>> {

@@ -467,15 +467,14 @@ impl<'a, 'c> Walker<'a, 'c> {
         let offset = self.offset;
         let after = self.rest_at(offset + spec::LENGTH_BYTES);
         let looked_at = after.get(..ZEROS_BYTES_MAX).unwrap_or(after);
-        let at = offset + spec::LENGTH_BYTES;
         if has_data(looked_at) {
             let more = counted(after.len() as u64);
             let why = format!("{more} after the length of zero that ends the file are not read");
-            self.findings.push(Finding::at(Severity::Warning, "data-after-end", at, why));
+            self.findings.push(Finding::at(Severity::Warning, "data-after-end", offset, why));
         } else if looked_at.len() < after.len() {
             let (zeros, more) = (looked_at.len(), counted((after.len() - looked_at.len()) as u64));
             let why = format!("{zeros} zeros end the file; {more} after them are not looked at");
-            self.findings.push(Finding::at(Severity::Warning, "data-after-end", at, why));
+            self.findings.push(Finding::at(Severity::Warning, "data-after-end", offset, why));
         }
         if self.entries.is_empty() {
             let why = "the file begins with a length of zero: there is no element in it";
