@@ -142,3 +142,19 @@ fn more_files_are_joined_than_a_program_may_have_open() {
     assert_eq!(code, Some(0), "{said}");
     assert_eq!(fs::metadata(&to).unwrap().len(), 128 + 160 * 4);
 }
+
+#[test]
+fn a_directory_in_which_nothing_came_to_be_is_not_left() {
+    let folder = folder();
+    let at = |name: &str| folder.path().join(name);
+    fs::create_dir_all(at("in/deep")).unwrap();
+    fs::write(at("in/deep/broken.bp"), [0xff; 40]).unwrap();
+    let mut convert = kymo();
+    convert.args(["convert", "--from", "bp", "--to", "hdf5"]).arg(at("in")).arg(at("out"));
+    assert_eq!(run(&mut convert).0, Some(1));
+    assert!(!at("out").exists());
+    // What was there before stays.
+    fs::create_dir(at("out")).unwrap();
+    assert_eq!(run(&mut convert).0, Some(1));
+    assert!(at("out").is_dir() && !at("out/deep").exists());
+}

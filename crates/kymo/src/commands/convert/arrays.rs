@@ -81,7 +81,7 @@ pub(super) fn run(
     let is_itself = |input: &PathBuf| matches!(&found[..], [Ok(path)] if path == input);
     let is_one = matches!(args.inputs.as_slice(), [input] if is_itself(input));
     let is_one = is_one && !outputs::is_folder(&args.output, target);
-    let outputs = if is_one { Outputs::One } else { Outputs::many(args, target, &found)? };
+    let mut outputs = if is_one { Outputs::One } else { Outputs::many(args, target, &found)? };
     for (path, error) in found.iter().filter_map(|input| input.as_ref().err()) {
         say_failure(session, args, path, &[], error)?;
     }

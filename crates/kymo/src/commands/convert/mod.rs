@@ -177,7 +177,10 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
     };
     args.arrays.refuse().map_err(|failure| about(failure.into()))?;
     let result = session.with_dataset(input, &args.open, |session, opened| {
-        opened.source.refuse_output(&args.output).map_err(|error| outlet::about(&args.output, error))?;
+        opened
+            .source
+            .refuse_output(&args.output)
+            .map_err(|error| outlet::about(&args.output, error))?;
         refuse_unread(session, opened)?;
         let converted = match target {
             To::Recording(format) => recording::convert(session, args, opened, format),

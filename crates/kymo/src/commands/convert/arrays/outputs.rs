@@ -18,7 +18,37 @@ pub(super) enum Outputs {
     /// To OUT itself.
     One,
     /// Into the directory OUT, each under its own name.
-    Many(HashMap<PathBuf, PathBuf>),
+    Many(Names),
+}
+
+/// The output of each input.
+#[derive(Default)]
+pub(super) struct Names {
+    outputs: HashMap<PathBuf, PathBuf>,
+    /// Directories that were made for outputs, each behind the one above it.
+    made: Vec<PathBuf>,
+}
+
+impl Names {
+    /// Makes the directory of an output, with those above it that are not there.
+    fn make_directory(&mut self, directory: &Path) -> anyhow::Result<()> {
+        let missing = directory.ancestors().take_while(|path| !path.exists());
+        let missing: Vec<_> = missing.map(Path::to_owned).collect();
+        let made = fs::create_dir_all(directory).map_err(Error::io("create a directory"));
+        made.map_err(|error| outlet::about(directory, error))?;
+        self.made.extend(missing.into_iter().rev());
+        Ok(())
+    }
+}
+
+/// Removes the directories that were made and in which nothing came to be.
+impl Drop for Names {
+    fn drop(&mut self) {
+        for directory in self.made.iter().rev() {
+            // One with something in it stays.
+            let _ = fs::remove_dir(directory);
+        }
+    }
 }
 
 impl Outputs {
@@ -63,18 +93,17 @@ impl Outputs {
             }
             outputs.insert(input.clone(), output);
         }
-        Ok(Self::Many(outputs))
+        Ok(Self::Many(Names { outputs, made: Vec::new() }))
     }
 
     /// The output for an input, in a directory that is there.
-    pub(super) fn of(&self, args: &Args, input: &Path) -> anyhow::Result<PathBuf> {
-        let Self::Many(outputs) = self else {
+    pub(super) fn of(&mut self, args: &Args, input: &Path) -> anyhow::Result<PathBuf> {
+        let Self::Many(names) = self else {
             return Ok(args.output.clone());
         };
-        let output = outputs.get(input).cloned().unwrap_or_else(|| args.output.clone());
+        let output = names.outputs.get(input).cloned().unwrap_or_else(|| args.output.clone());
         if let Some(directory) = output.parent() {
-            let made = fs::create_dir_all(directory).map_err(Error::io("create a directory"));
-            made.map_err(|error| outlet::about(directory, error))?;
+            names.make_directory(directory)?;
         }
         Ok(output)
     }
