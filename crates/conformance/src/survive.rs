@@ -2,6 +2,8 @@
 
 mod walk;
 
+use std::collections::HashSet;
+
 use kymo_core::bytes::{Limits, ReadErrorKind};
 use kymo_core::{Ability, Context, Dataset, Error, Finding, Format, Result, Severity, Source};
 
@@ -12,6 +14,9 @@ use walk::{views, walk};
 
 /// Of so many inputs, one is repaired: that writes a file, which takes longer than all the rest.
 const REPAIR_EVERY: u32 = 8;
+
+/// The rule of the finding that counts those not listed.
+const TOO_MANY: &str = "too-many";
 
 /// Does everything a format can do with some bytes, under [`Limits::tight`], and panics where a
 /// promise is broken: the body of the fuzz target.
@@ -46,7 +51,10 @@ pub(crate) fn exercise_source(format: &dyn Format, source: &Source, size_bytes: 
     match &opened {
         // What is no folder of the format at all is refused as a whole.
         Err(Error::Request(_)) if source.is_directory() => return,
-        Ok(dataset) => walk_through(&**dataset, size_bytes),
+        Ok(dataset) => {
+            walk_through(&**dataset, size_bytes);
+            assert_reported(&dataset.findings(), &found);
+        }
         Err(error) => {
             assert_offset(error, size_bytes);
             assert!(
@@ -134,6 +142,19 @@ fn walk_through(dataset: &dyn Dataset, size_bytes: u64) {
         Err(error) => assert_offset(&error, size_bytes),
     }
     assert_findings(&dataset.findings(), size_bytes);
+}
+
+/// Whatever a dataset reports while all of it is read, `check` reports too: the same rule of the
+/// same file at the same byte. `check` may count what it does not list.
+fn assert_reported(reported: &[Finding], checked: &[Finding]) {
+    if checked.iter().any(|finding| finding.rule == TOO_MANY) {
+        return;
+    }
+    let place = |finding: &Finding| (finding.rule, finding.file.clone(), finding.offset);
+    let checked: HashSet<_> = checked.iter().map(place).collect();
+    for finding in reported.iter().filter(|finding| finding.rule != TOO_MANY) {
+        assert!(checked.contains(&place(finding)), "check does not report this: {finding:?}");
+    }
 }
 
 fn assert_findings(findings: &[Finding], size_bytes: u64) {
