@@ -10,6 +10,7 @@ use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::process::Command;
 
+use kymo_conformance::testdata;
 use support::{data, folder, kymo, names, run};
 
 const SOUND: &str = "v1-2008-07-11/06_timesteps.bp";
@@ -117,4 +118,55 @@ fn a_socket_is_refused() {
         assert!(said.contains("socket.csv: it is no file, no device"), "{said}");
     }
     assert!(Path::new(&socket).metadata().unwrap().file_type().is_socket());
+}
+
+/// What `--force` must not overwrite: a file within an input directory, and what is read beside an
+/// input or named with it.
+#[test]
+fn no_part_of_an_input_is_written_over() {
+    let folder = folder();
+    let at = |name: &str| folder.path().join(name);
+    copy_folder(&testdata("ctf/control"), &at("trace"));
+    copy_folder(&testdata("hpcdb/tiny"), &at("tiny.db"));
+    fs::copy(testdata("textlog/robot.txt"), at("robot.txt")).unwrap();
+    for grammar in ["robot.txt.toml", "named.toml"] {
+        fs::copy(testdata("textlog/robot.txt.toml"), at(grammar)).unwrap();
+    }
+    let stream = first_stream(&at("trace"));
+    let named = at("named.toml");
+    let grammar_named = ["--from", "textlog", "--grammar", named.to_str().unwrap()];
+    for (input, output, more) in [
+        ("trace", stream.as_str(), &["convert", "--to", "rtc"][..]),
+        ("trace", "trace/metadata", &["report", "-o"]),
+        ("trace", "trace/metadata", &["gantt", "-o"]),
+        ("tiny.db", "tiny.db/meta.db", &["flame", "-o"]),
+        ("tiny.db", "tiny.db/profile.db", &["convert", "--to", "csv", "--table", "contexts"]),
+        ("robot.txt", "robot.txt.toml", &["convert", "--from", "textlog", "--to", "rtc"]),
+        ("robot.txt", "named.toml", &[&["convert", "--to", "rtc"], &grammar_named[..]].concat()),
+    ] {
+        let before = fs::read(at(output)).unwrap();
+        let (option, arguments) = match more.split_last() {
+            Some((&"-o", rest)) => (Some("-o"), rest),
+            _ => (None, more),
+        };
+        let mut command = kymo();
+        command.args(arguments).arg("--force").arg(at(input)).args(option).arg(at(output));
+        let (code, _, said) = run(&mut command);
+        assert_eq!(code, Some(1), "{command:?}: {said}");
+        assert!(said.contains("output"), "{command:?}: {said}");
+        assert_eq!(fs::read(at(output)).unwrap(), before, "{command:?}");
+    }
+}
+
+fn copy_folder(from: &Path, to: &Path) {
+    fs::create_dir(to).unwrap();
+    for name in names(from) {
+        fs::copy(from.join(&name), to.join(&name)).unwrap();
+    }
+}
+
+/// A stream of a trace in a folder `trace`, by its path.
+fn first_stream(trace: &Path) -> String {
+    let name = names(trace).into_iter().find(|name| name != "metadata");
+    format!("trace/{}", name.unwrap())
 }

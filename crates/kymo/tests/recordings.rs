@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use kymo_recorder::format::{Le, Utf8};
 use kymo_recorder::{Config, Flush, Recorder, Resolution, StreamOptions, Timespec};
-use support::{folder, kymo, names, run};
+use support::{folder, kymo, kymo_with_default_signals, names, run};
 
 /// Half a second after the Epoch's `second`-th second.
 fn half_past(second: u64) -> Timespec {
@@ -675,7 +675,7 @@ fn an_interrupted_command_is_not_waited_for_through_what_it_started() {
     let folder = folder();
     let path = folder.path().join("run.rtc");
     let script = "echo said; sleep 60 & wait";
-    let mut command = kymo();
+    let mut command = kymo_with_default_signals();
     command.args(["record", "-o"]).arg(&path).args(["--", "sh", "-c", script]);
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     while fs::metadata(&path).map_or(0, |found| found.len()) < 1025 {

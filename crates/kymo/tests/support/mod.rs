@@ -17,6 +17,15 @@ pub(crate) fn kymo() -> Command {
     command
 }
 
+/// The program with every signal at its default, for tests that send one.
+///
+/// Jobs of scripts and `nohup` ignore SIGINT, and a program inherits that.
+pub(crate) fn kymo_with_default_signals() -> Command {
+    let mut command = Command::new("env");
+    command.args(["--default-signal", env!("CARGO_BIN_EXE_kymo")]).stdin(Stdio::null());
+    command
+}
+
 /// What a run gave: exit code, standard output, standard error.
 pub(crate) fn run(command: &mut Command) -> (Option<i32>, String, String) {
     let output = command.output().unwrap();
