@@ -285,10 +285,8 @@ fn put_in_place(made: &Path, destination: &Destination) -> Result<Vec<Aside>> {
     for _ in 0..TRIES_MAX {
         replaced.extend(if destination.force { Aside::take(destination)? } else { None });
         let Err(error) = fs::rename(made, &destination.path) else { return Ok(replaced) };
-        let is_there = matches!(
-            error.kind(),
-            io::ErrorKind::AlreadyExists | io::ErrorKind::DirectoryNotEmpty
-        );
+        let is_there =
+            matches!(error.kind(), io::ErrorKind::AlreadyExists | io::ErrorKind::DirectoryNotEmpty);
         // Another program put its own there since the old one was taken away.
         if is_there && destination.force {
             continue;

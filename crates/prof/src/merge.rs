@@ -181,7 +181,7 @@ mod tests {
     #[test]
     fn small_threads_go_through_together_and_large_ones_alone() {
         let large = BATCH_BYTES_MIN;
-        assert_eq!(batches(&[]), []);
+        assert!(batches(&[]).is_empty());
         assert_eq!(batches(&[large, 1, 2, large, 3]), [0..1, 1..4, 4..5]);
         // Also where nothing is known of their sizes.
         assert_eq!(batches(&[0; 40]), [0..32, 32..40]);

@@ -193,7 +193,8 @@ impl<'a> EventLines<'a> {
         let (faint, kind) = (paint.style(style::FAINT), paint.style(style::KIND));
         let time = time.map_or_else(|| "-".to_owned(), |time| time.to_string());
         let (name, width) = (escaped(name), self.width);
-        let _ = write!(out, "{faint}{time:>13}{faint:#}  {kind}{}{kind:#}  ", pad::left(&name, width));
+        let _ =
+            write!(out, "{faint}{time:>13}{faint:#}  {kind}{}{kind:#}  ", pad::left(&name, width));
         let broken = self.tracks.get(event.track.0).and_then(|track| broken_text(track, event));
         match (&event.content, &broken) {
             // What ends a line in the recording need not be seen to do so here.

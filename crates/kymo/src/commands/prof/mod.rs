@@ -20,9 +20,9 @@ use kymo_prof::{Merged, OpenSource, Options, Phase, Program, Requested};
 use kymo_symbols::{Programs, Search};
 
 use crate::failure::Failure;
+use crate::inputs as paths;
 use crate::outlet;
 use crate::session::{Named, Outcome, Session};
-use crate::inputs as paths;
 use inputs::Input;
 use said::Said;
 use sources::Sources;
