@@ -46,7 +46,12 @@ fn whatever_a_command_reports_check_reports() {
                 word => word.as_ref(),
             });
             let (_, _, said) = run(kymo().args(arguments));
-            let missing = said.lines().filter_map(place).filter(|place| !checked.contains(place));
+            let own_name = path.file_name().and_then(|name| name.to_str());
+            let places = said.lines().filter_map(place).map(|(rule, part, offset)| {
+                // A single file of measurements is named as the directory that it would be in does.
+                (rule, part.filter(|part| Some(part.as_str()) != own_name), offset)
+            });
+            let missing = places.filter(|place| !checked.contains(place));
             let missing: Vec<_> = missing.collect();
             if !missing.is_empty() {
                 broken.push(format!("{} {}: {missing:?}", command[0], path.display()));
@@ -148,7 +153,9 @@ fn long_names(folder: &Path) -> Vec<PathBuf> {
     for extension in ["rtc", "mcap", "bbbin"] {
         let to = at("run").with_extension(extension);
         let (code, _, said) = run(kymo().arg("convert").args([&log, &to]));
-        assert_eq!(code, Some(0), "{}", &said[..said.len().min(500)]);
+        // MCAP's times should count from the Epoch, and these do not: a warning.
+        let expected = if extension == "mcap" { 3 } else { 0 };
+        assert_eq!(code, Some(expected), "{}", &said[..said.len().min(500)]);
         made.push(to);
     }
     made.push(file(&at("long.bp"), |writer| {
@@ -169,7 +176,8 @@ fn long_names(folder: &Path) -> Vec<PathBuf> {
     fs::write(measured.join("long-000000-000-1-2-0.hpcrun"), bytes).unwrap();
     let database = at("long.db");
     let (code, _, said) = run(kymo().arg("prof").arg(&measured).arg("-o").arg(&database));
-    assert_eq!(code, Some(0), "{}", &said[..said.len().min(500)]);
+    // The module is nowhere: its function stays unknown, which is a warning.
+    assert_eq!(code, Some(3), "{}", &said[..said.len().min(500)]);
     made.extend([measured, database, long_trace(&at("trace"), &a)]);
     made
 }
@@ -219,10 +227,11 @@ fn long_trace(to: &Path, name: &str) -> PathBuf {
 #[test]
 fn every_command_works_on_names_of_any_length() {
     let folder = folder();
-    let out = folder.path().join("out");
+    let [page, picture, graph] =
+        ["out.html", "out.svg", "flame.svg"].map(|name| folder.path().join(name));
     for path in long_names(folder.path()) {
-        let drawn = [&["report", "-f", "-o"][..], &["flame", "-f", "-o"], &["gantt", "-f", "-o"]];
-        let drawn = drawn.map(|words| [words, &[out.to_str().unwrap(), "-"]].concat());
+        let drawn = [("report", &page), ("flame", &graph), ("gantt", &picture)];
+        let drawn = drawn.map(|(name, out)| vec![name, "-f", "-o", out.to_str().unwrap(), "-"]);
         let converted =
             ["csv", "jsonl"].map(|to| vec!["convert", "--to", to, "--table", "all", "-"]);
         let all = COMMANDS.iter().map(|words| words.to_vec()).chain(drawn).chain(converted);

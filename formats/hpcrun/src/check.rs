@@ -12,11 +12,11 @@ use kymo_core::{Context, Finding, Findings, Result, Severity, Source, shortened}
 use crate::formulas::formulas;
 use crate::frames::{Frames, Meaning};
 use crate::measurement::{Measurement, Mode, PROFILE, Part, TRACE, named};
-use crate::model::{duplicate_metrics, lacking, structure_of, symbols_of, words};
+use crate::model::{amount, duplicate_metrics, lacking, structure_of, symbols_of, words};
 use crate::read::{Odd, Profile, SomeRecords, Sparse, Trace, Values};
 use crate::spec::{FOOTER_BYTES, INDEX_END, OUTLINED_ROOT, placeholder};
 use crate::tree::{Ids, Tree};
-use crate::types::{Dialect, Epoch, Footer, Metric};
+use crate::types::{Dialect, Epoch, Footer};
 
 /// Nodes of traces that are told one by one.
 const STRANGE_MAX: usize = 1 << 16;
@@ -328,16 +328,10 @@ impl Rules<'_> {
                 self.warn("value-metric", value.offset, why);
             }
             let metric = epoch.metrics.get(usize::from(value.metric));
-            // Old files have a place for a value of each metric.
-            if value.bits != 0 && metric.is_some_and(Metric::is_computed) {
-                let why = format!("metric {} is computed, and has no values", value.metric);
-                self.warn("value-computed", value.offset, why);
+            if let Some(Err(rule)) = metric.map(|metric| amount(metric, value.bits)) {
+                self.warn(rule, value.offset, words(rule, 1));
             }
             let is_real = metric.is_some_and(|metric| metric.flags.is_real());
-            if is_real && !f64::from_bits(value.bits).is_finite() {
-                let why = format!("{} is no number that was measured", f64::from_bits(value.bits));
-                self.warn("value-number", value.offset, why);
-            }
             if is_real && f64::from_bits(value.bits) < 0.0 {
                 let why = format!("{} is below 0", f64::from_bits(value.bits));
                 self.warn("value-negative", value.offset, why);
