@@ -125,6 +125,7 @@ impl Walker {
                 is_open
                     || self.ruler.is_none_or(|ruler| u64::try_from(ruler.index()) == Ok(position))
             }
+            id::META => is_open || !self.is_opened(),
             id::MINOR_INDEX => is_open || self.ruler.is_none() || self.is_tick(position),
             id::CRC => self.is_place_of_crc(view, &frame)?,
             // One that is in its place is met as such.
@@ -215,6 +216,12 @@ impl Walker {
             && !view.is_final()
             && around.len() > 1
             && around.iter().all(|byte| *byte == 0)
+    }
+
+    /// Whether the Meta of the Unit was read: it has no other.
+    fn is_opened(&self) -> bool {
+        let index = self.ruler.and_then(|ruler| u64::try_from(ruler.index()).ok());
+        index.is_some_and(|index| index < self.opened)
     }
 
     pub(super) fn is_tick(&self, position: u64) -> bool {
