@@ -44,6 +44,8 @@ pub(crate) fn exercise(format: &dyn Format, bytes: &[u8]) {
 /// As [`exercise`], of a file or a folder; no offset is beyond `size_bytes`.
 pub(crate) fn exercise_source(format: &dyn Format, source: &Source, size_bytes: u64) {
     let context = Context::with_limits(Limits::tight());
+    // Of a folder only the largest file is measured.
+    let stored_bytes = if source.is_directory() { u64::MAX } else { size_bytes };
     // What it says is another promise; here it must only answer.
     let _ = format.sniff(&source.probe());
     let found = check_source(format, source, &context, size_bytes);
@@ -52,7 +54,7 @@ pub(crate) fn exercise_source(format: &dyn Format, source: &Source, size_bytes: 
         // What is no folder of the format at all is refused as a whole.
         Err(Error::Request(_)) if source.is_directory() => return,
         Ok(dataset) => {
-            walk_through(&**dataset, size_bytes);
+            walk_through(&**dataset, size_bytes, stored_bytes);
             assert_reported(&dataset.findings(), &found);
         }
         Err(error) => {
@@ -68,7 +70,7 @@ pub(crate) fn exercise_source(format: &dyn Format, source: &Source, size_bytes: 
         let salvaged = salvaged.unwrap_or_else(|error| panic!("salvage fails: {error}"));
         // What opens is salvaged as it is.
         if opened.is_err() {
-            walk_through(&*salvaged, size_bytes);
+            walk_through(&*salvaged, size_bytes, stored_bytes);
         }
     }
 }
@@ -110,7 +112,7 @@ pub(crate) fn repair_is_sound(format: &dyn Format, bytes: &[u8]) {
     assert!(worst(&found) < Some(Severity::Error), "what repair wrote has errors: {found:?}");
     let opened = format.open(&written, &context);
     let opened = opened.unwrap_or_else(|error| panic!("what repair wrote is refused: {error}"));
-    walk_through(&*opened, written.size_bytes());
+    walk_through(&*opened, written.size_bytes(), written.size_bytes());
 }
 
 /// Fails unless an error says at which byte of the file it arose.
@@ -128,7 +130,7 @@ pub(crate) fn assert_offset(error: &Error, size_bytes: u64) {
 
 /// What opens can be read, unless a single value is over the limits. Views may meet what opening
 /// did not look at: they refuse it with its offset, or with the reason.
-fn walk_through(dataset: &dyn Dataset, size_bytes: u64) {
+fn walk_through(dataset: &dyn Dataset, size_bytes: u64, stored_bytes: u64) {
     assert_findings(&dataset.findings(), size_bytes);
     let walked: Result<()> = walk(dataset);
     if let Err(error) = walked {
@@ -137,7 +139,7 @@ fn walk_through(dataset: &dyn Dataset, size_bytes: u64) {
         assert!(over, "it opens, and cannot be read: {error}");
         assert_offset(&error, size_bytes);
     }
-    match views(dataset) {
+    match views(dataset, stored_bytes) {
         Ok(()) | Err(Error::Request(_)) => {}
         Err(error) => assert_offset(&error, size_bytes),
     }

@@ -74,6 +74,10 @@ pub enum Flow {
 
 /// Takes the records of a dump one at a time.
 pub trait RecordSink {
+    /// Takes, before a record, where it begins in what is decompressed from its offset on. With the
+    /// file and the offset, that tells a record from all others. Not told where the file has records
+    /// as they are.
+    fn position(&mut self, _position: u64) {}
     /// Takes a record.
     fn record(&mut self, record: &Record<'_>) -> Result<Flow>;
     /// Takes text that stands as it is: the output in a style of another tool.

@@ -47,7 +47,7 @@ impl Format for Mcap {
     }
 
     fn check(&self, source: &Source, context: &Context<'_>) -> Result<Vec<Finding>> {
-        Ok(check::check(&*Reader::distrust(source, context)?))
+        check::check(source, context)
     }
 
     fn salvage(&self, source: &Source, context: &Context<'_>) -> Result<Box<dyn Dataset>> {

@@ -23,6 +23,7 @@ pub(crate) fn dump(
     while let Some(item) = walk.next() {
         let Some((kind, index)) = counts.next(&item) else { continue };
         let fields = fields(reader, &walk, &item, request)?;
+        sink.position(walk.position());
         let record = Record { kind, index, offset: item.offset, fields };
         if sink.record(&record)? == Flow::Stop {
             return Ok(());

@@ -44,7 +44,9 @@ pub(crate) fn repair(source: &Source, to: &Destination, context: &Context<'_>) -
         losses.extend(uncounted(&reader, messages));
     }
     let known = reader.findings();
-    for finding in check::check(&reader).into_iter().filter(|finding| !known.contains(finding)) {
+    check::check_rules(&reader);
+    let found = reader.findings();
+    for finding in found.into_iter().filter(|finding| !known.contains(finding)) {
         match finding.rule {
             // Chunks have checksums of their own; of what is in none, nothing tells what changed.
             "data-crc" if reader.chunks().next().is_none() => losses.push(finding),

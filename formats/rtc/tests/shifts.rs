@@ -212,6 +212,36 @@ fn a_moved_ruler_is_found_in_bytes_that_arrive() {
     }
 }
 
+/// The last unit of a Unit ends with a Marker in place of an index. That leads as well: lines are
+/// lost no farther than the next frame can be, and none twice.
+#[test]
+fn bytes_missing_from_the_last_unit_of_a_unit_cost_lines_nearby_alone() {
+    const UNIT: u64 = 65_536;
+    let options = Options::new().sizes(UNIT, UNIT / 2).unwrap();
+    let mut writer = Writer::new(Vec::new(), options);
+    let text = writer.add(&StreamMeta::new("text").format("utf-8")).unwrap();
+    for number in 0_u32.. {
+        writer.write(text, format!("line {number:06} of the log").as_bytes()).unwrap();
+        if writer.position() > 3 * UNIT {
+            break;
+        }
+    }
+    let whole = writer.finish().unwrap();
+    let original = read(&whole);
+    for missing in [1, 2, 13, 300, 2000] {
+        for from in (34_000..63_000).step_by(331) {
+            let found = read(&[&whole[..from], &whole[from + missing..]].concat());
+            let there: HashSet<&Message> = found.messages.iter().map(|(_, of, _)| of).collect();
+            assert_eq!(there.len(), found.messages.len(), "{missing} missing at {from}: twice");
+            for (offset, message, _) in &original.messages {
+                let near = from as u64 - 50..=(from + missing) as u64 + 1100;
+                let is_there = there.contains(message) || near.contains(offset);
+                assert!(is_there, "{missing} missing at {from}: lost the line at {offset}");
+            }
+        }
+    }
+}
+
 /// What is said, and where: the tick at 16,384 + 1025 + 2 × 2048 moved by 1500 bytes.
 #[test]
 fn how_many_bytes_are_missing_is_said() {

@@ -1,5 +1,6 @@
 //! Everything that can be read from a dataset, read and let go.
 
+mod keys;
 mod profiles;
 mod timelines;
 
@@ -7,6 +8,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::ArrayRef;
+use keys::RecordKeys;
 use kymo_core::model::arrays::{
     ArraysView, Chunks, Order, Selection, Step, Variable, VariableId, statistics, volume,
 };
@@ -27,7 +29,10 @@ pub(crate) fn walk(dataset: &dyn Dataset) -> Result<()> {
     let _ = dataset.recordings();
     for headers_only in [true, false] {
         let request = DumpRequest { headers_only, ..DumpRequest::default() };
-        dataset.dump(&request, &mut Drain)?;
+        let mut drain = Drain::default();
+        let dumped = dataset.dump(&request, &mut drain);
+        drain.0.assert_once();
+        dumped?;
     }
     for table in dataset.tables() {
         scan(&table)?;
@@ -38,18 +43,24 @@ pub(crate) fn walk(dataset: &dyn Dataset) -> Result<()> {
     }
 }
 
-/// Goes through the views that commands on timelines and profiles work on.
-pub(crate) fn views(dataset: &dyn Dataset) -> Result<()> {
-    dataset.timeline().map_or(Ok(()), |view| timelines::timeline(&view))?;
+/// Goes through the views that commands on timelines and profiles work on, of a file of so many bytes.
+pub(crate) fn views(dataset: &dyn Dataset, size_bytes: u64) -> Result<()> {
+    dataset.timeline().map_or(Ok(()), |view| timelines::timeline(&view, size_bytes))?;
     dataset.measurement().map_or(Ok(()), |view| profiles::measurement(&*view))?;
     dataset.profile().map_or(Ok(()), |view| profiles::profile(&*view))
 }
 
 /// Takes records, and reads their arrays.
-struct Drain;
+#[derive(Default)]
+struct Drain(RecordKeys);
 
 impl RecordSink for Drain {
+    fn position(&mut self, position: u64) {
+        self.0.position = position;
+    }
+
     fn record(&mut self, record: &Record<'_>) -> Result<Flow> {
+        self.0.see(record);
         for (_, field) in &record.fields {
             if let Field::Array(array) = field {
                 read_all(volume(array.shape()), CHUNK_VALUES, |values| array.read(values))?;

@@ -2,7 +2,9 @@
 
 use crate::index::{Entries, split_count};
 use crate::leb128;
-use crate::spec::{INDEX_HEADER, MARKER_BYTE, MARKER_BYTES, MARKER_HEADER, PAYLOAD_BYTES_MAX, id};
+use crate::spec::{
+    CRC_BYTES, INDEX_HEADER, MARKER_BYTE, MARKER_BYTES, MARKER_HEADER, PAYLOAD_BYTES_MAX, id,
+};
 
 use super::{Ruler, View};
 
@@ -21,6 +23,13 @@ pub struct MajorIndex {
     pub ruler: Ruler,
     /// Where the Crc of the Unit before is, counted back from this Index; 0 when there was none.
     pub crc_back: u64,
+}
+
+impl MajorIndex {
+    /// Whether the Crc of the Unit before stands right before the Marker.
+    pub(super) fn has_crc_before(&self) -> bool {
+        (1..=MARKER + CRC_BYTES as u64).contains(&self.crc_back)
+    }
 }
 
 /// The next Marker that starts at `from` or later, by its bytes and the Index after it.

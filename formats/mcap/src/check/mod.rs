@@ -4,19 +4,35 @@ mod chunks;
 mod summary;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use kymo_core::{Finding, Severity};
+use kymo_core::model::timeline::{TimelineView as _, Window};
+use kymo_core::{Context, Finding, Result, Severity, Source};
 
 use crate::Reader;
-use crate::model::note_orphans;
+use crate::model::{Timeline, note_orphans};
 use crate::read::{Body, Item, Piece, Walk};
 use crate::spec::FRAME_BYTES;
 use crate::types::{Attachment, Channel, Message, Schema, Statistics};
 
 use chunks::InChunk;
 
-/// Checks every rule. The reader must have taken nothing on the word of an index.
-pub(crate) fn check(reader: &Reader) -> Vec<Finding> {
+/// Checks every rule, and adds what whoever trusts an index meets.
+pub(crate) fn check(source: &Source, context: &Context<'_>) -> Result<Vec<Finding>> {
+    let reader = Reader::distrust(source, context)?;
+    check_rules(&reader);
+    let is_trusted = reader.summary().is_trusted;
+    let indexed = if is_trusted { Reader::salvage(source, context)? } else { Arc::clone(&reader) };
+    let mut messages = Arc::new(Timeline::new(Arc::clone(&indexed))).events(&Window::default())?;
+    while messages.next()?.is_some() {}
+    if is_trusted {
+        reader.faults().adopt(indexed.findings());
+    }
+    Ok(reader.findings())
+}
+
+/// Checks the rules, with a reader that has taken nothing on the word of an index.
+pub(crate) fn check_rules(reader: &Reader) {
     let mut rules = Rules::new(reader);
     for index in 0..reader.pieces().len() {
         rules.piece(index);
@@ -24,7 +40,6 @@ pub(crate) fn check(reader: &Reader) -> Vec<Finding> {
     note_orphans(reader);
     rules.data_crc();
     summary::check(reader, &rules.found);
-    reader.findings()
 }
 
 /// The rules, and what they have seen.

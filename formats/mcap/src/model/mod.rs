@@ -283,6 +283,10 @@ impl Messages {
 }
 
 impl Events for Messages {
+    fn position(&self) -> u64 {
+        self.walk.position()
+    }
+
     fn next(&mut self) -> Result<Option<Event<'_>>> {
         let (offset, track, message) = match self.find() {
             None => return Ok(None),

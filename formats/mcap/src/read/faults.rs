@@ -39,6 +39,16 @@ impl Faults {
         }
     }
 
+    /// Adds what another reader of the same file found, but for what is known of the same place.
+    pub(crate) fn adopt(&self, findings: Vec<Finding>) {
+        let known = self.to_vec();
+        let is_known = |finding: &Finding| {
+            let is_same = |of: &Finding| (of.rule, of.offset) == (finding.rule, finding.offset);
+            known.iter().any(is_same)
+        };
+        findings.into_iter().filter(|finding| !is_known(finding)).for_each(|of| self.push(of));
+    }
+
     /// What was found so far.
     pub(crate) fn to_vec(&self) -> Vec<Finding> {
         self.found().findings.clone().into_vec()

@@ -92,6 +92,12 @@ impl<R: Borrow<Reader>> Walk<R> {
         (self.place.given - self.place.start) as u64
     }
 
+    /// Where the record that was given last is in what is decompressed of its chunk; 0 where the
+    /// file has it as it is.
+    pub(crate) fn position(&self) -> u64 {
+        self.place.buffered.map_or(0, |_| self.place.given as u64)
+    }
+
     /// Whether the record that was given last is in a chunk.
     pub(crate) fn is_in_chunk(&self) -> bool {
         self.place.is_chunk

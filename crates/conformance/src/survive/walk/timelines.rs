@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::keys::{EventKeys, Stored};
 use kymo_core::Result;
 use kymo_core::model::timeline::{Activity, ClockId, Content, TimeNs, TimelineView, Track, Window};
 
@@ -19,17 +20,17 @@ struct Seen {
 type OfTrack = (u64, u64, Option<(TimeNs, TimeNs)>);
 
 /// Reads clocks and tracks, all events, a range of them, and the last.
-pub(super) fn timeline(view: &Arc<dyn TimelineView>) -> Result<()> {
+pub(super) fn timeline(view: &Arc<dyn TimelineView>, size_bytes: u64) -> Result<()> {
     let (clocks, tracks) = (view.clocks().len(), view.tracks());
     for (id, track) in tracks.iter().enumerate() {
         assert_track(track, id, clocks);
     }
-    let all = events(view, &Window::default(), &tracks)?;
+    let all = events(view, &Window::default(), &tracks, size_bytes)?;
     let since = Window { from: all.first, ..Window::default() };
-    let later = events(view, &since, &tracks)?;
+    let later = events(view, &since, &tracks, size_bytes)?;
     assert!(later.events <= all.events, "{} events of {}", later.events, all.events);
     let last = Window { last: Some(1), ..Window::default() };
-    let last = events(view, &last, &tracks)?;
+    let last = events(view, &last, &tracks, size_bytes)?;
     let count = last.events - last.gaps;
     assert!(count <= 1, "{count} events where the last is asked for");
     for clock in (0..=clocks).map(ClockId) {
@@ -44,10 +45,17 @@ fn assert_track(track: &Track, id: usize, clocks: usize) {
     assert!(track.parent.is_none_or(|parent| parent.0 < id), "a parent after {track:?}");
 }
 
-/// Goes through the events of a window. What a format tells of them without doing so is the same.
-fn events(view: &Arc<dyn TimelineView>, window: &Window, tracks: &[Track]) -> Result<Seen> {
+/// Goes through the events of a window: none comes twice, and what a format tells of them without
+/// doing so is the same.
+fn events(
+    view: &Arc<dyn TimelineView>,
+    window: &Window,
+    tracks: &[Track],
+    size_bytes: u64,
+) -> Result<Seen> {
     let mut seen = Seen { tracks: vec![<_>::default(); tracks.len()], ..Seen::default() };
     let mut events = Arc::clone(view).events(window)?;
+    let mut keys = EventKeys::default();
     while let Some(event) = events.next()? {
         assert!(window.holds(event.time), "an event outside of {window:?}: {event:?}");
         seen.first = seen.first.or(event.time);
@@ -63,7 +71,11 @@ fn events(view: &Arc<dyn TimelineView>, window: &Window, tracks: &[Track]) -> Re
             let (first, last) = times.unwrap_or((time, time));
             *times = Some((first.min(time), last.max(time)));
         }
+        let file = view.file_of(event.track, event.time, event.offset);
+        let stored = Stored::of(&event, file);
+        keys.see(stored, events.position());
     }
+    keys.assert_once(size_bytes);
     let told = Arc::clone(view).tallies(window)?;
     let told = told.into_iter().map(|tally| (tally.events, tally.payload_bytes, tally.times));
     assert_eq!(told.collect::<Vec<_>>(), seen.tracks, "what is told of events in {window:?}");

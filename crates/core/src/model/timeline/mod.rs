@@ -148,6 +148,13 @@ pub trait Events: Send {
     /// The next event, or nothing at the end.
     fn next(&mut self) -> Result<Option<Event<'_>>>;
 
+    /// Where the record of the event that was given last begins in what is decompressed from its
+    /// offset on; 0 where the file has it as it is. With the file and the offset, that tells a
+    /// record from all others.
+    fn position(&self) -> u64 {
+        0
+    }
+
     /// Hands on all events that are left: the faster way where none is to be kept.
     fn each(&mut self, take: &mut dyn FnMut(&Event<'_>)) -> Result<()> {
         while let Some(event) = self.next()? {

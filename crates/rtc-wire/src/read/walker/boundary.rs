@@ -7,7 +7,7 @@ use super::super::resume::{lands, targets};
 use super::super::streams::Tried;
 use super::super::{Damage, Item, MajorIndex, NeedMore, View, Why, is_marker, major_index};
 use super::value::DOUBTS_MAX;
-use super::{CRC, FADE, MARKER, UnitEnd, Walker};
+use super::{CRC, FADE, UnitEnd, Walker};
 
 impl Walker {
     /// Finds the next boundary after the current place.
@@ -54,7 +54,7 @@ impl Walker {
         let marker = found.unwrap_or(ruler.end());
         let next = found.and_then(|end| major_index(view, end));
         let has_crc = match (next, self.has_crc) {
-            (Some(next), _) => next.crc_back > 0 && next.crc_back <= MARKER + CRC,
+            (Some(next), _) => next.has_crc_before(),
             (None, Some(has_crc)) => has_crc,
             (None, None) => view.byte(marker.saturating_sub(CRC)).is_none_or(|byte| byte == 0x10),
         };

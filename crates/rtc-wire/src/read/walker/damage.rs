@@ -4,10 +4,12 @@ use super::super::marker::{PROOF_BYTES, minor_index};
 use super::super::meta::Definitions;
 use super::super::resume::{Target, agreement, lands, passage, targets};
 use super::super::streams::Tried;
-use super::super::{Damage, Item, NeedMore, Ruler, View, Why, find_marker, is_marker};
+use super::super::{
+    Damage, Item, MajorIndex, NeedMore, Ruler, View, Why, find_marker, is_marker, major_index,
+};
 use super::head::{first_tick, meta_after};
 use super::mend::text_after;
-use super::{MARKER, UnitEnd, Walker};
+use super::{CRC, MARKER, UnitEnd, Walker};
 
 /// Where the next Marker was looked for, and what was found.
 #[derive(Debug, Clone, Copy)]
@@ -164,10 +166,41 @@ impl Walker {
             return Ok(());
         }
         if let Some(marker) = marker {
-            self.go_to_marker(marker);
+            if !self.resume_before_marker(view, start, first, marker) {
+                self.go_to_marker(marker);
+            }
             return Ok(());
         }
         self.resume_before(view, start, first)
+    }
+
+    /// Goes on before the Marker of the next Unit, which is nearer than the ruler has it, since bytes
+    /// are missing: the data of this Unit ends there.
+    fn resume_before_marker(
+        &mut self,
+        view: &View<'_>,
+        start: u64,
+        first: u64,
+        marker: u64,
+    ) -> bool {
+        let is_next = |next: &MajorIndex| self.count.is_some_and(|count| next.count == count + 1);
+        let next = major_index(view, marker).filter(is_next);
+        let (Some(ruler), Some(next)) = (self.ruler, next) else { return false };
+        let has_crc = next.has_crc_before();
+        let here = (self.boundary, self.is_last, self.end);
+        self.end = UnitEnd::Known { marker, has_crc };
+        self.boundary = if has_crc { marker.saturating_sub(CRC) } else { marker };
+        self.is_last = true;
+        // What was looked for up to another place is looked for anew.
+        (self.searched, self.impassable) = (0, 0);
+        self.missing = i128::from(ruler.end()) - i128::from(marker);
+        let by_shift = self.next_by_shift(view, first, self.boundary);
+        self.position = by_shift.unwrap_or(self.position);
+        let is_found = by_shift.is_some() || self.is_found_before(view, start, first);
+        if !is_found {
+            (self.boundary, self.is_last, self.end) = here;
+        }
+        is_found
     }
 
     /// Goes on behind the Meta of a Unit, where its frame is damaged and its text is not, or one

@@ -9,7 +9,7 @@ use super::super::parse::{Padding, Parsed, Trouble, is_marker_or_end, is_padding
 use super::super::resume::lands;
 use super::super::streams::{Chain, Known as _, Tried};
 use super::super::{Begin, Frame, Item, NeedMore, View, Why, is_marker};
-use super::{CRC, FADE, MARKER, UnitEnd, Walker};
+use super::{CRC, FADE, MARKER, OF_STREAMS, UnitEnd, Walker};
 
 impl Walker {
     pub(super) fn frame(&mut self, view: &View<'_>) -> Result<Option<Item>, NeedMore> {
@@ -62,6 +62,9 @@ impl Walker {
         if self.after_crc || self.is_unsettled || self.is_lost || self.queued[0].is_some() {
             return None;
         }
+        if self.position < self.given[OF_STREAMS] {
+            return None;
+        }
         let bytes = view.get(self.position..self.boundary);
         let frame = self.streams.plain(bytes)?;
         let slot = *self.streams.dense_slot(frame.id)?;
@@ -77,6 +80,7 @@ impl Walker {
             return None;
         }
         let position = self.position;
+        self.given[OF_STREAMS] = position + 1;
         self.position += frame.end as u64;
         self.data_end = self.position;
         Some(Frame {
@@ -121,6 +125,7 @@ impl Walker {
                 is_open
                     || self.ruler.is_none_or(|ruler| u64::try_from(ruler.index()) == Ok(position))
             }
+            id::META => is_open || !self.is_opened(),
             id::MINOR_INDEX => is_open || self.ruler.is_none() || self.is_tick(position),
             id::CRC => self.is_place_of_crc(view, &frame)?,
             // One that is in its place is met as such.
@@ -211,6 +216,12 @@ impl Walker {
             && !view.is_final()
             && around.len() > 1
             && around.iter().all(|byte| *byte == 0)
+    }
+
+    /// Whether the Meta of the Unit was read: it has no other.
+    fn is_opened(&self) -> bool {
+        let index = self.ruler.and_then(|ruler| u64::try_from(ruler.index()).ok());
+        index.is_some_and(|index| index < self.opened)
     }
 
     pub(super) fn is_tick(&self, position: u64) -> bool {

@@ -46,7 +46,10 @@ impl Walker {
         self.mends_left -= 1;
         let crcs = self.places_of_crc(view);
         let order = self.is_big_endian.or_else(|| byte_order_behind(view, until));
-        Ok(crcs.into_iter().find_map(|crc| mended_opening(view, start..until, crc, order)))
+        let mut mended =
+            crcs.into_iter().filter_map(|crc| mended_opening(view, start..until, crc, order));
+        // A Meta that ends before here was read, or passed over: frames behind it are not read again.
+        Ok(mended.find(|told| told.end > self.position))
     }
 
     /// The same where the text makes sense as it stands, so that something else of the Unit may be
@@ -105,7 +108,8 @@ impl Walker {
 }
 
 /// The Meta of the Unit that begins with an Index and whose checksum is at `crc`, with one byte of
-/// a range as it was, which the Index begins. What is then no text is not what it was.
+/// it as it was, or of the Index, which begins the range that is searched. What is then no text is
+/// not what it was.
 fn mended_opening(
     view: &View<'_>,
     within: Range<u64>,
@@ -132,6 +136,8 @@ fn mended_opening(
     *opening.get_mut(changed.at)? ^= changed.bits;
     let opening = View::part(&opening, start, true);
     let (text, seams, end) = meta_text(&opening, Lookup::at(&opening, start)?.end())?;
+    // Where the byte is behind the Meta, that is as it was.
+    (start + (changed.at as u64) < end).then_some(())?;
     core::str::from_utf8(&text).ok()?;
     let mut told = Told { definitions: definitions(&text, &seams), end };
     if !told.definitions.is_sound {

@@ -20,10 +20,10 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
 use crate::crc::Polynomial;
-use crate::spec::{CRC_BYTES, MARKER_BYTES};
+use crate::spec::{CRC_BYTES, MARKER_BYTES, id};
 
 use super::meta::Definitions;
-use super::{Item, NeedMore, Ruler, Streams, View};
+use super::{Frame, Item, NeedMore, Ruler, Streams, View};
 use changed::Changed;
 use damage::Sought;
 use remains::Remains;
@@ -43,6 +43,9 @@ pub(super) const TRUSTS_MAX: u32 = 8;
 
 /// How many guesses at rests a walk makes in all.
 const RESTS_TOTAL: u32 = 1 << 16;
+
+/// Frames of streams are one kind, behind each of those that always exist.
+const OF_STREAMS: usize = id::FIRST_USER as usize;
 
 /// Where the data of the current Unit ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,6 +84,9 @@ pub struct Walker {
     padded: u64,
     /// Where the last frame that is no padding ended.
     data_end: u64,
+    /// Behind the header of the last frame that was given of each kind: all streams are one. After
+    /// damage bytes are read once more, and no frame is given twice.
+    given: [u64; OF_STREAMS + 1],
     streams: Streams,
     meta: Vec<u8>,
     is_meta_open: bool,
@@ -191,6 +197,7 @@ impl Walker {
             impassable: 0,
             padded: 0,
             data_end: 0,
+            given: [0; OF_STREAMS + 1],
             streams: Streams::new(),
             meta: Vec::new(),
             is_meta_open: false,
@@ -367,11 +374,10 @@ impl Walker {
 
     fn step(&mut self, view: &View<'_>) -> Result<Item, NeedMore> {
         loop {
-            if let Some(item) = self.queued[0].take() {
+            let item = if let Some(item) = self.queued[0].take() {
                 self.queued.rotate_left(1);
-                return Ok(item);
-            }
-            let item = if let Some(remains) = self.remains.take() {
+                Some(item)
+            } else if let Some(remains) = self.remains.take() {
                 Some(self.begin_at(view, remains)?)
             } else if self.is_lost {
                 self.find_place(view)?
@@ -380,10 +386,23 @@ impl Walker {
             } else {
                 self.frame(view)?
             };
-            if let Some(item) = item {
-                return Ok(item);
+            match item {
+                Some(Item::Frame(frame)) if self.is_given(&frame) => {}
+                Some(item) => return Ok(item),
+                None => {}
             }
         }
+    }
+
+    /// Whether a frame was given before, or one of its kind behind it; else it is from now on.
+    fn is_given(&mut self, frame: &Frame) -> bool {
+        let kind = usize::try_from(frame.id).map_or(OF_STREAMS, |id| id.min(OF_STREAMS));
+        let given = self.given.get_mut(kind);
+        let is_given = given.as_ref().is_some_and(|given| frame.position < **given);
+        if let Some(given) = given.filter(|_| !is_given) {
+            *given = frame.position + 1;
+        }
+        is_given
     }
 
     /// Gives an item before all that wait.

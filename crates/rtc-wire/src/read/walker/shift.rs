@@ -98,7 +98,7 @@ impl Walker {
 
     /// Where the next frame begins if the bytes that are missing or too many are those of the
     /// payload before it: from there frames lead to the tick.
-    fn next_by_shift(&self, view: &View<'_>, first: u64, tick: u64) -> Option<u64> {
+    pub(super) fn next_by_shift(&self, view: &View<'_>, first: u64, tick: u64) -> Option<u64> {
         let next = u64::try_from(i128::from(self.noticed) - self.missing).ok()?;
         let mut streams = Tried::fresh(&self.streams);
         streams.settle_fixed();
