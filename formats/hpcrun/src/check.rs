@@ -77,6 +77,21 @@ pub(crate) fn of(measurement: &Measurement, context: &Context<'_>) -> Vec<Findin
     found.into_vec()
 }
 
+/// What is wrong with a trace of a recording, whatever trace it had.
+pub(crate) fn of_trace(
+    trace: &Trace,
+    part: &Part,
+    ids: Option<&Ids>,
+    context: &Context<'_>,
+) -> Vec<Finding> {
+    let mut found = Findings::new(&context.limits);
+    let trace = Arc::new(trace.clone());
+    let part = Part { trace: Some(Arc::clone(&trace)), ..part.clone() };
+    let file = part.file(TRACE).map(PathBuf::from);
+    Rules { found: &mut found, file }.trace(&trace, &part, ids);
+    found.into_vec()
+}
+
 /// Whether a loss says all that a finding does.
 fn says(loss: &Finding, finding: &Finding) -> bool {
     (loss.rule, loss.offset, &loss.file) == (finding.rule, finding.offset, &finding.file)
