@@ -53,6 +53,9 @@ pub enum Error {
     /// The output would change the input, in the way that is told: "lies in the input".
     #[error("the output {0}, which must stay as it is")]
     OverInput(&'static str),
+    /// Something is not where we put it ourselves: no file can be the cause.
+    #[error("{0}: that is a fault of kymo and not of the file; please report it")]
+    Broken(&'static str),
     /// The target exists and overwriting was not asked for.
     #[error("{} exists already (--force overwrites it)", .0.display())]
     Exists(PathBuf),
