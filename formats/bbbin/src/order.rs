@@ -66,7 +66,8 @@ impl<'a> Merge<'a> {
     /// Takes the head of an input, and goes on to the one after it.
     fn advance(&mut self, number: usize) -> Result<Option<Found<'a>>> {
         let input = self.inputs.get_mut(number);
-        let (input, head) = input.ok_or(Error::Broken("an event is of an input that is not there"))?;
+        let (input, head) =
+            input.ok_or(Error::Broken("an event is of an input that is not there"))?;
         let found = input.next()?;
         self.next.extend(found.map(|found| Reverse((found.event.timestamp, number))));
         Ok(std::mem::replace(head, found))

@@ -149,7 +149,10 @@ impl Spilled {
 
     /// Takes the next key of a run.
     fn advance(&mut self, number: usize) -> Result<()> {
-        let run = self.runs.get_mut(number).ok_or(Error::Broken("a key is of a run that is not there"))?;
+        let run = self
+            .runs
+            .get_mut(number)
+            .ok_or(Error::Broken("a key is of a run that is not there"))?;
         if run.keys.is_empty() && !run.left.is_empty() {
             run.read(&mut self.file, self.part_keys)?;
         }

@@ -47,7 +47,8 @@ pub(crate) fn extract(
             context.progress.at(done);
         }
         let of = readers.get(number).zip(choices.get(number));
-        let (reader, choice) = of.ok_or(Error::Broken("an event is of a file that is not there"))?;
+        let (reader, choice) =
+            of.ok_or(Error::Broken("an event is of a file that is not there"))?;
         let Some(mut event) = choice.take(&found) else { continue };
         without_log += u64::from(reader.log_file_place(event.log_file).is_none());
         // Types go by the log files of the output.
