@@ -34,6 +34,11 @@ pub(super) struct Within<'a> {
     stream: &'a StreamLayout,
 }
 
+/// Who has every field decoded, and keeps none.
+struct Everything;
+
+impl Visitor for Everything {}
+
 /// An event whose header was read.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Head {
@@ -228,22 +233,47 @@ impl<'a> Within<'a> {
     ) -> ReadResult<&'a EventLayout> {
         let event = self.stream.event(head.id).ok_or_else(|| self.unknown(head))?;
         let want = visitor.begin(event);
-        let mut decoder = self.decoder(bytes, state);
-        let start = decoder.state.position;
+        let start = state.position;
         if want.known || !want.all {
-            decoder.pass(&event.steps, want.known, visitor)?;
+            let passed = self.decoder(bytes, state).pass(&event.steps, want.known, visitor);
+            passed.map_err(|error| self.exactly(bytes, state, (start, event), error))?;
         }
         if want.all {
-            (decoder.state.position, decoder.empty) = (start, 0);
-            let parts = [self.stream.event_context, event.context, event.fields];
-            for part in parts.into_iter().flatten() {
-                decoder.decode(part, visitor)?;
-            }
+            state.position = start;
+            self.decode(bytes, state, event, visitor)?;
         }
         if state.position == head.start {
             return Err(self.invalid(head, "it takes no room".to_owned()));
         }
         Ok(event)
+    }
+
+    /// Decodes the fields of an event one by one.
+    #[inline]
+    fn decode<V: Visitor>(
+        &self,
+        bytes: &[u8],
+        state: &mut State,
+        event: &EventLayout,
+        visitor: &mut V,
+    ) -> ReadResult<()> {
+        let mut decoder = self.decoder(bytes, state);
+        let parts = [self.stream.event_context, event.context, event.fields];
+        parts.into_iter().flatten().try_for_each(|part| decoder.decode(part, visitor))
+    }
+
+    /// Why an event whose fields begin at a bit cannot be read, at the field that it is: whoever passes
+    /// over fields says the same as who reads each.
+    #[cold]
+    fn exactly(
+        &self,
+        bytes: &[u8],
+        state: &mut State,
+        (start, event): (u64, &EventLayout),
+        error: ReadError,
+    ) -> ReadError {
+        state.position = start;
+        self.decode(bytes, state, event, &mut Everything).err().unwrap_or(error)
     }
 
     /// Hands on all events that are left, until somebody has enough.
