@@ -2,36 +2,36 @@
 
 use crate::error::{Error, Result};
 
-/// Takes what an invariant of the program says is there.
+/// Takes what must be there.
 pub trait Invariant<T> {
-    /// The value, or an error that names the invariant that is broken.
+    /// The value, or an error that says what is broken.
     ///
     /// ```
     /// use kymo_core::Invariant;
     ///
     /// let runs = ["a", "b"];
-    /// let error = runs.get(2).or_broken("an event is of a run that was opened").unwrap_err();
-    /// assert!(error.to_string().contains("an event is of a run that was opened"));
+    /// let error = runs.get(2).or_broken("an event is of a run that is not open").unwrap_err();
+    /// assert!(error.to_string().contains("an event is of a run that is not open"));
     /// ```
     ///
     /// # Errors
     /// When it is not there, which only a bug can cause.
-    fn or_broken(self, invariant: &'static str) -> Result<T>;
+    fn or_broken(self, what: &'static str) -> Result<T>;
 }
 
 impl<T> Invariant<T> for Option<T> {
     #[inline]
-    fn or_broken(self, invariant: &'static str) -> Result<T> {
+    fn or_broken(self, what: &'static str) -> Result<T> {
         match self {
             Some(value) => Ok(value),
-            None => broken(invariant),
+            None => broken(what),
         }
     }
 }
 
 #[cold]
-fn broken<T>(invariant: &'static str) -> Result<T> {
-    Err(Error::Broken(invariant))
+fn broken<T>(what: &'static str) -> Result<T> {
+    Err(Error::Broken(what))
 }
 
 /// The place of an index in a list, which grows to have it.

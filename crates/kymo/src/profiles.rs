@@ -404,7 +404,7 @@ impl ProfileArgs {
         };
         let index = usize::try_from(metric.0).unwrap_or(usize::MAX);
         let described = metrics.get(index).cloned();
-        let described = described.or_broken("a metric that was found is in the list")?;
+        let described = described.or_broken("a metric that was found is not in the list")?;
         refuse_computed(view.as_ref(), metric, &described)?;
         let thread_count = threads.as_ref().map_or_else(|| view.thread_count(), ThreadSet::len);
         let derived = None;

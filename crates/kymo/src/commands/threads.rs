@@ -198,7 +198,7 @@ fn rows(asked: &Asked, args: &Args) -> anyhow::Result<Vec<Spent>> {
     };
     let threads = asked.threads()?.into_iter();
     let spent = |(id, thread): (ThreadId, Thread)| {
-        let value = value(id).or_broken("each thread has a value")?;
+        let value = value(id).or_broken("a thread has no value")?;
         Ok(Spent { index: id.0, thread, value })
     };
     threads.map(spent).collect()

@@ -207,11 +207,14 @@ impl Reader {
     }
 
     /// The event at an offset.
-    pub(crate) fn event_at(&self, offset: u64) -> Option<Found<'_>> {
+    ///
+    /// # Errors
+    /// When there is none.
+    pub(crate) fn event_at(&self, offset: u64) -> ReadResult<Found<'_>> {
         #[cfg(test)]
         self.touch(offset);
-        let (event, _) = event(self.slice(offset, self.size_bytes()), offset).ok()?;
-        Some(Found { offset, event })
+        let (event, _) = event(self.slice(offset, self.size_bytes()), offset)?;
+        Ok(Found { offset, event })
     }
 
     /// A type by its id, which is of a log file.

@@ -120,7 +120,7 @@ pub(crate) fn values(
     };
     let at = |position: u64| usize::try_from(position.saturating_mul(each)).unwrap_or(usize::MAX);
     let bytes = payload.bytes.get(at(range.start)..at(range.end));
-    let bytes = bytes.or_broken("a payload has the bytes of all its values")?;
+    let bytes = bytes.or_broken("a payload does not have the bytes of its values")?;
     let each = usize::try_from(each).unwrap_or(usize::MAX);
     Ok(decode(&data_type, value_type, bytes, each, endian, length))
 }

@@ -89,7 +89,7 @@ impl JoinedArrays {
         }
         let number = self.views.len();
         let joined = self.variables.get_mut(ours.0);
-        let joined = joined.or_broken("variables that are known have a place in the list")?;
+        let joined = joined.or_broken("a known variable has no place in the list")?;
         joined.widen(&variable);
         let mut next = 0;
         for step in 0..variable.steps {

@@ -305,7 +305,8 @@ impl<'a> Labels<'a> {
 
     /// The file or module of a label, where it is called by one.
     pub(super) fn place(&self, label: Label) -> Result<Option<Place>> {
-        let entry = self.entries.get(label.0).copied().or_broken("labels are made here")?;
+        let entry =
+            self.entries.get(label.0).copied().or_broken("a label was not made by these labels")?;
         let path = match entry {
             Entry::Place { file, .. } | Entry::File(file) => self.files.get(file),
             Entry::Point { module, .. } | Entry::Module(module) => self.modules.get(module),

@@ -406,7 +406,7 @@ impl ProfileView for CallTree {
         let index = usize::try_from(context.id.0).unwrap_or(usize::MAX);
         for (column, to) in columns.iter().zip(to) {
             let sums = self.column(*column, threads);
-            *to = sums.get(index).copied().or_broken("columns have a sum of each context")?;
+            *to = sums.get(index).copied().or_broken("a column has no sum of a context")?;
         }
         Ok(())
     }
@@ -442,7 +442,7 @@ impl ProfileView for CallTree {
         let meant = meant.filter(|(id, _)| threads.is_none_or(|threads| threads.contains(*id)));
         for own in meant.flat_map(|(_, own)| own) {
             let total = totals.get_mut(as_index(own.metric.0));
-            let total = total.or_broken("values are of metrics in the list")?;
+            let total = total.or_broken("a value is of a metric that is not in the list")?;
             own.values.iter().for_each(|value| *total += value);
         }
         Ok(totals)

@@ -76,7 +76,7 @@ impl Fielded {
         let Some(event) = self.events.next()? else { return Ok(None) };
         let fields = self.told.of(&event)?;
         let is_json = self.is_json.get(event.track.0).copied();
-        let is_json = is_json.or_broken("the track of an event is in the list of tracks")?;
+        let is_json = is_json.or_broken("an event is of a track that is not in the list")?;
         Ok(Some((event, fields.filter(|_| !is_json))))
     }
 }

@@ -8,7 +8,7 @@ use std::ops::Range;
 use super::{Event, Events, TimeNs, Window};
 use crate::{Invariant as _, Result};
 
-const HEAD_OF_RUN: &str = "the run of an event that comes next is one of those merged";
+const HEAD_OF_RUN: &str = "the next event is of a run that is not merged";
 
 /// Events of one track by their places, which are in the order of their times.
 pub trait Run: Send {
