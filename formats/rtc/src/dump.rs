@@ -48,6 +48,12 @@ fn message_fields<'a>(
         ("time_ns", message.time.map_or(Value::Null, |time| time.0.into()).into()),
         ("bytes", message.payload.len().into()),
     ];
+    if message.time.is_none() {
+        let bounds =
+            [("relative_ns", message.relative), ("not_after_ns", reader.not_after(message.stream))];
+        let bounds = bounds.into_iter().filter_map(|(name, time)| Some((name, time?.0.into())));
+        fields.extend(bounds);
+    }
     if let Some(partial) = partial(message) {
         fields.push(("partial", partial.into()));
     }

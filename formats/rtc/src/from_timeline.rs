@@ -370,6 +370,7 @@ impl<W: Write> Taking<W> {
         let bytes = if since_epoch { timespec(time) } else { Some(time.0.to_le_bytes().to_vec()) };
         if let Some(bytes) = bytes {
             self.writer.write(clock.0, &bytes)?;
+            self.writer.keep(clock.0, &bytes)?;
             self.shown.insert(clock, time);
             let latest = self.latest.entry(clock).or_insert(time);
             if time < *latest {

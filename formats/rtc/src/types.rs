@@ -247,7 +247,7 @@ impl OwnedMessage {
     #[must_use]
     pub fn as_message(&self) -> Message<'_> {
         let Self { stream, offset, time, ref payload } = *self;
-        Message { stream, offset, time, payload, may_lack_beginning: false }
+        Message { stream, offset, time, relative: None, payload, may_lack_beginning: false }
     }
 }
 
@@ -260,6 +260,9 @@ pub struct Message<'a> {
     pub offset: u64,
     /// When it happened, on its stream's clock.
     pub time: Option<TimeNs>,
+    /// Where its time is not known since what its clock counts from was lost: how long after that it
+    /// happened.
+    pub relative: Option<TimeNs>,
     /// Its bytes.
     pub payload: &'a [u8],
     /// Its beginning may be missing: frames before it were lost.

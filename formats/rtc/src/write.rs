@@ -119,6 +119,11 @@ impl<W: Write> SessionWriter<W> {
         }
     }
 
+    /// Has every later Unit begin with what a clock shows, until it shows something else.
+    pub(crate) fn keep(&mut self, clock: usize, payload: &[u8]) -> Result<()> {
+        self.ids.get(&clock).map_or(Ok(()), |id| self.writer.keep(*id, payload).map_err(failed))
+    }
+
     /// Ends the session.
     pub(crate) fn finish(self) -> Result<W> {
         let IoOutput(buffered) = self.writer.finish().map_err(failed)?;

@@ -99,6 +99,35 @@ fn a_changed_bit_of_a_meta_changes_nothing_where_there_is_a_checksum() {
     }
 }
 
+/// The same of a Meta that the tick of a unit divides: of each of its bytes, and of those of its
+/// frames' headers and of the index between them.
+#[test]
+fn a_changed_bit_of_a_meta_that_a_tick_divides_changes_nothing_where_there_is_a_checksum() {
+    let options = Options::new().sizes(16_384, 2048).unwrap();
+    let mut writer = Writer::new(Vec::new(), options);
+    let mut streams = Vec::new();
+    for number in 0..24 {
+        let meta = StreamMeta::new(&format!("sensor number {number}")).format("uint16le");
+        streams.push(writer.add(&meta.text("unit", "degrees").unwrap().length(2)).unwrap());
+    }
+    for number in 0..1200_u16 {
+        writer.write(streams[usize::from(number) % 24], &number.to_le_bytes()).unwrap();
+    }
+    let whole = writer.finish().unwrap();
+    let original = seen(&whole);
+    assert_eq!((original.len(), said(&whole)), (1200, vec![]));
+    let meta = meta(&whole, 0);
+    let tick = 1025 + 2048;
+    assert!(meta.contains(&tick) && whole[tick] | 1 == 9, "{meta:?}");
+    for at in meta {
+        for bit in [at % 8, (at + 3) % 8] {
+            let damaged = flipped(&whole, at, bit);
+            assert!(seen(&damaged) == original, "byte {at}, bit {bit}: {:?}", said(&damaged));
+            assert!(!said(&damaged).is_empty(), "byte {at}, bit {bit}");
+        }
+    }
+}
+
 /// Two bytes of the first Meta were changed so that its text still makes sense: another gain and
 /// another name. The next Unit, whose checksum holds, says what is right; that they differ is said.
 #[test]

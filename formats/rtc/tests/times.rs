@@ -9,6 +9,7 @@
 
 use std::sync::Arc;
 
+use kymo_conformance::{Captured, Content as Captive};
 use kymo_core::bytes::Limits;
 use kymo_core::model::timeline::{Content, TimeNs, TrackId, Window};
 use kymo_core::{Context, Destination, Format, Part, Severity, Source, Value};
@@ -120,6 +121,95 @@ fn the_worked_example_of_the_specification_holds_frame_by_frame() {
         ("sample", at(1044)),
     ];
     assert_eq!(times, expected);
+}
+
+/// The messages of `sample` in a dump: when they were, how long after the base of their clock, and
+/// when at the latest.
+fn dumped(bytes: &[u8]) -> Vec<[Option<i64>; 3]> {
+    let source = Source::from_bytes("test.rtc", bytes.to_vec());
+    let dataset = Rtc.open(&source, &Context::default()).unwrap();
+    let records = kymo_conformance::capture(&*dataset).unwrap();
+    let number = |record: &Captured, name: &str| {
+        let found = record.fields.iter().find(|(field, _)| *field == name);
+        match found.map(|(_, content)| content) {
+            Some(Captive::Value(Value::Int(number))) => Some(*number),
+            _ => None,
+        }
+    };
+    let is_sample = |record: &&Captured| {
+        let mut fields = record.fields.iter();
+        fields.any(|(name, content)| {
+            *name == "stream"
+                && matches!(content, Captive::Value(Value::Text(of)) if of == "sample")
+        })
+    };
+    let told = |record| ["time_ns", "relative_ns", "not_after_ns"].map(|name| number(record, name));
+    records.iter().filter(is_sample).map(told).collect()
+}
+
+/// Another writer sets the base of its clock once in several Units. Behind a cut head the deltas
+/// still tell the order and the time between messages, and the next base until when they were; no
+/// date is made of them.
+#[test]
+fn times_on_a_base_that_was_cut_off_are_relative_and_bounded() {
+    let mut writer = Writer::new(Vec::new(), Options::new().sizes(4096, 2048).unwrap());
+    let clk = StreamMeta::new("clk").format("timespec").flag("clock", true).unwrap();
+    let clk = writer.add(&clk).unwrap();
+    let delta = StreamMeta::new("clk delta").format("uint16le").flag("clock", true).unwrap();
+    let delta = delta.number("gain", 1e-3).unwrap().text("delta", "clk").unwrap();
+    let delta = writer.add(&delta).unwrap();
+    let sample = StreamMeta::new("sample").format("uint8").text("clock", "clk delta").unwrap();
+    let sample = writer.add(&sample).unwrap();
+    let mut write = |seconds: u64| {
+        writer.write(clk, &timespec(seconds, 0)).unwrap();
+        for count in 0_u16..1000 {
+            writer.write(delta, &count.to_le_bytes()).unwrap();
+            writer.write(sample, &[1]).unwrap();
+        }
+    };
+    write(BASE);
+    write(BASE + 5);
+    let whole = writer.finish().unwrap();
+    let all = dumped(&whole);
+    let timed = |count: i64| [at(count).map(|time| time.0), None, None];
+    assert_eq!((all.len(), all[0], all[999]), (2000, timed(0), timed(999)));
+    let cut = dumped(&whole[2000..]);
+    let untimed: Vec<_> = cut.iter().take_while(|[time, ..]| time.is_none()).collect();
+    assert!((500..1000).contains(&untimed.len()), "{}", untimed.len());
+    // All of them up to the last, a millisecond after one another.
+    let next = at(5000).map(|time| time.0);
+    for (before, [time, relative, not_after]) in (1..).zip(untimed.iter().rev()) {
+        let millisecond = Some((1000 - before) * 1_000_000);
+        assert_eq!((*time, *relative, *not_after), (None, millisecond, next));
+    }
+    assert_eq!(cut[untimed.len()], timed(5000));
+}
+
+/// Every Unit of what was converted begins with what the clocks show: a cut head costs times of the
+/// Unit that is cut alone.
+#[test]
+fn a_converted_recording_has_times_behind_any_cut() {
+    let Recording { mut writer, clk, sample, .. } = recording();
+    writer.write(clk, &timespec(BASE, 0)).unwrap();
+    let text = StreamMeta::new("text").format("utf-8").text("clock", "clk").unwrap();
+    let text = writer.add(&text).unwrap();
+    writer.write(sample, &[1]).unwrap();
+    for number in 0..120_000 {
+        writer.write(text, format!("line {number:06} of the same moment").as_bytes()).unwrap();
+    }
+    let whole = writer.finish().unwrap();
+    let source = Source::from_bytes("test.rtc", whole);
+    let timeline = Rtc.open(&source, &Context::default()).unwrap().timeline().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("out.rtc");
+    Rtc.write_timeline(timeline, &Destination::new(&path, false), &Context::default()).unwrap();
+    let converted = std::fs::read(&path).unwrap();
+    assert!(converted.len() > 3 << 20);
+    // From the Marker of the second Unit on.
+    let found = events(&converted[1 << 20..], &Window::default());
+    let lines = found.iter().filter(|(name, ..)| name == "text");
+    let untimed = lines.clone().filter(|(_, time, _)| *time != at(0)).count();
+    assert!(untimed <= 1, "{untimed} lines of {} have no time", lines.count());
 }
 
 #[test]

@@ -26,6 +26,8 @@ pub(crate) struct Tracker {
     clock_names: Named,
     /// What each clock shows; indices are those of streams.
     shown: Vec<Option<TimeNs>>,
+    /// What clocks have counted that count from one which shows nothing.
+    counted: HashMap<usize, TimeNs>,
     /// Clocks that were not set since frames were lost, and may have been by those.
     stale: HashSet<usize>,
     /// The clock of each stream.
@@ -94,6 +96,7 @@ pub(crate) struct Completed {
     pub stream: usize,
     pub offset: u64,
     pub time: Option<TimeNs>,
+    pub relative: Option<TimeNs>,
     pub may_lack_beginning: bool,
     /// Whether the payload is that of the frame, or was joined of several.
     pub is_joined: bool,
@@ -122,6 +125,7 @@ impl Tracker {
             names: Named::default(),
             clock_names: Named::default(),
             shown: vec![None; count],
+            counted: HashMap::new(),
             stale: HashSet::new(),
             clocks: vec![None; count],
             open: HashMap::new(),
@@ -224,6 +228,7 @@ impl Tracker {
     pub(crate) fn begin_session(&mut self, session: usize) {
         self.find_clocks();
         self.open.clear();
+        self.counted.clear();
         self.session = session;
         self.endian = Endian::Little;
         self.learn_names();
@@ -425,7 +430,15 @@ impl Tracker {
         if is_alone && !frame.more && !self.is_rest(stream, may_lack_beginning, payload) {
             let time = self.time(stream, payload);
             let is_joined = false;
-            return Some(Completed { stream, offset, time, may_lack_beginning, is_joined });
+            let relative = self.relative(stream, time);
+            return Some(Completed {
+                stream,
+                offset,
+                time,
+                relative,
+                may_lack_beginning,
+                is_joined,
+            });
         }
         let may_lack_beginning = frame.begin != Begin::Start;
         let open = self.open.entry(stream).or_insert_with(|| Open {
@@ -451,7 +464,9 @@ impl Tracker {
         let time = self.time(stream, &open.bytes);
         self.joined = open.bytes;
         let Open { offset, may_lack_beginning, .. } = open;
-        Some(Completed { stream, offset, time, may_lack_beginning, is_joined: true })
+        let relative = self.relative(stream, time);
+        let is_joined = true;
+        Some(Completed { stream, offset, time, relative, may_lack_beginning, is_joined })
     }
 
     /// Whether a frame that may lack its beginning does: messages of its stream are longer.
@@ -488,6 +503,13 @@ impl Tracker {
             ClockRole::Delta(_) => clock.and_then(|clock| self.shows(clock)).map(|time| time.0),
             _ => Some(0),
         };
+        let is_based = base.is_some() || !stream.is_whole;
+        let counted = count.filter(|_| !is_based).and_then(|count| i64::try_from(count).ok());
+        if let Some(counted) = counted {
+            self.counted.insert(index, TimeNs(counted));
+        } else if !self.counted.is_empty() {
+            self.counted.remove(&index);
+        }
         let time = count.zip(base).and_then(|(count, base)| count.checked_add(base.into()));
         let time = time.and_then(|time| i64::try_from(time).ok()).map(TimeNs);
         let is_on_stale = clock.is_some_and(|clock| self.is_stale(clock));
@@ -498,6 +520,16 @@ impl Tracker {
         time
     }
 
+    /// How long a message happened after what its clock counts from, where that is not known.
+    fn relative(&mut self, stream: usize, time: Option<TimeNs>) -> Option<TimeNs> {
+        if time.is_some() || self.counted.is_empty() {
+            return None;
+        }
+        let is_clock = self.streams().get(stream).is_some_and(Stream::is_clock);
+        let clock = if is_clock { Some(stream) } else { self.clock_of(stream) };
+        self.counted.get(&clock?).copied()
+    }
+
     /// The message that a frame completed.
     pub(crate) fn message<'a>(
         &'a self,
@@ -505,8 +537,9 @@ impl Tracker {
         frame: &Frame,
         view: &View<'a>,
     ) -> Message<'a> {
-        let Completed { stream, offset, time, may_lack_beginning, is_joined } = *completed;
+        let Completed { stream, offset, time, relative, may_lack_beginning, is_joined } =
+            *completed;
         let payload = if is_joined { &self.joined } else { frame.bytes(view) };
-        Message { stream, offset, time, payload, may_lack_beginning }
+        Message { stream, offset, time, relative, payload, may_lack_beginning }
     }
 }

@@ -147,7 +147,7 @@ impl Walker {
             self.position = meta;
             return Ok(());
         }
-        if is_meta_due && self.resume_behind_meta(view, start)? {
+        if (is_meta_due || self.is_meta_open) && self.resume_behind_meta(view, start)? {
             return Ok(());
         }
         if self.resume_behind_number(view, start) {
@@ -206,13 +206,22 @@ impl Walker {
     /// Goes on behind the Meta of a Unit, where its frame is damaged and its text is not, or one
     /// byte of it.
     fn resume_behind_meta(&mut self, view: &View<'_>, start: u64) -> Result<bool, NeedMore> {
-        let told = self.mended(view, self.boundary)?.or_else(|| text_after(view, start));
-        let Some(told) = told.filter(|told| told.end <= self.boundary) else { return Ok(false) };
+        let boundary = self.boundary;
+        let near = || text_after(view, start).filter(|told| told.end <= boundary);
+        let Some(told) = self.mended(view, boundary)?.or_else(near) else { return Ok(false) };
         self.definitions = Definitions { is_sound: false, ..told.definitions };
-        self.define(view, told.end);
         (self.position, self.opened) = (told.end, told.end);
+        self.pass_ticks(view);
+        self.define(view, told.end);
         self.queue(Item::Streams(start));
         Ok(true)
+    }
+
+    /// Finds the boundary behind a Meta that a tick divides.
+    pub(super) fn pass_ticks(&mut self, view: &View<'_>) {
+        if self.position > self.boundary {
+            self.set_boundary(view);
+        }
     }
 
     /// Finds where to go on before the boundary; else at it, or later.

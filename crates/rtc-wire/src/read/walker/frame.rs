@@ -37,7 +37,7 @@ impl Walker {
         }
         let found = self.sensible(view, position);
         if matches!(found, Ok(frame) if frame.id >= id::FIRST_USER)
-            && (self.is_meta_due || !self.is_proven_undescribed(view)?)
+            && (self.is_meta_due || self.is_meta_open || !self.is_proven_undescribed(view)?)
         {
             return self.damage(view, position, Why::Undescribed);
         }
@@ -257,6 +257,7 @@ impl Walker {
             }
         }
         self.position = frame.end;
+        self.pass_ticks(view);
         if self.is_unsettled && frame.id >= id::FIRST_USER {
             self.streams.settle_fixed();
             self.is_unsettled = false;

@@ -8,7 +8,7 @@ use crate::spec::id;
 
 use super::super::marker::PROOF_BYTES;
 use super::super::meta::Definition;
-use super::super::parse::parse;
+use super::super::parse::{is_padding, parse};
 use super::super::resume::Trial;
 use super::super::streams::Tried;
 use super::super::{Lookup, NeedMore, Streams, View, definitions, find_marker};
@@ -22,7 +22,7 @@ pub(super) const MENDS_TOTAL: u32 = 16;
 pub(super) const UNIT_BYTES_MAX: u64 = 4 << 20;
 
 /// What opens a Unit is looked for the byte up to here.
-const OPENING_BYTES_MAX: u64 = 4096;
+const OPENING_BYTES_MAX: u64 = 1 << 16;
 
 impl Walker {
     /// What the Meta of this Unit said, where one byte of what opens the Unit was changed: no other
@@ -46,8 +46,10 @@ impl Walker {
         self.mends_left -= 1;
         let crcs = self.places_of_crc(view);
         let order = self.is_big_endian.or_else(|| byte_order_behind(view, until));
-        let mut mended =
-            crcs.into_iter().filter_map(|crc| mended_opening(view, start..until, crc, order));
+        // The header of a further frame may be what was changed, so that the Meta seems to end there.
+        let ranges = [start..until, start..start.saturating_add(OPENING_BYTES_MAX)];
+        let of = |crc| ranges.iter().find_map(|at| mended_opening(view, at.clone(), crc, order));
+        let mut mended = crcs.into_iter().filter_map(of);
         // A Meta that ends before here was read, or passed over: frames behind it are not read again.
         Ok(mended.find(|told| told.end > self.position))
     }
@@ -156,14 +158,18 @@ pub(super) fn meta_at(view: &View<'_>, position: u64) -> Option<Told> {
 }
 
 /// Reads the frames of a Meta one after the other: its text, where they were joined, and where the
-/// last one ends.
+/// last one ends. A tick may be between them, with the padding before it.
 fn meta_text(view: &View<'_>, mut position: u64) -> Option<(Vec<u8>, Vec<usize>, u64)> {
     let (streams, mut text, mut seams) = (Streams::new(), Vec::new(), Vec::new());
     loop {
         let frame = parse(&streams, view, position, view.end()).ok()?;
+        position = frame.end;
+        let is_between = is_padding(frame.id) || frame.id == id::MINOR_INDEX;
+        if is_between && !seams.is_empty() {
+            continue;
+        }
         (frame.id == id::META).then_some(())?;
         text.extend_from_slice(view.get(frame.payload..frame.end));
-        position = frame.end;
         if !frame.more {
             return Some((text, seams, position));
         }
