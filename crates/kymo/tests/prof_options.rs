@@ -276,7 +276,7 @@ fn why_addresses_have_no_names_is_told_apart() {
         (2, 2, "it is not there"),
         (2, 2, "it is no program, or damaged"),
         (2, 2, "it is no plain file"),
-        (1, 2, "no function or symbol covers them"),
+        (2, 2, "it is another build"),
     ];
     let expected = expected.map(|(addresses, of, why)| (addresses, of, why.to_owned()));
     assert_eq!(told.collect::<Vec<_>>(), expected);

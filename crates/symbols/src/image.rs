@@ -90,7 +90,14 @@ impl Image {
         let hidden = hidden.as_ref().map(|bytes| object::File::parse(&**bytes));
         let hidden = hidden.transpose().map_err(|error| damaged_within(&error));
         let hidden = lack::found(hidden, &mut lacks);
-        let symbols = elf::symbols(has.unwrap_or(&file), hidden.as_ref(), source.len(), &mut lacks);
+        let is_of_gpu = elf::is_of_gpu(bytes);
+        let symbols = elf::symbols(
+            has.unwrap_or(&file),
+            hidden.as_ref(),
+            source.len(),
+            is_of_gpu,
+            &mut lacks,
+        );
         let passed_over = if !has_dwarf(from) {
             None
         } else if search.compat && bytes.len() as u64 >= COMPAT_BYTES_MAX {
@@ -101,8 +108,11 @@ impl Image {
         };
         let is_large = passed_over.is_some();
         lacks.extend(passed_over);
-        let dwarf = (has_dwarf(from) && !is_large).then(|| load(from, source, &mut lacks));
-        let shared = if dwarf.is_some() { shared::find(at, from, limits) } else { Ok(None) };
+        // What it tells of counts within sections, each from 0.
+        let dwarf =
+            (has_dwarf(from) && !is_large && !is_of_gpu).then(|| load(from, source, &mut lacks));
+        let shared =
+            if dwarf.is_some() { shared::find(at, from, search, limits) } else { Ok(None) };
         let shared = lack::found(shared, &mut lacks);
         let shared = shared.and_then(|bytes| {
             let object = object::File::parse(&*bytes).ok()?;
@@ -241,7 +251,8 @@ fn debug_file(
     let linked = named.map_or_else(Vec::new, |(name, _)| by_link(path, name));
     let linked = linked.into_iter().map(|path| (path, checksum));
     let mut lacks = Vec::new();
-    for (candidate, checksum) in by_id.chain(linked) {
+    let candidates = by_id.chain(linked).filter(|(path, _)| search.may_look(path));
+    for (candidate, checksum) in candidates {
         let Ok(bytes) = read(&candidate, limits) else { continue };
         let Err(lack) = is_debug_file(&bytes, id, checksum) else {
             return Ok(Some((candidate, bytes)));

@@ -155,6 +155,7 @@ const CASES: &[Case] = &[
             ("metric-unknown", "cct.db", 0x108),
             ("metric-unknown", "cct.db", 0x140),
             ("metric-unknown", "cct.db", 0x14C),
+            ("summary-sum", "cct.db", 0),
             ("summary-sum", "profile.db", 0x100),
             // What is called inclusive is exclusive then, and the entry point has none of it.
             ("tree-sum", "profile.db", 0x70),
@@ -171,6 +172,7 @@ const CASES: &[Case] = &[
             ("metric-unknown", "profile.db", 0x100),
             ("metric-unknown", "profile.db", 0x114),
             ("metric-unknown", "profile.db", 0x128),
+            ("summary-sum", "cct.db", 0),
             ("summary-sum", "profile.db", 0x40),
             ("tree-sum", "profile.db", 0x40),
         ],
