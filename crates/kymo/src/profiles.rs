@@ -186,7 +186,7 @@ impl Asked {
     }
 
     /// What is good to know of the values.
-    fn remarks(&self) -> Vec<String> {
+    pub(crate) fn remarks(&self) -> Vec<String> {
         let mut remarks = self.view.remarks();
         let sides = [(self.has_inclusive(), "inclusive"), (self.has_exclusive(), "exclusive")];
         for (_, how) in sides.into_iter().filter(|(is_measured, _)| !is_measured) {
