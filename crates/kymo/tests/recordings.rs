@@ -94,6 +94,43 @@ fn lines_are_matched_without_their_ends() {
     assert_eq!(values, ["out 2\n", "out 22\n"]);
 }
 
+/// Records lines of 25 bytes from standard input, kills that once they were read, and gives how many
+/// are in the file.
+fn recorded_when_killed(lines: u32, more: &[&str]) -> u32 {
+    let folder = folder();
+    let path = folder.path().join("killed.rtc");
+    let mut command = kymo();
+    command.arg("record").arg("-o").arg(&path).args(more).stdin(Stdio::piped());
+    let mut child = command.stderr(Stdio::null()).spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    for number in 0..lines {
+        stdin.write_all(format!("line {number:06} of the log.\n").as_bytes()).unwrap();
+    }
+    stdin.flush().unwrap();
+    thread::sleep(Duration::from_millis(1500));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    drop(stdin);
+    let found = events(&path, &[]);
+    // What is there is all of the beginning.
+    for (number, event) in found.iter().enumerate() {
+        assert_eq!(event["value"], format!("line {number:06} of the log.\n"));
+    }
+    u32::try_from(found.len()).unwrap()
+}
+
+#[test]
+fn a_recording_that_is_killed_lacks_what_came_last_alone() {
+    const LINES: u32 = 20_000;
+    assert_eq!(recorded_when_killed(LINES, &[]), LINES, "200 ms are over");
+    // A line has 25 bytes, and takes more with its time.
+    for (bytes, flush_bytes) in [(64 << 10, "64K"), (4 << 10, "4K"), (1, "1")] {
+        let more = ["--flush-every", "1h", "--flush-bytes", flush_bytes];
+        let lost = LINES - recorded_when_killed(LINES, &more);
+        assert!(lost * 25 < bytes, "{lost} lines, though no more than {bytes} bytes may wait");
+    }
+}
+
 #[test]
 fn a_command_that_fails_is_recorded_and_told() {
     let folder = folder();

@@ -174,6 +174,35 @@ fn a_chunk_that_the_file_ends_in_is_read_as_far_as_it_goes() {
     assert_eq!(worst, Some(Severity::Error));
 }
 
+/// Many messages without a payload are next to nothing when they are compressed: 82 KB became
+/// 256 MiB for each chunk. What is read of a file is in proportion to it, and the rest is said.
+#[test]
+fn a_file_that_becomes_far_larger_is_read_in_proportion() {
+    let options = WriteOptions::new().compression(Some(Compression::Zstd));
+    let options = options.chunk_size(Some(8 << 20)).compression_threads(0);
+    let options = options.emit_message_indexes(false);
+    let mut out = options.create(Cursor::new(Vec::new())).unwrap();
+    let channel_id = out.add_channel(0, "/bomb", "", &BTreeMap::new()).unwrap();
+    let header = MessageHeader { channel_id, sequence: 0, log_time: 0, publish_time: 0 };
+    for _ in 0..1_500_000 {
+        out.write_to_known_channel(&header, &[]).unwrap();
+    }
+    out.finish().unwrap();
+    let bytes = out.into_inner().into_inner();
+    let (size, decompressed) = (bytes.len() as u64, 1_500_000 * 31);
+    let most = 1000 * size + (16 << 20);
+    assert!(decompressed > most, "{size} bytes are too many for this test");
+    let source = Source::from_bytes("bomb.mcap", bytes);
+    let reader = Reader::open(&source, &Context::default()).unwrap();
+    let rules: Vec<_> = reader.findings().iter().map(|finding| finding.rule).collect();
+    assert!(rules.iter().all(|rule| *rule == "chunk-limit") && !rules.is_empty(), "{rules:?}");
+    let records = capture(&*Mcap.open(&source, &Context::default()).unwrap()).unwrap();
+    let messages = records.iter().filter(|record| record.kind == "message").count() as u64;
+    assert!(messages * 31 <= most && messages > 0, "{messages} messages");
+    let checked = Mcap.check(&source, &Context::default()).unwrap();
+    assert!(checked.iter().any(|finding| finding.rule == "chunk-limit"));
+}
+
 fn compression() -> impl Strategy<Value = Option<Compression>> {
     prop_oneof![Just(None), Just(Some(Compression::Zstd)), Just(Some(Compression::Lz4))]
 }

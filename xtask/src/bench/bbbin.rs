@@ -18,7 +18,8 @@ and statistics again; `load` goes through the timeline. A range of time is found
 ten events in the middle, by a program that starts for it, and a hundred thousand times by one that \
 has the log open, at 64 places that follow no order. The file is in the page cache as far as it \
 fits. The CTF trace is `many-threads`, 240,644 events; babeltrace2 counts the same events with its \
-own sink, and the ratio that matters is that of CPU time.\n";
+own sink, and the ratio that matters is that of CPU time. Both decode all events; `info` and `ls` \
+also tell what they found, and print no event.\n";
 
 /// Ours where it is no program.
 #[derive(Debug, clap::Subcommand)]

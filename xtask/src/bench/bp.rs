@@ -17,7 +17,9 @@ The file is 1.06 GB of 1.15 million elements: 143,750 steps of three scalars and
 arrays. \"pread of the headers\" walks it with one `pread` of 128 bytes an element, keeps \
 nothing and prints nothing. \"pread of the values\" does the same and also reads each value of \
 the one variable. The file is in the page cache. Both sides of \"rewrite\" end with the \
-file on the disk (`fsync`).\n\n\
+file on the disk (`fsync`). These peers are no readers that someone uses: a call of the system for \
+each element is slow by itself, ours maps the file and looks ahead on a second processor, and `cat` \
+is what reading costs at the least. So ratios of CPU say more than those of wall time.\n\n\
 The old `bpdump` took about 4 s of CPU for a file of 987 MB on a machine like this. It is not \
 available to run beside ours.\n";
 

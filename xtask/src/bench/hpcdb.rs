@@ -22,7 +22,9 @@ thread: 70 MB are 18,000 contexts, 350 MB are 90,000, 3 GB are 850,000; one has 
 of 9,000 contexts and 8 threads, of which `top` shows one. There are half as many functions as contexts, each with a name \
 of its own, so that memory that grows with names is seen. `top` reads the tree and the summary over all threads. \
 Hatchet is measured as `GraphFrame.from_hpctoolkit_latest`, and its import alone; it is given none \
-of 3 GB, which it has no memory for. Opening is measured as `kymo ls`, which opens a database and \
+of 3 GB, which it has no memory for. The work is not alike: Hatchet makes a table of all contexts \
+and metrics in memory, and `top` reads what it shows. What its import takes is Python's start, with \
+which it begins. Opening is measured as `kymo ls`, which opens a database and \
 lists its tables. Files are in the page cache as far as they fit.\n";
 
 /// The version of Hatchet.

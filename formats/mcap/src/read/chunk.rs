@@ -74,10 +74,12 @@ pub(crate) fn header(bytes: &[u8], offset: u64) -> ReadResult<Chunk> {
 /// Makes the records of a chunk readable, and says what is wrong with them.
 ///
 /// Records that do not match their checksum must not be trusted, and are refused. Those of a
-/// chunk that the file ends in are given as far as they go.
+/// chunk that the file ends in are given as far as they go. One that says to have more than
+/// `known_bytes` decompressed, which an index may have told, is refused.
 pub(crate) fn load(
     bytes: &[u8],
     offset: u64,
+    known_bytes: u64,
     buffer: &mut Vec<u8>,
     limits: &Limits,
 ) -> Result<(Content, Damage), (&'static str, ReadError)> {
@@ -86,7 +88,7 @@ pub(crate) fn load(
         let start = usize::try_from(body.records_offset).unwrap_or(usize::MAX);
         (Content::File(start..start.saturating_add(body.records.len())), None)
     } else {
-        let fault = decompress(&body, buffer, limits)?;
+        let fault = decompress(&body, known_bytes, buffer, limits)?;
         (Content::Buffer, fault)
     };
     let records = match &content {
@@ -135,10 +137,12 @@ fn verify(body: &Body<'_>, records: &[u8]) -> Result<(), (&'static str, ReadErro
 /// Decompresses as much as there is, and gives the reason why it ends too early if it does.
 fn decompress(
     body: &Body<'_>,
+    known_bytes: u64,
     buffer: &mut Vec<u8>,
     limits: &Limits,
 ) -> Result<Option<ReadError>, (&'static str, ReadError)> {
-    let (found, limit) = (body.chunk.uncompressed_size, limits.value_bytes_max);
+    let found = body.chunk.uncompressed_size;
+    let limit = limits.value_bytes_max.min(known_bytes);
     let over = |found| {
         let kind = ReadErrorKind::OverLimit { found, limit };
         ("chunk-limit", kind.at("uncompressed size", body.chunk.offset))
@@ -151,7 +155,7 @@ fn decompress(
     let most = found.saturating_add(1);
     let read = match &body.chunk.compression {
         Compression::Zstd => zstd::Decoder::with_buffer(body.records).and_then(|mut decoder| {
-            decoder.window_log_max(window_log_max(limit))?;
+            decoder.window_log_max(window_log_max(limits.value_bytes_max))?;
             decoder.take(most).read_to_end(buffer)
         }),
         Compression::Lz4 => lz4::Decoder::new(body.records)

@@ -16,7 +16,7 @@ use kymo_core::bytes::{Limits, ReadError, ReadResult};
 use kymo_core::{Context, Finding, Result, Severity, Source};
 
 use crate::spec::{MAGIC, op};
-use crate::types::{Channel, Chunk, Header, Schema, Statistics};
+use crate::types::{Channel, Chunk, Compression, Header, Schema, Statistics};
 use faults::Faults;
 use pieces::Indexing;
 use record::Frame;
@@ -101,7 +101,8 @@ impl Reader {
             faults.push(Finding::at(Severity::Error, "data-end", footer.data_end(), why));
         }
         let header = header(&bytes, found.header.map(|range| range.start), &faults);
-        let (pieces, data_end) = (found.pieces, found.data_end);
+        let (mut pieces, data_end) = (found.pieces, found.data_end);
+        keep_within_reason(&mut pieces, bytes.len() as u64, &limits, &faults);
         let survey = Survey::default();
         let mut reader = Self {
             bytes,
@@ -213,6 +214,37 @@ impl Reader {
 
     pub(crate) fn faults(&self) -> &Faults {
         &self.faults
+    }
+}
+
+/// So many times as many bytes as a file has may be decompressed of it …
+const DECOMPRESSED_FACTOR: u64 = 1000;
+
+/// … and in any case so many: a few chunks of the usual size.
+const DECOMPRESSED_BYTES: u64 = 16 << 20;
+
+/// Gives up chunks that say to have more decompressed, with those before them, than recordings
+/// have: to read them would take time and memory out of all proportion to the file.
+fn keep_within_reason(pieces: &mut [Piece], size_bytes: u64, limits: &Limits, faults: &Faults) {
+    let limit = size_bytes.saturating_mul(DECOMPRESSED_FACTOR).saturating_add(DECOMPRESSED_BYTES);
+    let mut sum = 0_u64;
+    for piece in pieces {
+        let Piece::Chunk(chunk) = piece else { continue };
+        let found = chunk.uncompressed_size;
+        // One that is too large by itself is refused when it is read.
+        if chunk.compression == Compression::None || found > limits.value_bytes_max {
+            continue;
+        }
+        if sum.saturating_add(found) <= limit {
+            sum += found;
+            continue;
+        }
+        let why = format!(
+            "its {found} bytes decompressed, and those of chunks before it, are more than \
+             {DECOMPRESSED_FACTOR} times the file: it is not read"
+        );
+        faults.push(Finding::at(Severity::Error, "chunk-limit", chunk.offset, why));
+        *piece = Piece::Lost;
     }
 }
 

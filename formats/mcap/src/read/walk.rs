@@ -150,7 +150,7 @@ impl<R: Borrow<Reader>> Walk<R> {
                 let is_after = chunk.message_end_time < self.from;
                 let is_before = self.until.is_some_and(|until| until <= chunk.message_start_time);
                 if !is_after && !is_before {
-                    self.enter_chunk(chunk.offset);
+                    self.enter_chunk(chunk.offset, chunk.uncompressed_size);
                 }
             }
             Some(Piece::Loose(range) | Piece::Attachment(range) | Piece::Metadata(range)) => {
@@ -162,9 +162,11 @@ impl<R: Borrow<Reader>> Walk<R> {
         }
     }
 
-    fn enter_chunk(&mut self, offset: u64) {
+    /// Decompresses a chunk that is known to have so many bytes then.
+    fn enter_chunk(&mut self, offset: u64, bytes: u64) {
         let reader = self.reader.borrow();
-        let loaded = chunk::load(reader.data_section(), offset, &mut self.buffer, reader.limits());
+        let (data, limits) = (reader.data_section(), reader.limits());
+        let loaded = chunk::load(data, offset, bytes, &mut self.buffer, limits);
         self.place.is_chunk = true;
         let is_damaged = !matches!(loaded, Ok((_, None)));
         match loaded {

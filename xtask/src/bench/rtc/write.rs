@@ -3,8 +3,10 @@
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::Result;
+use kymo_recorder::{Recorder, StreamOptions, Timespec};
 use kymo_rtc_wire::meta::StreamMeta;
 use kymo_rtc_wire::write::{IoOutput, Options, Writer};
 
@@ -33,7 +35,16 @@ impl Messages {
     }
 }
 
-/// Ours.
+/// Where the time of a message comes from.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Time {
+    /// The program has it.
+    Given,
+    /// The system is asked for it.
+    Now,
+}
+
+/// Ours without any time.
 pub(super) fn rtc(file: &Path, shape: Shape) -> Result<()> {
     let mut writer = Writer::new(IoOutput(File::create(file)?), Options::new());
     let meta = StreamMeta::new("sample").length(shape.message_bytes() as u64);
@@ -43,8 +54,32 @@ pub(super) fn rtc(file: &Path, shape: Shape) -> Result<()> {
     Ok(())
 }
 
-/// The `mcap` crate: in chunks that have a checksum, or each message by itself.
-pub(super) fn mcap(file: &Path, shape: Shape, is_chunked: bool) -> Result<()> {
+/// Ours with a time for each message, as a program records it.
+pub(super) fn rtc_timed(file: &Path, shape: Shape, time: Time) -> Result<()> {
+    let mut recorder = Recorder::create(file)?;
+    let clock = recorder.absolute_clock("clock")?;
+    let options = StreamOptions::new("sample").clock(clock);
+    let stream = recorder.raw_stream(options, "raw", Some(shape.message_bytes() as u64))?;
+    Messages::new(shape).each(|number, payload| match time {
+        Time::Given => {
+            let nanoseconds = u32::try_from(number % 1_000_000_000).unwrap_or_default();
+            let time = Timespec { seconds: number / 1_000_000_000, nanoseconds };
+            recorder.write_at(stream, time, payload)
+        }
+        Time::Now => recorder.write_now(stream, payload),
+    })?;
+    Ok(recorder.finish()?)
+}
+
+/// Nanoseconds since the Epoch.
+fn now() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// The `mcap` crate: in chunks that have a checksum, or each message by itself. It has no messages
+/// without a time.
+pub(super) fn mcap(file: &Path, shape: Shape, is_chunked: bool, time: Time) -> Result<()> {
     let options = mcap::WriteOptions::new()
         .compression(None)
         .chunk_size(Some(BLOCK_BYTES as u64))
@@ -53,11 +88,15 @@ pub(super) fn mcap(file: &Path, shape: Shape, is_chunked: bool) -> Result<()> {
     let mut writer = options.create(BufWriter::with_capacity(BLOCK_BYTES, File::create(file)?))?;
     let channel_id = writer.add_channel(0, "sample", "raw", &std::collections::BTreeMap::new())?;
     Messages::new(shape).each(|number, payload| {
+        let log_time = match time {
+            Time::Given => number,
+            Time::Now => now(),
+        };
         let header = mcap::records::MessageHeader {
             channel_id,
             sequence: u32::try_from(number & 0xFFFF_FFFF).unwrap_or_default(),
-            log_time: number,
-            publish_time: number,
+            log_time,
+            publish_time: log_time,
         };
         writer.write_to_known_channel(&header, payload)
     })?;

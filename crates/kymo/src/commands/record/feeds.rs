@@ -20,8 +20,8 @@ pub(super) const STDERR: usize = 1;
 /// A longer line becomes several messages.
 const LINE_BYTES_MAX: usize = 1 << 20;
 
-/// Bytes read at a time where there are no lines.
-const BLOCK_BYTES: usize = 1 << 16;
+/// Bytes read at a time.
+const BLOCK_BYTES: usize = 8 << 10;
 
 /// What a feed has to tell.
 pub(super) enum News {

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use crate::failure::Failure;
 use crate::inputs;
+use crate::moment::Span;
 use crate::rate::Rate;
 use crate::session::{Named, Outcome, Session};
 
@@ -23,7 +24,8 @@ use tape::Tape;
 const GRACE: Duration = Duration::from_secs(2);
 
 /// Lines that may wait to be written; then their readers wait, and with them who writes to them.
-const QUEUE_LINES: usize = 1024;
+/// Few, since they are lost when this program is killed.
+const QUEUE_LINES: usize = 64;
 
 /// The smallest parts. Each begins with a Marker, an Index and a Meta.
 const PART_BYTES_MIN: u64 = 64 << 10;
@@ -32,8 +34,10 @@ const PART_BYTES_MIN: u64 = 64 << 10;
 ///
 /// Lines come from standard input, from a command's standard output and error, or from named pipes
 /// or files. A line of more than 1 MiB becomes several messages, and it is said how many did. The
-/// file is readable at any moment, also when kymo is killed, up to what came a fifth of a second
-/// before: `kymo follow` shows it as it grows. Interrupting ends the recording properly. A command
+/// file is readable at any moment, also when kymo is killed: `kymo follow` shows it as it grows.
+/// Killed (kill -9), kymo loses at most what came in the last 200 ms, and of that no more than 64 KiB
+/// (--flush-every, --flush-bytes), besides what it had not recorded yet of a source that is faster
+/// than the file: 64 lines, and 8 KiB of each source. Interrupting ends the recording properly. A command
 /// that is recorded is left to end by itself, and what it says meanwhile is recorded too; after two
 /// seconds it is told to end, and interrupting again ends it at once. Programs that it started and
 /// that go on are not waited for.
@@ -72,6 +76,15 @@ pub(crate) struct Args {
     /// begins with what describes it.
     #[arg(long, value_name = "SIZE", value_parser = rotation)]
     rotate: Option<u64>,
+
+    /// Hand what came to the system at least so often: 200ms, 1s. What was handed to it survives the
+    /// end of kymo, and not that of the machine.
+    #[arg(long, value_name = "DURATION", default_value = "200ms")]
+    flush_every: Span,
+
+    /// Hand what came to the system when it is so many bytes: 64K, 1M; 1 is every line.
+    #[arg(long, value_name = "SIZE", default_value = "64K", value_parser = size)]
+    flush_bytes: u64,
 
     /// Add to OUT, as another session; with --rotate to the last part of a recording of this name.
     #[arg(short, long, conflicts_with = "force")]

@@ -13,9 +13,6 @@ use super::feeds::{Feeds, Piece};
 use crate::failure::{self, Failure};
 use crate::render::numbers;
 
-/// How long what was recorded may wait before it is safe from the end of this program.
-const FLUSH_EVERY: Duration = Duration::from_millis(200);
-
 /// More bytes than ever wait to be written to the file.
 const WAITING_BYTES_MAX: u64 = 4 << 20;
 
@@ -23,6 +20,12 @@ const WAITING_BYTES_MAX: u64 = 4 << 20;
 pub(super) struct Tape {
     recorder: Option<Recorder>,
     streams: Vec<Stream<Raw>>,
+    /// How long what was recorded may wait before it is safe from the end of this program, and how
+    /// many bytes.
+    flush_every: Duration,
+    flush_bytes: u64,
+    /// Where the session was when it was flushed for its bytes.
+    flushed_at: u64,
     /// Of each stream, whether its last line goes on in the next piece.
     is_within_line: Vec<bool>,
     messages: u64,
@@ -45,7 +48,8 @@ struct Landing {
 
 impl Tape {
     pub(super) fn new(args: &Args, feeds: &Feeds) -> anyhow::Result<Self> {
-        let mut config = Config::new().flush(Flush::Interval(FLUSH_EVERY)).sync(Sync::Finish);
+        let flush_every = args.flush_every.0;
+        let mut config = Config::new().flush(Flush::Interval(flush_every)).sync(Sync::Finish);
         if let Some(bytes) = args.rotate {
             config = config.rotate_after(bytes);
         }
@@ -63,6 +67,9 @@ impl Tape {
         let streams = streams.collect::<Result<Vec<_>, _>>()?;
         Ok(Self {
             recorder: Some(recorder),
+            flush_every,
+            flush_bytes: args.flush_bytes,
+            flushed_at: 0,
             is_within_line: vec![false; streams.len()],
             streams,
             messages: 0,
@@ -79,7 +86,15 @@ impl Tape {
         {
             let before = recorder.position();
             recorder.write_now(stream, piece.bytes.as_slice())?;
-            self.landing.note(before, recorder.position());
+            let position = recorder.position();
+            self.landing.note(before, position);
+            // Another part begins with nothing that waits.
+            let since = if position < before { 0 } else { self.flushed_at };
+            self.flushed_at = since;
+            if position - since >= self.flush_bytes {
+                recorder.flush()?;
+                self.flushed_at = position;
+            }
         }
         self.messages += 1;
         self.bytes += piece.bytes.len() as u64;
@@ -92,7 +107,7 @@ impl Tape {
 
     /// How long to wait before something is to be flushed.
     pub(super) fn flush_due_in(&self) -> Duration {
-        self.recorder.as_ref().and_then(Recorder::flush_due_in).unwrap_or(FLUSH_EVERY)
+        self.recorder.as_ref().and_then(Recorder::flush_due_in).unwrap_or(self.flush_every)
     }
 
     pub(super) fn flush_if_due(&mut self) -> anyhow::Result<()> {
