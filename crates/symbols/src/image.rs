@@ -18,7 +18,7 @@ use crate::elf::{self, Parts, Symbol};
 use crate::executable::Executable;
 use crate::lack::{self, Lack};
 use crate::split::SplitFiles;
-use crate::{Search, shared, xz};
+use crate::{Search, shared, unwind, xz};
 
 /// Where debug files are kept by their build-id.
 pub(crate) const DEBUG: &str = "/usr/lib/debug";
@@ -49,6 +49,8 @@ pub(crate) struct Image {
     shared: Option<DwarfSections<Bytes>>,
     split_files: SplitFiles,
     executable: Executable,
+    /// Functions that stripped programs have no symbols of, by address.
+    nameless: Vec<Range<u64>>,
     endian: RunTimeEndian,
     code: Option<(Code, Slots)>,
     /// Parts of functions that are kept elsewhere: the entry of the function, and what to follow.
@@ -128,7 +130,21 @@ impl Image {
         }
         let lack = Lack::worst(lacks);
         let executable = Executable::of(&file);
-        Ok(Self { symbols, dwarf, shared, split_files, executable, endian, code, parts, lack })
+        // What has all of its symbols is not looked through for more.
+        let is_stripped = has.is_none() && !has_symbols(&&file) && dwarf.is_none() && !is_of_gpu;
+        let nameless = if is_stripped { unwind::functions(&file, endian) } else { Vec::new() };
+        Ok(Self {
+            nameless,
+            symbols,
+            dwarf,
+            shared,
+            split_files,
+            executable,
+            endian,
+            code,
+            parts,
+            lack,
+        })
     }
 
     /// Why less is known of it than could be.
@@ -162,6 +178,11 @@ impl Image {
     /// The symbol that an address is in.
     pub(crate) fn symbol(&self, address: u64) -> Option<&Symbol> {
         elf::find(&self.symbols, address)
+    }
+
+    /// The function that an address is in, where nothing names it.
+    pub(crate) fn nameless(&self, address: u64) -> Option<&Range<u64>> {
+        unwind::find(&self.nameless, address)
     }
 
     /// The symbol that begins at an address.

@@ -33,6 +33,7 @@ mod split;
 mod swift;
 mod told;
 mod unit;
+mod unwind;
 mod xz;
 
 use std::collections::BTreeMap;
@@ -362,6 +363,14 @@ impl Resolver for Module<'_> {
                     finder.resolve(symbol, address, to);
                 }
                 to.extend(line.map(|at| Resolved::Line { at }));
+                if to.is_empty() && programs.style == Style::Best {
+                    to.extend(image.nameless(address).map(|range| Resolved::Function {
+                        record: 1 << 63 | range.start,
+                        name: format!("<unknown> {:#x}", range.start),
+                        at: None,
+                        entry: Some(range.start),
+                    }));
+                }
             }
         }
     }

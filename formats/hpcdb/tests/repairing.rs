@@ -587,6 +587,42 @@ fn without_names_there_is_nothing_to_repair() {
     assert_eq!(fs::read_dir(out.path()).unwrap().count(), 0);
 }
 
+/// What can be shown of a damaged `meta.db` can be saved, and all that was wrong is a loss.
+#[test]
+fn what_can_be_shown_is_saved() {
+    let bytes = fs::read(testdata("hpcdb/matmul-omp/meta.db")).unwrap();
+    let (mut shown, mut saved) = (0, 0);
+    for at in (0x90..bytes.len() - 8).step_by(61) {
+        let folder = sample();
+        let mut changed = bytes.clone();
+        changed[at..at + 8].iter_mut().for_each(|byte| *byte ^= 0x55);
+        fs::write(folder.path().join("meta.db"), changed).unwrap();
+        let damaged = source(folder.path());
+        let found = HpcDb.check(&damaged, &Context::default()).unwrap();
+        if !found.iter().any(|one| one.severity == Severity::Error) {
+            continue;
+        }
+        let salvaged = HpcDb.salvage(&damaged, &Context::default()).unwrap();
+        let Some(view) = salvaged.profile().filter(|view| !view.metrics().is_empty()) else {
+            continue;
+        };
+        let question = Question { view: &*view, metric: MetricId(0), threads: None };
+        let Ok(rows) = flat(&question, By::Function) else { continue };
+        if rows.rows.is_empty() {
+            continue;
+        }
+        shown += 1;
+        let out = tempfile::tempdir().unwrap();
+        let to = out.path().join("repaired");
+        let Ok(Repaired { losses, .. }) = repair(folder.path(), &to) else { continue };
+        saved += 1;
+        assert!(!losses.is_empty(), "{at:#x}");
+        let found = HpcDb.check(&source(&to), &Context::default()).unwrap();
+        assert!(found.iter().all(|one| one.severity < Severity::Error), "{at:#x}: {found:?}");
+    }
+    assert!(shown > 20 && saved * 10 > shown * 9, "{saved} of {shown}");
+}
+
 /// Wherever a file is cut or damaged, there is a sound database or a reason why not.
 #[test]
 fn whatever_is_damaged_there_is_an_answer() {

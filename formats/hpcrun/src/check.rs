@@ -9,6 +9,7 @@ use std::sync::Arc;
 use kymo_core::ahead::in_parts;
 use kymo_core::{Context, Finding, Findings, Result, Severity, Source, shortened};
 
+use crate::dataset::noted;
 use crate::formulas::formulas;
 use crate::frames::{Frames, Meaning};
 use crate::measurement::{Measurement, Mode, PROFILE, Part, TRACE, named};
@@ -26,7 +27,16 @@ const RECORDS_MIN: usize = 1 << 20;
 
 /// What is wrong with a file, or with any of a directory.
 pub(crate) fn check(source: &Source, context: &Context<'_>) -> Result<Vec<Finding>> {
-    Ok(of(&*Measurement::open(source, context, Mode::Salvage)?, context))
+    let measurement = Measurement::open(source, context, Mode::Salvage)?;
+    let said = of(&measurement, context);
+    let place = |finding: &Finding| (finding.rule, finding.file.clone(), finding.offset);
+    let known: HashSet<_> = said.iter().map(place).collect();
+    // What commands say when they read it all is said here, too.
+    let noted = noted(measurement).into_iter().filter(|finding| !known.contains(&place(finding)));
+    let mut found = Findings::new(&context.limits);
+    found.extend(said.iter().cloned());
+    found.extend(noted);
+    Ok(found.into_vec())
 }
 
 /// What is wrong with what was opened, and read as far as it goes.
