@@ -401,7 +401,9 @@ impl Reader {
     #[cold]
     fn notice_misleading(&self, block: &Block) {
         self.is_misleading.store(true, Relaxed);
-        self.notice_once(INDEX, 0, block.offset, || {
+        // Whichever block is looked at first, it is the index that is not believed.
+        let index = self.blocks().first().map_or(block.offset, |first| first.offset);
+        self.notice_once(INDEX, 0, index, || {
             let Block { first_timestamp, last_timestamp, .. } = block;
             format!(
                 "the index says that a block goes from {first_timestamp} to {last_timestamp} ns, and \
