@@ -89,8 +89,8 @@ fn following_what_is_no_recording_says_what_it_waits_for() {
         ("notes.txt", "bread, milk\n", "it is no recording yet; waiting for the beginning of one"),
         ("empty", "", "nothing is in it yet; waiting for the beginning of one"),
         (
-            "notes.rtc",
-            "bread, milk\n",
+            "noise.rtc",
+            "\u{1}\u{2}\u{3}\u{4}",
             "no stream of it can be read as RTC (Ruler Trace Container) so far; waiting for more",
         ),
     ] {
