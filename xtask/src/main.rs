@@ -18,6 +18,7 @@ mod fuzz;
 mod licences;
 mod metadata;
 mod new_format;
+mod outputs;
 mod readers;
 mod repo;
 mod tools;
@@ -40,6 +41,8 @@ enum Task {
     Bench(bench::Args),
     /// Rewrite the golden files from what the code prints now.
     Bless,
+    /// Compare what commands print of all recordings with what they printed before.
+    Outputs(outputs::Args),
     /// Make the crate, the page and the test files of a new format, ready to reshape.
     NewFormat(new_format::Args),
     /// Run a command and print what it took as JSON.
@@ -66,6 +69,7 @@ fn run(task: Task) -> anyhow::Result<()> {
         Task::Fuzz(args) => fuzz::run(&Repo::find()?, &args),
         Task::Bench(args) => bench::run(Repo::find()?, &args),
         Task::Bless => bless::run(&Repo::find()?),
+        Task::Outputs(args) => outputs::run(&Repo::find()?, &args),
         Task::NewFormat(args) => new_format::run(&Repo::find()?, &args),
         Task::Measure(args) => bench::measure::run(&args),
         Task::Peer(args) => bench::run_peer(&args),

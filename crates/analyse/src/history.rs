@@ -18,8 +18,8 @@ pub struct Turn {
     pub is_cut: bool,
     /// How long the task was not running before, where it ran before.
     pub wait_ns: Option<u64>,
-    /// How long before the stretch its job was released, where that is known and it is the first of
-    /// the job.
+    /// How long before the stretch the task was released, where it is the first after that. Of several
+    /// releases the first counts.
     pub delay_ns: Option<u64>,
     /// The priority that it began to run with, where that is known.
     pub priority: Option<i64>,
@@ -85,11 +85,15 @@ impl History<'_> {
             if stretch.since < stretch.until {
                 self.ends(*stretch, true, true, seen.tasks);
             }
-            self.of(stretch.task.0).into_iter().for_each(|before| *before = Before::default());
+            if let Some(before) = self.of(stretch.task.0) {
+                *before = Before::default();
+            }
         }
         if let Some(recording) = seen.lacks_events() {
             self.gaps.resize(self.gaps.len().max(recording + 1), 0);
-            self.gaps.get_mut(recording).into_iter().for_each(|gaps| *gaps = gaps.wrapping_add(1));
+            if let Some(gaps) = self.gaps.get_mut(recording) {
+                *gaps = gaps.wrapping_add(1);
+            }
         }
     }
 }
@@ -230,7 +234,7 @@ mod tests {
 
     #[test]
     fn what_is_woken_while_it_falls_asleep_has_its_delay() {
-        // Woken at 8, asleep at 10 all the same, runs 15–20; preempted then, though woken at 18.
+        // Woken at 8, asleep at 10 all the same, runs 15–20; preempted then, and woken at 18.
         let told: Vec<Told> = vec![
             (0, 2, begin(1)),
             (8, 2, release(None)),
@@ -245,7 +249,7 @@ mod tests {
         let mut found = Vec::new();
         let mut keep = |turn: Turn, _: &Tasks| found.push((turn.stretch.until.0, turn.delay_ns));
         analysed(told, Window::default(), &mut History::new(&mut keep));
-        assert_eq!(found, [(10, None), (20, Some(7)), (30, None)]);
+        assert_eq!(found, [(10, None), (20, Some(7)), (30, Some(7))]);
     }
 
     /// When stretches end, how long the task did not run before, and how long it was delayed.
@@ -288,9 +292,9 @@ mod tests {
     }
 
     #[test]
-    fn a_release_delays_the_stretch_that_runs_for_it() {
-        // Jobs at 0, 2 and 20. The first runs 3–5; the second 8–9 and, preempted, 25–30; only then
-        // the third.
+    fn a_release_delays_the_first_stretch_after_it() {
+        // Released at 0 and 2, it runs from 3 on: the first of both waited for 3. Released at 20, it runs
+        // from 25 on, whichever job that is for.
         let told = vec![
             (0, 2, release(Some(50))),
             (2, 2, release(Some(50))),
@@ -307,12 +311,8 @@ mod tests {
             (34, 2, complete(None)),
             (34, 2, Activity::End),
         ];
-        let expected = [
-            (5, None, Some(3)),
-            (9, Some(3), Some(6)),
-            (30, Some(16), None),
-            (34, Some(2), Some(12)),
-        ];
+        let expected =
+            [(5, None, Some(3)), (9, Some(3), None), (30, Some(16), Some(5)), (34, Some(2), None)];
         assert_eq!(delays(told), expected);
     }
 

@@ -9,6 +9,9 @@ use crate::{Sample, Subject, survive};
 /// The ways a byte is damaged: all bits, the lowest, the highest.
 const MASKS: [u8; 3] = [0xFF, 0x01, 0x80];
 
+/// So many bytes at once are zero.
+pub(crate) const ZEROS: usize = 8;
+
 /// How many bytes of input all flips of a sample may amount to; a large one is flipped at
 /// places evenly spread.
 const BUDGET_BYTES: usize = 4 << 20;
@@ -19,7 +22,7 @@ const MEMORY_FACTOR: u64 = 64;
 /// … and in any case: a few values of the largest size that the limits allow.
 const MEMORY_VALUES: u64 = 8;
 
-/// Each sample, sound or not, is read with one byte damaged, at every place: nothing panics,
+/// Each sample, sound or not, is read with one byte damaged, at every place, and with eight bytes of zeros: nothing panics,
 /// hangs, breaks the promises of [`survive`](crate::survive()), or takes more memory than 64
 /// times the file and 8 MiB, whatever the damaged numbers say.
 pub fn every_flipped_byte_is_survived(subject: &Subject) {
@@ -41,6 +44,13 @@ fn flip(format: &dyn Format, sample: &Sample, cases: &mut Cases) {
         bytes[at] ^= mask;
         bounded(format, &bytes);
         bytes[at] ^= mask;
+    }
+    // Room that was not written, or was lost.
+    for at in spread(size.saturating_sub(ZEROS), BUDGET_BYTES / MASKS.len() / size.max(1)) {
+        cases.begin(|| format!("{}, {ZEROS} zeros at {at:#x}", sample.name));
+        let kept: Vec<u8> = bytes.splice(at..at + ZEROS, [0; ZEROS]).collect();
+        bounded(format, &bytes);
+        bytes.splice(at..at + ZEROS, kept);
     }
 }
 

@@ -9,6 +9,7 @@ use kymo_core::{Context, Error, Format, Severity, Source};
 
 use crate::Sample;
 use crate::findings::worst;
+use crate::flip::ZEROS;
 use crate::promise::{self, Cases, spread};
 use crate::survive::exercise_source;
 
@@ -158,6 +159,12 @@ fn flip(format: &dyn Format, folder: &Folder, sample: &Sample, cases: &mut Cases
         cases.begin(|| format!("{}, byte {at:#x} xor {mask:#04x}", sample.name));
         let mut bytes = sample.bytes.to_vec();
         bytes[at] ^= mask;
+        bounded(format, &folder.with(&sample.name, bytes));
+    }
+    for at in spread(size.saturating_sub(ZEROS), FLIPS / masks.len()) {
+        cases.begin(|| format!("{}, {ZEROS} zeros at {at:#x}", sample.name));
+        let mut bytes = sample.bytes.to_vec();
+        bytes[at..at + ZEROS].fill(0);
         bounded(format, &folder.with(&sample.name, bytes));
     }
 }

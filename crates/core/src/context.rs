@@ -52,11 +52,14 @@ pub struct Context<'a> {
     /// Texts are UTF-8, read and written, in formats that have another encoding and no way to
     /// say so.
     pub is_utf8: bool,
+    /// How fast a clock ticks, in recordings that have no word of it.
+    pub ticks_per_second: Option<u64>,
 }
 
 impl Default for Context<'_> {
     fn default() -> Self {
-        Self { limits: Limits::default(), progress: &NO_PROGRESS, is_utf8: false }
+        let (is_utf8, ticks_per_second) = (false, None);
+        Self { limits: Limits::default(), progress: &NO_PROGRESS, is_utf8, ticks_per_second }
     }
 }
 

@@ -294,9 +294,10 @@ fn put_in_place(made: &Path, destination: &Destination) -> Result<Vec<Aside>> {
         if let Some(last) = replaced.pop() {
             last.put_back()?;
         }
-        return Err(match is_there {
-            true => Error::Exists(destination.path.clone()),
-            false => Error::Io { action: "rename the output into place", error },
+        return Err(if is_there {
+            Error::Exists(destination.path.clone())
+        } else {
+            Error::Io { action: "rename the output into place", error }
         });
     }
     Err(Error::Exists(destination.path.clone()))

@@ -53,6 +53,9 @@ pub enum Error {
     /// The output would change the input, in the way that is told: "lies in the input".
     #[error("the output {0}, which must stay as it is")]
     OverInput(&'static str),
+    /// A bug: what the program relies on does not hold, which no file can cause.
+    #[error("a bug in kymo, not in the file: {0}; please report it")]
+    Broken(&'static str),
     /// The target exists and overwriting was not asked for.
     #[error("{} exists already (--force overwrites it)", .0.display())]
     Exists(PathBuf),

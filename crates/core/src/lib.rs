@@ -27,6 +27,7 @@ mod error;
 mod file_bytes;
 mod finding;
 mod format;
+mod invariant;
 pub mod model;
 mod number_file;
 mod probe;
@@ -50,6 +51,7 @@ pub use finding::{Finding, Findings, Severity, shortened};
 pub use format::{
     Ability, Confidence, Demo, Follow, Followed, Format, FormatInfo, Part, Repaired, Written,
 };
+pub use invariant::{Invariant, slot};
 pub use number_file::NumberFile;
 pub use probe::Probe;
 pub use recent::{Numbered, Recent};

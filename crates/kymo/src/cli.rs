@@ -128,6 +128,10 @@ pub(crate) struct FormatArgs {
     /// Texts of BBBin are UTF-8 and not Latin-1, read and written.
     #[arg(long)]
     pub(crate) utf8: bool,
+
+    /// Ticks in a second of a SystemView recording that has no INIT.
+    #[arg(long, value_name = "HZ", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) frequency: Option<u64>,
 }
 
 impl FormatArgs {
@@ -137,7 +141,8 @@ impl FormatArgs {
         let grammar = self.grammar.iter().map(|grammar| grammar.display().to_string());
         let grammar = grammar.map(|grammar| format!("--grammar {} ", quoted(&grammar)));
         let utf8 = self.utf8.then(|| "--utf8 ".to_owned());
-        from.chain(grammar).chain(utf8).collect()
+        let frequency = self.frequency.map(|frequency| format!("--frequency {frequency} "));
+        from.chain(grammar).chain(utf8).chain(frequency).collect()
     }
 }
 

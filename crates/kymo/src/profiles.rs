@@ -15,7 +15,7 @@ use kymo_core::model::profile::{
     bottom_up_derived, filtered, flat_derived, flat_most, per_thread, per_thread_derived, top_down,
     top_down_derived,
 };
-use kymo_core::{Finding, Severity};
+use kymo_core::{Finding, Invariant as _, Severity};
 
 use crate::failure::Failure;
 use crate::output::Output;
@@ -186,7 +186,7 @@ impl Asked {
     }
 
     /// What is good to know of the values.
-    fn remarks(&self) -> Vec<String> {
+    pub(crate) fn remarks(&self) -> Vec<String> {
         let mut remarks = self.view.remarks();
         let sides = [(self.has_inclusive(), "inclusive"), (self.has_exclusive(), "exclusive")];
         for (_, how) in sides.into_iter().filter(|(is_measured, _)| !is_measured) {
@@ -403,7 +403,8 @@ impl ProfileArgs {
             }
         };
         let index = usize::try_from(metric.0).unwrap_or(usize::MAX);
-        let described = metrics.get(index).cloned().unwrap_or_default();
+        let described = metrics.get(index).cloned();
+        let described = described.or_broken("a metric that was found is not in the list")?;
         refuse_computed(view.as_ref(), metric, &described)?;
         let thread_count = threads.as_ref().map_or_else(|| view.thread_count(), ThreadSet::len);
         let derived = None;
@@ -561,8 +562,7 @@ fn named_in(
         Ok(id) => return Ok(id),
         Err(alike) => alike,
     };
-    // What cannot be read is said elsewhere; here it has no values.
-    let totals = view.totals(threads).unwrap_or_default();
+    let totals = view.totals(threads).map_err(|error| Failure::new(error.to_string()))?;
     let has_values = |place: &usize| totals.get(*place).is_some_and(|total| *total != 0.0);
     let id = |place: usize| u32::try_from(place).ok().map(MetricId);
     if let [only] = *alike.iter().copied().filter(has_values).collect::<Vec<_>>()

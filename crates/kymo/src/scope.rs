@@ -90,6 +90,13 @@ impl ScopeArgs {
         })
     }
 
+    /// Whether all events are meant, and nothing is said of them.
+    pub(crate) fn is_all(&self) -> bool {
+        let Self { streams, cpus, since, until, idle } = self;
+        let is_any_time = since.is_none() && until.is_none();
+        streams.is_all() && cpus.is_all() && is_any_time && idle.is_empty()
+    }
+
     /// What is meant of a file.
     pub(crate) fn of(&self, opened: &Opened) -> anyhow::Result<Scope> {
         let timeline = opened.timeline().ok_or_else(|| {
@@ -174,6 +181,11 @@ impl Scope {
             return Err(Failure::new(nothing_in_range(&self.timeline, &range, asked)).into());
         }
         Ok(())
+    }
+
+    /// The events that are meant.
+    pub(crate) fn window(&self) -> &Window {
+        &self.window
     }
 
     /// Where something is not that was looked for: there may be some elsewhere.

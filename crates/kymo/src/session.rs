@@ -59,7 +59,9 @@ pub(crate) struct Session {
     progress: Arc<dyn Progress>,
     limits: Limits,
     /// What `--utf8` says, of the file that was opened last.
-    pub(crate) is_utf8: bool,
+    is_utf8: bool,
+    /// What `--frequency` says of it.
+    ticks_per_second: Option<u64>,
     /// The worst that was found out before it could be printed.
     found: Outcome,
 }
@@ -102,6 +104,7 @@ impl Session {
             report,
             limits: Limits::default(),
             is_utf8: false,
+            ticks_per_second: None,
             found: Outcome::Done,
         }
     }
@@ -117,6 +120,7 @@ impl Session {
             bars,
             limits: self.limits,
             is_utf8: self.is_utf8,
+            ticks_per_second: self.ticks_per_second,
             found: Outcome::Done,
         }
     }
@@ -287,7 +291,7 @@ impl Session {
     /// Opens a source as the options say.
     pub(crate) fn open(&mut self, source: &Source, how: &OpenArgs) -> anyhow::Result<Opened> {
         let format = format_of(source, &how.format)?;
-        self.is_utf8 = how.format.utf8;
+        self.assume(&how.format);
         let context = self.context();
         let dataset = if how.salvage {
             format.salvage(source, &context)
@@ -330,9 +334,20 @@ impl Session {
         Ok(source.with_grammar(grammar))
     }
 
+    /// Takes for granted what the options say of a file and the file does not.
+    pub(crate) fn assume(&mut self, how: &FormatArgs) {
+        (self.is_utf8, self.ticks_per_second) = (how.utf8, how.frequency);
+    }
+
     /// What operations of a format run under.
     pub(crate) fn context(&self) -> Context<'_> {
-        Context { limits: self.limits, progress: &self.progress, is_utf8: self.is_utf8 }
+        let Self { limits, progress, is_utf8, ticks_per_second, .. } = self;
+        Context {
+            limits: *limits,
+            progress,
+            is_utf8: *is_utf8,
+            ticks_per_second: *ticks_per_second,
+        }
     }
 }
 

@@ -10,7 +10,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use kymo_bp::{Data, Dimension};
-use kymo_conformance::testdata;
+use kymo_conformance::{Folder, testdata};
+use kymo_core::Source;
+use kymo_core::bytes::Limits;
 use kymo_hpcrun::ProfileBuilder;
 use serde_json::Value;
 use support::{file, folder, kymo, names, run};
@@ -46,7 +48,12 @@ fn whatever_a_command_reports_check_reports() {
                 word => word.as_ref(),
             });
             let (_, _, said) = run(kymo().args(arguments));
-            let missing = said.lines().filter_map(place).filter(|place| !checked.contains(place));
+            let own_name = path.file_name().and_then(|name| name.to_str());
+            let places = said.lines().filter_map(place).map(|(rule, part, offset)| {
+                // A single file of measurements is named as the directory that it would be in does.
+                (rule, part.filter(|part| Some(part.as_str()) != own_name), offset)
+            });
+            let missing = places.filter(|place| !checked.contains(place));
             let missing: Vec<_> = missing.collect();
             if !missing.is_empty() {
                 broken.push(format!("{} {}: {missing:?}", command[0], path.display()));
@@ -129,9 +136,12 @@ fn long_names(folder: &Path) -> Vec<PathBuf> {
     let at = |file: &str| folder.join(file);
     let text = |file: &str, from: &str, to: &str| {
         let text = fs::read_to_string(testdata(file)).unwrap();
-        assert!(text.contains(from), "{file} has no {from}");
+        // A format of text is told by its first lines, as far as they are looked at.
+        let start: usize = text.split_inclusive('\n').take(5).map(str::len).sum();
+        let (head, rest) = text.split_at(start);
+        assert!(rest.contains(from), "{file} has no {from}");
         let path = at(Path::new(file).file_name().unwrap().to_str().unwrap());
-        fs::write(&path, text.replace(from, to)).unwrap();
+        fs::write(&path, head.to_owned() + &rest.replace(from, to)).unwrap();
         path
     };
     let log = at("run.log");
@@ -148,7 +158,9 @@ fn long_names(folder: &Path) -> Vec<PathBuf> {
     for extension in ["rtc", "mcap", "bbbin"] {
         let to = at("run").with_extension(extension);
         let (code, _, said) = run(kymo().arg("convert").args([&log, &to]));
-        assert_eq!(code, Some(0), "{}", &said[..said.len().min(500)]);
+        // MCAP's times should count from the Epoch, and these do not: a warning.
+        let expected = if extension == "mcap" { 3 } else { 0 };
+        assert_eq!(code, Some(expected), "{}", &said[..said.len().min(500)]);
         made.push(to);
     }
     made.push(file(&at("long.bp"), |writer| {
@@ -169,7 +181,8 @@ fn long_names(folder: &Path) -> Vec<PathBuf> {
     fs::write(measured.join("long-000000-000-1-2-0.hpcrun"), bytes).unwrap();
     let database = at("long.db");
     let (code, _, said) = run(kymo().arg("prof").arg(&measured).arg("-o").arg(&database));
-    assert_eq!(code, Some(0), "{}", &said[..said.len().min(500)]);
+    // The module is nowhere: its function stays unknown, which is a warning.
+    assert_eq!(code, Some(3), "{}", &said[..said.len().min(500)]);
     made.extend([measured, database, long_trace(&at("trace"), &a)]);
     made
 }
@@ -216,13 +229,24 @@ fn long_trace(to: &Path, name: &str) -> PathBuf {
     to.to_owned()
 }
 
+/// Runs the conformance kit's walk through all that a format gives of a recording.
+fn survive(path: &Path) {
+    let bytes = if path.is_dir() { Folder::read(path).packed() } else { fs::read(path).unwrap() };
+    let source = Source::open(path, &Limits::default()).unwrap();
+    let found = kymo_registry::detect(&source);
+    let found = found.unwrap_or_else(|_| panic!("{} is not recognised", path.display()));
+    kymo_conformance::survive(found.format, &bytes);
+}
+
 #[test]
 fn every_command_works_on_names_of_any_length() {
     let folder = folder();
-    let out = folder.path().join("out");
+    let [page, picture, graph] =
+        ["out.html", "out.svg", "flame.svg"].map(|name| folder.path().join(name));
     for path in long_names(folder.path()) {
-        let drawn = [&["report", "-f", "-o"][..], &["flame", "-f", "-o"], &["gantt", "-f", "-o"]];
-        let drawn = drawn.map(|words| [words, &[out.to_str().unwrap(), "-"]].concat());
+        survive(&path);
+        let drawn = [("report", &page), ("flame", &graph), ("gantt", &picture)];
+        let drawn = drawn.map(|(name, out)| vec![name, "-f", "-o", out.to_str().unwrap(), "-"]);
         let converted =
             ["csv", "jsonl"].map(|to| vec!["convert", "--to", to, "--table", "all", "-"]);
         let all = COMMANDS.iter().map(|words| words.to_vec()).chain(drawn).chain(converted);
@@ -240,7 +264,9 @@ fn every_command_works_on_names_of_any_length() {
             for columns in ["80", "0"] {
                 let (code, _, said) = run(program.env("COLUMNS", columns));
                 let said = said.chars().take(500).collect::<String>();
-                let is_answer = matches!(code, Some(0 | 1 | 3)) && !said.contains("panicked");
+                let is_read = matches!(code, Some(0 | 3));
+                let has_no_such = code == Some(1) && command[0] != "info";
+                let is_answer = (is_read || has_no_such) && !said.contains("panicked");
                 assert!(is_answer, "{} {}: {code:?} {said}", command[0], path.display());
             }
         }

@@ -138,7 +138,6 @@ fn no_part_of_an_input_is_written_over() {
     for (input, output, more) in [
         ("trace", stream.as_str(), &["convert", "--to", "rtc"][..]),
         ("trace", "trace/metadata", &["report", "-o"]),
-        ("trace", "trace/metadata", &["gantt", "-o"]),
         ("tiny.db", "tiny.db/meta.db", &["flame", "-o"]),
         ("tiny.db", "tiny.db/profile.db", &["convert", "--to", "csv", "--table", "contexts"]),
         ("robot.txt", "robot.txt.toml", &["convert", "--from", "textlog", "--to", "rtc"]),

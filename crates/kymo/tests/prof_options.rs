@@ -276,7 +276,7 @@ fn why_addresses_have_no_names_is_told_apart() {
         (2, 2, "it is not there"),
         (2, 2, "it is no program, or damaged"),
         (2, 2, "it is no plain file"),
-        (1, 2, "no function or symbol covers them"),
+        (2, 2, "it is another build"),
     ];
     let expected = expected.map(|(addresses, of, why)| (addresses, of, why.to_owned()));
     assert_eq!(told.collect::<Vec<_>>(), expected);
@@ -973,8 +973,8 @@ fn force_replaces_a_database_and_nothing_else() {
     let force = |output: &Path| run(kymo().args(["prof", "-f", "-o"]).arg(output).arg(&input));
     let refused = [
         (input.clone(), "the output is the input"),
-        (folder.path().to_path_buf(), "a directory with the input in it"),
-        (input.join("inner"), "the output lies within the input"),
+        (folder.path().to_path_buf(), "the output is a directory with the input in it"),
+        (input.join("inner"), "the output lies in the input"),
         (at("precious"), "is no HPCToolkit database"),
         (at("file"), "is no HPCToolkit database"),
     ];

@@ -382,7 +382,9 @@ fn a_pipe_that_fails_is_told_of_and_the_others_are_recorded() {
     let folder = folder();
     let (path, text) = (folder.path().join("run.rtc"), folder.path().join("text"));
     fs::write(&text, "1\n2\n").unwrap();
-    let (good, bad) = (format!("a={}", text.display()), format!("b={}", folder.path().display()));
+    let directory = folder.path().join("directory");
+    fs::create_dir(&directory).unwrap();
+    let (good, bad) = (format!("a={}", text.display()), format!("b={}", directory.display()));
     let command = ["record", "--pipe", &bad, "--pipe", &good, "-o"];
     let (code, _, err) = run(kymo().args(command).arg(&path));
     assert_eq!(code, Some(1), "{err}");

@@ -115,5 +115,8 @@ pub fn check<G: Grammar>(
 /// The first line that says something, of the first bytes of a file, for sniffing.
 pub fn first_line(head: &[u8], read: fn(&str) -> Read<'_>) -> Option<Cow<'_, str>> {
     let lines = Lines::new(head).take(SNIFFED_LINES).map(|line| line.text());
-    { lines }.find(|line| !matches!(read(line), Read::Aside | Read::Remark(..) | Read::Lost(..)))
+    let is_first = |line: &Cow<'_, str>| {
+        !matches!(read(line), Read::Aside | Read::Frame | Read::Remark(..) | Read::Lost(..))
+    };
+    { lines }.find(is_first)
 }

@@ -74,8 +74,10 @@ pub trait Grammar: Send + Sync + 'static {
 pub enum Read<'a> {
     /// An event.
     Event(Line<'a>),
-    /// A comment, or a part of the event before.
+    /// A comment, or a part of the event before that says nothing else.
     Aside,
+    /// A line of the calling context of the event before, which is not read.
+    Frame,
     /// Something worth knowing: how bad it is, the rule, and what to say.
     Remark(Severity, &'static str, Cow<'static, str>),
     /// Events are missing here, of a processor where that is told; what to say of it.

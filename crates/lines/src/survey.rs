@@ -61,6 +61,8 @@ pub(crate) struct Survey {
     has_begun: bool,
     /// What of events cannot be read, by rule and what to say.
     doubted: BTreeMap<(&'static str, &'static str), Doubted>,
+    /// The first line of a calling context, and how many there are.
+    frames: Option<(u64, u64)>,
 }
 
 /// Events of which the same cannot be read.
@@ -198,6 +200,7 @@ impl Survey {
             lead: None,
             has_begun: false,
             doubted: BTreeMap::new(),
+            frames: None,
         }
     }
 
@@ -255,6 +258,10 @@ impl Survey {
         match grammar.read(&text) {
             Read::Event(line) => self.event(grammar, raw.offset, &line, telling),
             Read::Aside => return,
+            Read::Frame => {
+                self.frames.get_or_insert((raw.offset, 0)).1 += 1;
+                return;
+            }
             Read::Remark(severity, rule, message) => {
                 self.say_broken();
                 self.findings.push(Finding::at(severity, rule, raw.offset, message));
@@ -474,6 +481,9 @@ impl Survey {
         if let Some(last) = next.broken {
             self.join(last);
         }
+        if let Some((offset, count)) = next.frames {
+            self.frames.get_or_insert((offset, 0)).1 += count;
+        }
         for (doubt, next) in next.doubted {
             let Doubted { offset, text, count } = next;
             let first = || Doubted { offset, text, count: 0 };
@@ -486,6 +496,13 @@ impl Survey {
         self.say_broken();
         self.place_peers();
         self.findings.extend(self.kinds.finding());
+        self.findings.extend(self.frames.map(|(offset, count)| {
+            let lines = if count == 1 { "line" } else { "lines" };
+            let message = format!(
+                "{count} {lines} of call stacks: events are read without the functions that they were in"
+            );
+            Finding::at(Severity::Note, "call-stacks", offset, message)
+        }));
         for ((rule, why), Doubted { offset, text, count }) in std::mem::take(&mut self.doubted) {
             let message = repeated(count, why, &text);
             self.findings.push(Finding::at(Severity::Warning, rule, offset, message));

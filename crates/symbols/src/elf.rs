@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use object::{Object, ObjectSymbol, SymbolKind};
+use object::{Object, ObjectSection, ObjectSymbol, SymbolKind};
 
 use crate::demangle::bounded;
 use crate::lack::Lack;
@@ -27,19 +27,24 @@ pub(crate) fn symbols(
     file: &object::File<'_>,
     hidden: Option<&object::File<'_>>,
     file_bytes: usize,
+    is_of_gpu: bool,
     lacks: &mut Vec<Lack>,
 ) -> Vec<Symbol> {
     let mut left = file_bytes.saturating_mul(NAMES_PER_BYTE).max(1 << 20);
     let mut symbols = Vec::new();
+    let start = |symbol: &object::Symbol<'_, '_>| match section_of(file, symbol) {
+        Some(section) if is_of_gpu => section.saturating_add(symbol.address()),
+        _ => symbol.address(),
+    };
     for symbol in file.symbols() {
-        symbols.extend(symbol_of(&symbol, &mut left));
+        symbols.extend(symbol_of(&symbol, start(&symbol), &mut left));
     }
     if symbols.is_empty() {
         for symbol in file.dynamic_symbols() {
-            symbols.extend(symbol_of(&symbol, &mut left));
+            symbols.extend(symbol_of(&symbol, start(&symbol), &mut left));
         }
-        if let Some(hidden) = hidden {
-            symbols.extend(hidden.symbols().filter_map(|symbol| symbol_of(&symbol, &mut left)));
+        for symbol in hidden.iter().flat_map(|hidden| hidden.symbols()) {
+            symbols.extend(symbol_of(&symbol, symbol.address(), &mut left));
         }
     }
     if left == 0 {
@@ -51,7 +56,29 @@ pub(crate) fn symbols(
     symbols
 }
 
-fn symbol_of<'a>(symbol: &impl ObjectSymbol<'a>, left: &mut usize) -> Option<Symbol> {
+/// Programs of GPUs of which each function is in a section of its own that begins at 0: those of
+/// NVIDIA and of Intel. Recorders count their addresses from the beginning of the file.
+const OF_GPU: [u16; 2] = [object::elf::EM_CUDA.0, INTEL_GPU];
+
+/// `EM_INTELGT`.
+const INTEL_GPU: u16 = 205;
+
+/// Where files say the machine that they are for.
+const MACHINE: std::ops::Range<usize> = 18..20;
+
+/// Whether a file is for a GPU whose addresses count from the beginning of the file.
+pub(crate) fn is_of_gpu(bytes: &[u8]) -> bool {
+    let machine = bytes.get(MACHINE).and_then(|machine| machine.first_chunk());
+    machine.is_some_and(|machine| OF_GPU.contains(&u16::from_le_bytes(*machine)))
+}
+
+/// Where the section of a symbol begins in the file.
+fn section_of(file: &object::File<'_>, symbol: &object::Symbol<'_, '_>) -> Option<u64> {
+    let section = file.section_by_index(symbol.section_index()?).ok()?;
+    section.file_range().map(|(start, _)| start)
+}
+
+fn symbol_of<'a>(symbol: &impl ObjectSymbol<'a>, start: u64, left: &mut usize) -> Option<Symbol> {
     let is_code = symbol.kind() == SymbolKind::Text && symbol.is_definition() && symbol.size() > 0;
     if !is_code || *left == 0 {
         return None;
@@ -59,7 +86,6 @@ fn symbol_of<'a>(symbol: &impl ObjectSymbol<'a>, left: &mut usize) -> Option<Sym
     // Looking for its end takes as long as the name is.
     let name = symbol.name_bytes().unwrap_or_default();
     *left = left.saturating_sub(name.len());
-    let start = symbol.address();
     Some(Symbol { start, end: start.saturating_add(symbol.size()), name: bounded(name) })
 }
 

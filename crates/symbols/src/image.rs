@@ -18,7 +18,7 @@ use crate::elf::{self, Parts, Symbol};
 use crate::executable::Executable;
 use crate::lack::{self, Lack};
 use crate::split::SplitFiles;
-use crate::{Search, shared, xz};
+use crate::{Search, shared, unwind, xz};
 
 /// Where debug files are kept by their build-id.
 pub(crate) const DEBUG: &str = "/usr/lib/debug";
@@ -49,6 +49,8 @@ pub(crate) struct Image {
     shared: Option<DwarfSections<Bytes>>,
     split_files: SplitFiles,
     executable: Executable,
+    /// Functions that stripped programs have no symbols of, by address.
+    nameless: Vec<Range<u64>>,
     endian: RunTimeEndian,
     code: Option<(Code, Slots)>,
     /// Parts of functions that are kept elsewhere: the entry of the function, and what to follow.
@@ -90,7 +92,14 @@ impl Image {
         let hidden = hidden.as_ref().map(|bytes| object::File::parse(&**bytes));
         let hidden = hidden.transpose().map_err(|error| damaged_within(&error));
         let hidden = lack::found(hidden, &mut lacks);
-        let symbols = elf::symbols(has.unwrap_or(&file), hidden.as_ref(), source.len(), &mut lacks);
+        let is_of_gpu = elf::is_of_gpu(bytes);
+        let symbols = elf::symbols(
+            has.unwrap_or(&file),
+            hidden.as_ref(),
+            source.len(),
+            is_of_gpu,
+            &mut lacks,
+        );
         let passed_over = if !has_dwarf(from) {
             None
         } else if search.compat && bytes.len() as u64 >= COMPAT_BYTES_MAX {
@@ -101,8 +110,11 @@ impl Image {
         };
         let is_large = passed_over.is_some();
         lacks.extend(passed_over);
-        let dwarf = (has_dwarf(from) && !is_large).then(|| load(from, source, &mut lacks));
-        let shared = if dwarf.is_some() { shared::find(at, from, limits) } else { Ok(None) };
+        // What it tells of counts within sections, each from 0.
+        let dwarf =
+            (has_dwarf(from) && !is_large && !is_of_gpu).then(|| load(from, source, &mut lacks));
+        let shared =
+            if dwarf.is_some() { shared::find(at, from, search, limits) } else { Ok(None) };
         let shared = lack::found(shared, &mut lacks);
         let shared = shared.and_then(|bytes| {
             let object = object::File::parse(&*bytes).ok()?;
@@ -118,7 +130,21 @@ impl Image {
         }
         let lack = Lack::worst(lacks);
         let executable = Executable::of(&file);
-        Ok(Self { symbols, dwarf, shared, split_files, executable, endian, code, parts, lack })
+        // What has all of its symbols is not looked through for more.
+        let is_stripped = has.is_none() && !has_symbols(&&file) && dwarf.is_none() && !is_of_gpu;
+        let nameless = if is_stripped { unwind::functions(&file, endian) } else { Vec::new() };
+        Ok(Self {
+            nameless,
+            symbols,
+            dwarf,
+            shared,
+            split_files,
+            executable,
+            endian,
+            code,
+            parts,
+            lack,
+        })
     }
 
     /// Why less is known of it than could be.
@@ -152,6 +178,11 @@ impl Image {
     /// The symbol that an address is in.
     pub(crate) fn symbol(&self, address: u64) -> Option<&Symbol> {
         elf::find(&self.symbols, address)
+    }
+
+    /// The function that an address is in, where nothing names it.
+    pub(crate) fn nameless(&self, address: u64) -> Option<&Range<u64>> {
+        unwind::find(&self.nameless, address)
     }
 
     /// The symbol that begins at an address.
@@ -241,7 +272,8 @@ fn debug_file(
     let linked = named.map_or_else(Vec::new, |(name, _)| by_link(path, name));
     let linked = linked.into_iter().map(|path| (path, checksum));
     let mut lacks = Vec::new();
-    for (candidate, checksum) in by_id.chain(linked) {
+    let candidates = by_id.chain(linked).filter(|(path, _)| search.may_look(path));
+    for (candidate, checksum) in candidates {
         let Ok(bytes) = read(&candidate, limits) else { continue };
         let Err(lack) = is_debug_file(&bytes, id, checksum) else {
             return Ok(Some((candidate, bytes)));

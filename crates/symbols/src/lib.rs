@@ -9,6 +9,7 @@
 mod aranges;
 mod attributes;
 mod budget;
+mod build;
 mod calls;
 mod code;
 mod compat;
@@ -32,15 +33,19 @@ mod split;
 mod swift;
 mod told;
 mod unit;
+mod unwind;
 mod xz;
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::path::{Component, Path, PathBuf};
 use std::sync::OnceLock;
 
+use bytes::Bytes;
 use kymo_core::bytes::Limits;
 use kymo_core::model::structure::{Resolved, Resolver, Symbols};
 
+pub use build::Recorded;
 use demangle::Style;
 use dwarf::Debug;
 use image::Image;
@@ -58,20 +63,35 @@ pub struct Search {
     pub compat: bool,
     /// Whether loops are looked for in the machine code.
     pub loops: bool,
+    /// Whether nothing is looked for but in the directory of the measurement, and where paths are
+    /// replaced to.
+    pub only_named: bool,
 }
 
 impl Search {
     /// The paths that a path may stand for, in the order in which to try them.
     #[must_use]
     pub fn paths(&self, path: &str) -> Vec<PathBuf> {
-        let replaced = self.replace.iter().find_map(|(from, to)| {
+        let recorded = (!self.only_named).then(|| PathBuf::from(path));
+        self.replaced(path).into_iter().chain(recorded).collect()
+    }
+
+    /// The path that is to be in the place of another.
+    #[must_use]
+    pub fn replaced(&self, path: &str) -> Option<PathBuf> {
+        self.replace.iter().find_map(|(from, to)| {
             // Slashes at the end change nothing: each of the two may have one, or not.
             let (from, to) = (from.trim_end_matches('/'), to.trim_end_matches('/'));
             let rest = path.strip_prefix(from)?;
             let is_whole = rest.is_empty() || rest.starts_with('/');
             is_whole.then(|| PathBuf::from(format!("{to}{rest}")))
-        });
-        replaced.into_iter().chain([PathBuf::from(path)]).collect()
+        })
+    }
+
+    /// Whether a file may be looked at that lies beside a program, or where the system keeps debug
+    /// information.
+    pub(crate) fn may_look(&self, path: &Path) -> bool {
+        !self.only_named || !path.starts_with(image::DEBUG)
     }
 }
 
@@ -81,10 +101,26 @@ const KERNEL_SYMBOLS: &str = "kernel_symbols";
 /// The folder of images there of what the kernel maps into processes, and what their names end in.
 const VDSO: &str = "vdso";
 
+/// The folder of programs of GPUs there, and what their names end in.
+const GPUBINS: &str = "gpubins";
+const GPUBIN: &str = "gpubin";
+
+/// What modules are called that are the kernel itself, and what it maps into processes.
+const KERNEL_NAME: &str = "vmlinux";
+const VDSO_NAME: &str = "[vdso]";
+
 /// Where a module is in the directory of a measurement that recorders put there for its symbols.
-/// They tell its path below that directory, or with the place where that was at the time.
+/// They tell its path below that directory, or with the place where that was at the time, or its name:
+/// `<vmlinux.11ac0300>`, `[vdso]`.
 #[must_use]
-pub fn beside(path: &str) -> Option<PathBuf> {
+pub fn beside(path: &str, directory: &Path) -> Option<PathBuf> {
+    if path == VDSO_NAME {
+        return only_vdso(directory);
+    }
+    let name = path.strip_prefix('<').and_then(|name| name.strip_suffix('>'));
+    if let Some(name) = name.filter(|name| name.starts_with(KERNEL_NAME) && !name.contains('/')) {
+        return Some(Path::new(KERNEL_SYMBOLS).join(name));
+    }
     let path = Path::new(path);
     let relative = if path.is_relative() {
         path.to_owned()
@@ -94,14 +130,23 @@ pub fn beside(path: &str) -> Option<PathBuf> {
     let mut parts = relative.components();
     let folder = parts.next().and_then(|part| part.as_os_str().to_str());
     // Programs may well be in a folder of that name; images have an ending of their own.
-    let is_image = || relative.extension().is_some_and(|extension| extension == VDSO);
+    let ends_in = |wanted| relative.extension().is_some_and(|extension| extension == wanted);
     let is_known = match folder {
         Some(KERNEL_SYMBOLS) => true,
-        Some(VDSO) => path.is_relative() || is_image(),
+        Some(VDSO) => path.is_relative() || ends_in(VDSO),
+        Some(GPUBINS) => path.is_relative() || ends_in(GPUBIN),
         _ => false,
     };
     let is_beside = is_known && parts.all(|part| matches!(part, Component::Normal(_)));
     is_beside.then_some(relative)
+}
+
+/// The image that the kernel mapped into processes, where there was one.
+fn only_vdso(directory: &Path) -> Option<PathBuf> {
+    let mut names =
+        fs::read_dir(directory.join(VDSO)).ok()?.flatten().map(|entry| entry.file_name());
+    let (first, None) = (names.next()?, names.next()) else { return None };
+    Some(Path::new(VDSO).join(first))
 }
 
 /// The programs and libraries of a measurement. Each is opened when an address in it is looked up.
@@ -118,6 +163,10 @@ pub struct Programs {
 struct Candidate {
     paths: Vec<PathBuf>,
     is_kernel: bool,
+    /// Where it may be by what it is called in the measurement, which nobody else's is.
+    beside: Option<PathBuf>,
+    /// Addresses that were recorded in it.
+    recorded: Recorded,
     /// What is known of it, or why nothing is.
     known: OnceLock<Result<Known, Lack>>,
 }
@@ -129,24 +178,37 @@ enum Known {
     Logical(Logical),
 }
 
+/// What is said of a module that nothing leads to but its path.
+const NOT_LOOKED_FOR: &str = "it is not looked for outside of what was named";
+
 impl Candidate {
     fn open(&self, search: &Search, limits: &Limits) -> Option<&Known> {
         let open = |path: &PathBuf| {
             let bytes = image::read(path, limits)?;
-            if self.is_kernel {
+            if self.is_kernel && !bytes.starts_with(ELF) {
                 KernelSymbols::open(bytes, Style::of(search.compat)).map(Known::Kernel)
             } else if Logical::is_it(&bytes) {
                 Logical::read(&bytes).map(Known::Logical).map_err(Lack::damaged)
             } else {
                 // What does not even begin as a program was never one.
                 let is_damaged = bytes.starts_with(ELF);
+                if self.beside.as_ref() != Some(path) {
+                    self.require_same_build(&bytes)?;
+                }
                 let image = Image::open(path, &bytes, search, limits);
                 let image = image.map_err(|why| Lack { why, is_damaged })?;
                 Ok(Known::Image(Box::new(image)))
             }
         };
-        let open = || self.path().map_or_else(|| Err(Lack::absent(image::ABSENT)), open);
+        let absent = if self.paths.is_empty() { NOT_LOOKED_FOR } else { image::ABSENT };
+        let open = || self.path().map_or_else(|| Err(Lack::absent(absent)), open);
         self.known.get_or_init(open).as_ref().ok()
+    }
+
+    /// Fails where a program is another than the one that was measured.
+    fn require_same_build(&self, bytes: &Bytes) -> Result<(), Lack> {
+        // What cannot be read at all is said by those who read it.
+        object::File::parse(&**bytes).map_or(Ok(()), |file| self.recorded.fit(&file, bytes))
     }
 
     /// The first file that is there counts, also where it is no program.
@@ -174,16 +236,20 @@ impl Programs {
         limits: &Limits,
     ) -> Self {
         let candidate = |(path, directory): (&str, &Path)| {
-            let beside = beside(path);
+            let beside = beside(path, directory);
             let is_kernel = beside.as_ref().is_some_and(|path| path.starts_with(KERNEL_SYMBOLS));
-            let (name, paths) = if Path::new(path).is_relative() {
-                let resolved = directory.join(path);
-                (resolved.to_string_lossy().into_owned(), vec![resolved])
-            } else {
-                let beside = beside.map(|beside| directory.join(beside));
-                (path.to_owned(), beside.into_iter().chain(search.paths(path)).collect())
-            };
-            (name, Candidate { paths, is_kernel, known: OnceLock::new() })
+            let beside = beside.map(|beside| directory.join(beside));
+            let resolved = Path::new(path).is_relative().then(|| directory.join(path));
+            let name = resolved.as_ref().map(|resolved| resolved.to_string_lossy().into_owned());
+            let name = name.unwrap_or_else(|| path.to_owned());
+            let replaced = search.replaced(path).or_else(|| search.replaced(&name));
+            // What is relative is in the directory.
+            let recorded = (resolved.is_some() || !search.only_named).then(|| PathBuf::from(&name));
+            let recorded = recorded.filter(|recorded| beside.as_ref() != Some(recorded));
+            let paths = replaced.into_iter().chain(beside.clone()).chain(recorded).collect();
+            let beside = beside.or(resolved);
+            let (recorded, known) = (Recorded::default(), OnceLock::new());
+            (name, Candidate { paths, is_kernel, beside, recorded, known })
         };
         let modules = modules.map(candidate).collect();
         Self { modules, style: Style::of(search.compat), search: search.clone(), limits: *limits }
@@ -191,6 +257,14 @@ impl Programs {
 }
 
 impl Programs {
+    /// Takes addresses that were recorded in a module, by the path that it is looked up by: programs
+    /// that they do not fit are not used.
+    pub fn expect(&mut self, path: &str, recorded: Recorded) {
+        if let Some(candidate) = self.modules.get_mut(path) {
+            candidate.recorded = recorded;
+        }
+    }
+
     /// Gives a function without a name that of its symbol. What tells the name may be in a file that
     /// is not there.
     fn name_function(&self, image: &Image, address: u64, to: &mut [Resolved]) {
@@ -289,6 +363,14 @@ impl Resolver for Module<'_> {
                     finder.resolve(symbol, address, to);
                 }
                 to.extend(line.map(|at| Resolved::Line { at }));
+                if to.is_empty() && programs.style == Style::Best {
+                    to.extend(image.nameless(address).map(|range| Resolved::Function {
+                        record: 1 << 63 | range.start,
+                        name: format!("<unknown> {:#x}", range.start),
+                        at: None,
+                        entry: Some(range.start),
+                    }));
+                }
             }
         }
     }
@@ -338,11 +420,21 @@ mod tests {
 
     #[test]
     fn what_recorders_put_beside_is_found_wherever_the_directory_was() {
-        let found = |path| beside(path).map(|path| path.to_string_lossy().into_owned());
+        let folder = tempfile::tempdir().unwrap();
+        let found =
+            |path| beside(path, folder.path()).map(|path| path.to_string_lossy().into_owned());
         assert_eq!(found("vdso/ab.vdso").as_deref(), Some("vdso/ab.vdso"));
         assert_eq!(found("/builds/m/vdso/ab.vdso").as_deref(), Some("vdso/ab.vdso"));
         let kernel = Some("kernel_symbols/vmlinux.7f0100");
         assert_eq!(found("/m/kernel_symbols/vmlinux.7f0100").as_deref(), kernel);
+        assert_eq!(found("<vmlinux.7f0100>").as_deref(), kernel);
+        assert_eq!(found("/m/gpubins/ab.gpubin").as_deref(), Some("gpubins/ab.gpubin"));
+        // Of several images nobody knows which it was.
+        fs::create_dir(folder.path().join("vdso")).unwrap();
+        for (name, expected) in [("ab.vdso", Some("vdso/ab.vdso")), ("cd.vdso", None)] {
+            fs::write(folder.path().join("vdso").join(name), "").unwrap();
+            assert_eq!(found("[vdso]").as_deref(), expected);
+        }
         for path in [
             "/bin/app",
             "vdso/../../etc/passwd",
@@ -351,6 +443,8 @@ mod tests {
             "/a/vdso/..",
             "",
             "/src/vdso/app",
+            "<vmlinux/../../etc/passwd>",
+            "/usr/gpubins/app",
         ] {
             assert_eq!(found(path), None, "{path}");
         }

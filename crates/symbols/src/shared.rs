@@ -7,6 +7,7 @@ use bytes::Bytes;
 use kymo_core::bytes::{Cursor, Endian, Limits, ReadResult};
 use object::{Object, ObjectSection};
 
+use crate::Search;
 use crate::image::{self, DEBUG};
 use crate::lack::Lack;
 
@@ -24,12 +25,14 @@ const VERSION: u16 = 5;
 pub(crate) fn find(
     path: &Path,
     file: &object::File<'_>,
+    search: &Search,
     limits: &Limits,
 ) -> Result<Option<Bytes>, Lack> {
     let Some((name, id)) = named(file)? else { return Ok(None) };
     let name = String::from_utf8_lossy(name);
     let mut lack = Lack::absent(format!("what it shares with others ({name}) is not there"));
-    for candidate in candidates(path, &name, id) {
+    let candidates = candidates(path, &name, id).into_iter();
+    for candidate in candidates.filter(|path| search.may_look(path)) {
         let Ok(bytes) = image::read(&candidate, limits) else { continue };
         let file = || format!("what it shares with others ({})", candidate.display());
         match object::File::parse(&*bytes) {

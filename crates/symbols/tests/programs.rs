@@ -777,3 +777,25 @@ fn a_debug_file_that_is_linked_to_has_the_checksum_of_the_link() {
     assert_eq!(name, "");
     is_said(said, "is of another build", false);
 }
+
+/// `plain.elf` has two functions by `readelf --debug-dump=frames`: from 0x40010c and from 0x4001a6
+/// on, up to 0x4001fb. Without symbols and debug information, addresses in one are in one function.
+#[test]
+fn functions_of_a_stripped_program_are_told_apart_by_how_they_are_unwound() {
+    let mut bytes = fs::read(data("plain.elf")).unwrap();
+    let header = |section: usize| 0xa68 + 64 * section;
+    // The debug information has no name, and the symbols are none.
+    bytes[header(6)..header(6) + 4].fill(0);
+    bytes[header(13) + 4] = 1;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("stripped");
+    fs::write(&path, bytes).unwrap();
+    let addresses = [0x40_010c, 0x40_01a5, 0x40_01a6, 0x40_01fa, 0x40_01fb];
+    let found = resolved(&path, &Search::default(), &addresses);
+    let found: Vec<_> = found.iter().map(|found| words(found)).collect();
+    let (first, last) = ("<unknown> 0x40010c", "<unknown> 0x4001a6");
+    assert_eq!(found, [first, first, last, last, ""]);
+    // hpcprof knows nothing of them.
+    let search = Search { compat: true, ..Search::default() };
+    assert_eq!(words(&resolved(&path, &search, &addresses)[0]), "");
+}

@@ -1,5 +1,6 @@
 //! The format's side of core's contract.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -213,8 +214,7 @@ fn summary(reader: &Reader) -> Summary {
     let row = |of: &LogFile| (of.name.clone(), log_file_words(of));
     let rows = reader.log_files().iter().map(row);
     summary.sections.push(Section::new("log files", rows, ROWS_MAX));
-    let rows = busiest(reader.task_executions()).into_iter();
-    let rows = rows.map(|of| execution_row(reader, of));
+    let rows = executions(reader).into_iter().map(Executions::row);
     summary.sections.push(Section::new("task executions", rows, ROWS_MAX));
     summary
 }
@@ -251,15 +251,39 @@ fn log_file_words(of: &LogFile) -> String {
     format!("log file {}, {} bytes, imported by {}{time}", of.id.0, of.size, of.importer)
 }
 
-/// Those that ran longest come first.
-fn busiest(executions: &[TaskExecution]) -> Vec<&TaskExecution> {
-    let mut executions: Vec<_> = executions.iter().collect();
-    executions.sort_by(|a, b| b.task_exec.total_cmp(&a.task_exec));
-    executions
+/// How much the tasks of one name ran.
+struct Executions<'a> {
+    name: String,
+    first: &'a TaskExecution,
+    count: u64,
+    /// Percent of the time of all log files.
+    share: f64,
 }
 
-fn execution_row(reader: &Reader, of: &TaskExecution) -> (String, String) {
-    let name = tables::task_name(reader, of.log_file, of.task);
-    let name = name.unwrap_or_else(|| undeclared_name(of.task));
-    (name, format!("{} %, in log file {}", of.task_exec, of.log_file.0))
+impl Executions<'_> {
+    fn row(self) -> (String, String) {
+        let Self { name, first, count, share } = self;
+        let text = match count {
+            1 => format!("{} %, in log file {}", first.task_exec, first.log_file.0),
+            // Each has two digits behind the point, and so does their sum.
+            _ => format!("{} %, {count} tasks of this name", (share * 100.0).round() / 100.0),
+        };
+        (name, text)
+    }
+}
+
+/// Tasks by their names: those that ran longest come first.
+fn executions(reader: &Reader) -> Vec<Executions<'_>> {
+    let mut named: BTreeMap<String, Executions<'_>> = BTreeMap::new();
+    for of in reader.task_executions() {
+        let name = tables::task_name(reader, of.log_file, of.task);
+        let name = name.unwrap_or_else(|| undeclared_name(of.task));
+        let none = Executions { name: name.clone(), first: of, count: 0, share: 0.0 };
+        let known = named.entry(name).or_insert(none);
+        known.count += 1;
+        known.share += of.task_exec;
+    }
+    let mut executions: Vec<_> = named.into_values().collect();
+    executions.sort_by(|a, b| b.share.total_cmp(&a.share));
+    executions
 }

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::ops::Range;
 
-use kymo_core::Result;
+use kymo_core::{Invariant as _, Result};
 
 use crate::read::Walk;
 use crate::types::Found;
@@ -15,8 +15,8 @@ use crate::{Reader, Sort};
 ///
 /// No reader's own events are put in another order, unless [`Merge::sorted`] is asked for.
 pub struct Merge<'a> {
-    inputs: Vec<Input<'a>>,
-    heads: Vec<Option<Found<'a>>>,
+    /// Each with the event of it that is next.
+    inputs: Vec<(Input<'a>, Option<Found<'a>>)>,
     /// The time of each head, with the number of its input.
     next: BinaryHeap<Reverse<(i64, usize)>>,
     is_begun: bool,
@@ -40,7 +40,7 @@ impl<'a> Merge<'a> {
     /// Each reader's events in the order of its file.
     pub fn new(readers: impl IntoIterator<Item = &'a Reader>) -> Self {
         let input = |reader: &'a Reader| Input::AsWritten(reader, reader.walk());
-        Self::of(readers.into_iter().map(input).collect())
+        Self::of(readers.into_iter().map(input))
     }
 
     /// Each reader's events in the order of their times.
@@ -49,28 +49,27 @@ impl<'a> Merge<'a> {
     /// When there are more than fit in memory, and no temporary file can be written.
     pub fn sorted(readers: impl IntoIterator<Item = &'a Reader>) -> Result<Self> {
         let input = |reader: &'a Reader| Sort::new(reader).map(Input::Sorted);
-        Ok(Self::of(readers.into_iter().map(input).collect::<Result<_>>()?))
+        Ok(Self::of(readers.into_iter().map(input).collect::<Result<Vec<_>>>()?))
     }
 
     /// Some spans of each reader, in the order of its file.
     pub(crate) fn within(readers: impl IntoIterator<Item = (&'a Reader, Range<usize>)>) -> Self {
         let input = |(reader, spans)| Input::AsWritten(reader, Walk::new(spans));
-        Self::of(readers.into_iter().map(input).collect())
+        Self::of(readers.into_iter().map(input))
     }
 
-    fn of(inputs: Vec<Input<'a>>) -> Self {
-        let heads = inputs.iter().map(|_| None).collect();
-        Self { inputs, heads, next: BinaryHeap::new(), is_begun: false }
+    fn of(inputs: impl IntoIterator<Item = Input<'a>>) -> Self {
+        let inputs = inputs.into_iter().map(|input| (input, None)).collect();
+        Self { inputs, next: BinaryHeap::new(), is_begun: false }
     }
 
-    fn advance(&mut self, number: usize) -> Result<()> {
-        let Some(input) = self.inputs.get_mut(number) else { return Ok(()) };
+    /// Takes the head of an input, and goes on to the one after it.
+    fn advance(&mut self, number: usize) -> Result<Option<Found<'a>>> {
+        let input = self.inputs.get_mut(number);
+        let (input, head) = input.or_broken("an event is of an input that is not there")?;
         let found = input.next()?;
         self.next.extend(found.map(|found| Reverse((found.event.timestamp, number))));
-        if let Some(head) = self.heads.get_mut(number) {
-            *head = found;
-        }
-        Ok(())
+        Ok(std::mem::replace(head, found))
     }
 
     /// The number of the reader whose event is next, and the event.
@@ -79,12 +78,12 @@ impl<'a> Merge<'a> {
     /// When the temporary file of what is sorted cannot be read.
     pub fn next_event(&mut self) -> Result<Option<(usize, Found<'a>)>> {
         if !std::mem::replace(&mut self.is_begun, true) {
-            (0..self.inputs.len()).try_for_each(|number| self.advance(number))?;
+            (0..self.inputs.len()).try_for_each(|number| self.advance(number).map(drop))?;
         }
         let Some(Reverse((_, number))) = self.next.pop() else { return Ok(None) };
-        let found = self.heads.get_mut(number).and_then(Option::take);
-        self.advance(number)?;
-        Ok(found.map(|found| (number, found)))
+        let found = self.advance(number)?;
+        let found = found.or_broken("an input has no event that it said to have")?;
+        Ok(Some((number, found)))
     }
 }
 

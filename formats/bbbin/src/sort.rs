@@ -10,7 +10,7 @@ use std::fs::File;
 use std::io::{BufWriter, Read, Seek, SeekFrom, Write};
 use std::ops::Range;
 
-use kymo_core::{Error, Result};
+use kymo_core::{Error, Invariant as _, Result};
 
 use crate::Reader;
 use crate::types::Found;
@@ -92,24 +92,26 @@ impl<'a> Sort<'a> {
     /// The next event.
     ///
     /// # Errors
-    /// When the temporary file cannot be read.
+    /// When the temporary file cannot be read, or an event can no longer be read that could before.
     pub fn next_event(&mut self) -> Result<Option<Found<'a>>> {
         let key = match &mut self.keys {
             Keys::Held(keys) => keys.pop(),
             Keys::Spilled(spilled) => spilled.next()?,
         };
-        Ok(key.and_then(|(.., offset)| self.reader.event_at(offset)))
+        key.map(|(.., offset)| Ok(self.reader.event_at(offset)?)).transpose()
     }
 }
 
 /// Puts what is held into the temporary file, as a run.
 fn spill(held: &mut Vec<Key>, to: &mut Option<(BufWriter<File>, Vec<Run>)>) -> Result<()> {
     held.sort_unstable();
-    if to.is_none() {
-        let file = tempfile::tempfile().map_err(failed)?;
-        *to = Some((BufWriter::new(file), Vec::new()));
-    }
-    let Some((out, runs)) = to else { return Ok(()) };
+    let (out, runs) = match to {
+        Some(begun) => begun,
+        None => {
+            let file = tempfile::tempfile().map_err(failed)?;
+            to.insert((BufWriter::new(file), Vec::new()))
+        }
+    };
     for (time, log, offset) in &*held {
         let mut bytes = [0; KEY_BYTES];
         let (first, rest) = bytes.split_at_mut(8);
@@ -147,7 +149,7 @@ impl Spilled {
 
     /// Takes the next key of a run.
     fn advance(&mut self, number: usize) -> Result<()> {
-        let Some(run) = self.runs.get_mut(number) else { return Ok(()) };
+        let run = self.runs.get_mut(number).or_broken("a key is of a run that is not there")?;
         if run.keys.is_empty() && !run.left.is_empty() {
             run.read(&mut self.file, self.part_keys)?;
         }
@@ -203,6 +205,19 @@ mod tests {
             assert!(sorted == expected, "{keys_max} keys");
         }
         assert!(sorted(Sort::new(&file([])).unwrap()).is_empty());
+    }
+
+    /// The log is not at its end there: nine tenths of it would be left out without a word.
+    #[test]
+    fn an_event_that_can_no_longer_be_read_is_an_error_and_not_the_end() {
+        let reader = file(scattered(10));
+        let mut sort = Sort::new(&reader).unwrap();
+        let Keys::Held(keys) = &mut sort.keys else { panic!("it spills") };
+        keys[8].2 = reader.size_bytes() - 1;
+        assert!(sort.next_event().unwrap().is_some());
+        let error = sort.next_event().unwrap_err().to_string();
+        let byte = format!("at byte {:#x}", reader.size_bytes() - 1);
+        assert!(error.contains(&byte), "{error}");
     }
 
     /// What was read of the temporary file.

@@ -11,7 +11,7 @@ mod support;
 use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef, Float32Array, Int64Array, StringArray, UInt64Array};
-use kymo_bbbin::Bbbin;
+use kymo_bbbin::{Bbbin, Reader};
 use kymo_core::model::timeline::Window;
 use kymo_core::table::Scan;
 use kymo_core::{Context, Dataset, Format, Source};
@@ -117,7 +117,15 @@ fn of_other_sizes() -> Source {
 
 /// What is found, once of each kind however often it is read.
 fn found(dataset: &dyn Dataset) -> Vec<(&'static str, String)> {
-    dataset.findings().into_iter().map(|finding| (finding.rule, finding.message)).collect()
+    // The second event is the first that is not as its type is.
+    let byte = |message: String| message.replace(&format!(", at byte {:#x}", second_event()), "");
+    dataset.findings().into_iter().map(|of| (of.rule, byte(of.message))).collect()
+}
+
+/// Where the second event of [`of_other_sizes`] begins.
+fn second_event() -> u64 {
+    let reader = Reader::open(&of_other_sizes(), &Context::default()).unwrap();
+    reader.events().nth(1).unwrap().offset
 }
 
 const OF_OTHER_SIZES: &str = "values are not of their type, 1: needs 4 bytes, 0 left (3 times)";

@@ -83,7 +83,7 @@ fn files_of_june_are_printed_as_the_tool_of_june_did() {
     let style = "bpdump-2008-06-04";
     assert_eq!(compare_folder(style, &testdata("bp/v0-2008-06-04")), 3);
     if let Some(folder) = shared::file("bp/v0-2008-06-04") {
-        assert_eq!(compare_folder(style, &folder), 15);
+        assert_eq!(compare_folder(style, &folder), 16);
     }
 }
 

@@ -4,15 +4,17 @@
 //! What the tracer lost is found when a trace is opened, and times that go back by whoever reads
 //! events.
 
+use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use foldhash::fast::RandomState;
 use kymo_core::model::kernel::{KernelEvent, UnderWay};
 use kymo_core::{Finding, Severity};
 
 use crate::Reader;
-use crate::marks::Marks;
 use crate::model::Switches;
+use crate::notices::Notices;
 use crate::read::{Place, Taken, sweep};
 
 /// What cannot be read.
@@ -26,12 +28,15 @@ const UNENDED: &str = "unended-interrupt";
 pub(crate) fn check(reader: &Arc<Reader>) -> Vec<Finding> {
     let mut switches = Switches::new(reader);
     for (number, track) in reader.tracks().iter().enumerate() {
-        let (mut balance, mut marks) = (Balance::default(), Marks::default());
+        let mut balance = Balance::default();
+        let (mut marks, mut nowhere) = (Notices::of_texts(), Notices::of_processors());
         let _ = sweep(reader, &track.packets, &mut switches, |taken, switches| {
             if switches.is_broken {
                 marks.see(reader, number, taken);
             }
-            if taken.head.time_ns.is_some() {
+            if switches.lacks_cpu(taken.packet) {
+                nowhere.see(reader, number, taken);
+            } else if taken.head.time_ns.is_some() {
                 balance.take(reader, taken, switches);
             }
             ControlFlow::Continue(())
@@ -39,59 +44,68 @@ pub(crate) fn check(reader: &Arc<Reader>) -> Vec<Finding> {
         balance.unbalanced.tell(reader, number);
         balance.unended.tell(reader, number);
         marks.tell(reader);
+        nowhere.tell(reader);
     }
     reader.findings()
 }
 
-/// Who runs on the processor of a stream, and what does not fit to that. All switches of a processor
+/// Who runs on the processors of a stream, and what does not fit to that. All switches of a processor
 /// are in one stream, in the order of their times, and so are its interrupts.
 #[derive(Default)]
 struct Balance {
-    running: Option<i64>,
-    interrupts: UnderWay,
+    cpus: HashMap<u64, Running, RandomState>,
     unbalanced: Repeated,
     unended: Repeated,
+}
+
+/// Who runs on a processor, and which interrupts.
+#[derive(Default)]
+struct Running {
+    task: Option<i64>,
+    interrupts: UnderWay,
 }
 
 impl Balance {
     #[inline]
     fn take(&mut self, reader: &Reader, taken: &Taken<'_>, switches: &Switches) {
+        let Some(cpu) = switches.cpu(taken.packet) else { return };
         if let Some((stops, runs)) = switches.switch() {
-            self.interrupts.leave();
-            if let Some(before) = self.running.replace(runs).filter(|before| *before != stops) {
+            let on = self.cpus.entry(cpu).or_default();
+            on.interrupts.leave();
+            if let Some(before) = on.task.replace(runs).filter(|before| *before != stops) {
                 let what = || format!("task {stops} stops while task {before} runs");
-                self.unbalanced.see(|| missing(reader, taken, UNBALANCED, &what()));
+                self.unbalanced.see(|| missing(reader, taken, cpu, UNBALANCED, &what()));
             }
         } else if let Some((event, name)) = switches.interrupt() {
-            self.interrupt(reader, taken, event, name.as_deref());
-        }
-    }
-
-    fn interrupt(
-        &mut self,
-        reader: &Reader,
-        taken: &Taken<'_>,
-        event: KernelEvent,
-        name: Option<&str>,
-    ) {
-        let begins = matches!(event, KernelEvent::Irq | KernelEvent::SoftIrq);
-        match name {
-            Some(name) if begins => {
-                if self.interrupts.begins(name) {
-                    let what = format!("{name} comes again before it ended");
-                    self.unended.see(|| missing(reader, taken, UNENDED, &what));
-                }
+            let on = self.cpus.entry(cpu).or_default();
+            if on.begins_again(event, name.as_deref()) {
+                let what = || format!("{} comes again before it ended", name.unwrap_or_default());
+                self.unended.see(|| missing(reader, taken, cpu, UNENDED, &what()));
             }
-            None if begins => {}
-            name => self.interrupts.ends(name),
         }
     }
 }
 
+impl Running {
+    /// Takes the begin or the end of an interrupt. Tells whether one begins that did not end.
+    fn begins_again(&mut self, event: KernelEvent, name: Option<&str>) -> bool {
+        let begins = matches!(event, KernelEvent::Irq | KernelEvent::SoftIrq);
+        if !begins {
+            self.interrupts.ends(name);
+        }
+        name.is_some_and(|name| begins && self.interrupts.begins(name))
+    }
+}
+
 /// Something is missing between an event and one before.
-fn missing(reader: &Reader, taken: &Taken<'_>, rule: &'static str, what: &str) -> Finding {
-    let cpu = taken.packet.cpu.map_or_else(String::new, |cpu| format!("on cpu {cpu}, "));
-    let message = format!("{cpu}{what}: events are missing");
+fn missing(
+    reader: &Reader,
+    taken: &Taken<'_>,
+    cpu: u64,
+    rule: &'static str,
+    what: &str,
+) -> Finding {
+    let message = format!("on cpu {cpu}, {what}: events are missing");
     let mut finding = Finding::at(Severity::Warning, rule, taken.offset, message);
     finding.file = Some(reader.file_name(taken.packet.file));
     finding

@@ -28,9 +28,9 @@
 mod check;
 mod dataset;
 mod dump;
-mod marks;
 mod metadata;
 mod model;
+mod notices;
 mod read;
 mod render;
 mod scales;

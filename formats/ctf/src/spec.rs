@@ -9,7 +9,8 @@ pub(crate) const METADATA_MAGIC: u32 = 0x75D1_1D57;
 pub(crate) const PACKET_MAGIC: u64 = 0xC1FC_1FC1;
 
 /// The bytes of that word in the one order and the other.
-const PACKET_SIGNATURES: [[u8; 4]; 2] = [[0xC1, 0x1F, 0xFC, 0xC1], [0xC1, 0xFC, 0x1F, 0xC1]];
+pub(crate) const PACKET_SIGNATURES: [[u8; 4]; 2] =
+    [[0xC1, 0x1F, 0xFC, 0xC1], [0xC1, 0xFC, 0x1F, 0xC1]];
 
 /// So many bytes tell what a file begins as.
 pub(crate) const SIGNATURE_BYTES: u64 = 64;

@@ -9,7 +9,7 @@ use kymo_core::table::{Batches, Cells, Listed, Scan};
 use kymo_core::{Error, Result, Table};
 
 use crate::Reader;
-use crate::marks::Marks;
+use crate::notices::Notices;
 use crate::read::{Chosen, File, Merged, Packet, Part, Taken};
 use crate::render::Json;
 use crate::types::{Clock, Constant, Trace};
@@ -153,13 +153,13 @@ pub(crate) struct Rows {
     reader: Arc<Reader>,
     merged: Merged,
     json: Json,
-    marks: Marks,
+    marks: Notices,
 }
 
 impl Rows {
     pub(crate) fn new(reader: &Arc<Reader>) -> Self {
         let merged = Merged::new(reader, &Chosen::default());
-        let (json, marks) = (Json::default(), Marks::default());
+        let (json, marks) = (Json::default(), Notices::of_texts());
         Self { reader: Arc::clone(reader), merged, json, marks }
     }
 

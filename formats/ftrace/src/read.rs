@@ -74,7 +74,8 @@ pub(crate) fn read(line: &str) -> Read<'_> {
     }
     match event(line).or_else(|| graph(line)) {
         Some(event) => Read::Event(event),
-        None if is_below(line) => Read::Aside,
+        None if is_frame(line) => Read::Frame,
+        None if line.starts_with('\t') => Read::Aside,
         None => Read::Broken(Severity::Error, why_not(line)),
     }
 }
@@ -178,8 +179,8 @@ fn is_around(line: &str) -> bool {
 }
 
 /// Whether a line is of a calling context, which stands below its event: ` => name`.
-fn is_below(line: &str) -> bool {
-    line.trim_start().starts_with("=> ") || line.starts_with('\t')
+fn is_frame(line: &str) -> bool {
+    line.trim_start().starts_with("=> ")
 }
 
 /// What was lost: `CPU:1 [LOST 12 EVENTS]`, or `CPU:1 [12 EVENTS DROPPED]`.
@@ -441,7 +442,6 @@ mod tests {
             "cpus=2",
             "version = 6",
             "CPU 1 is empty",
-            " => do_nanosleep",
             "registering plugin: /usr/lib/traceevent/plugins/plugin_kvm.so",
             "overriding event (188) tlb:tlb_flush with new print handler",
             "removing override handler for event (522) syscalls:sys_enter_futex. Going back to default handler.",
@@ -453,6 +453,7 @@ mod tests {
         for aside in asides {
             assert_eq!(read(aside), Read::Aside, "{aside}");
         }
+        assert_eq!(read(" => do_nanosleep"), Read::Frame);
         for lost in ["CPU:1 [LOST 12 EVENTS]", "CPU:1 [12 EVENTS DROPPED]"] {
             assert!(matches!(read(lost), Read::Lost(Some(1), _)), "{lost}");
         }

@@ -121,7 +121,7 @@ impl Dataset for HpcDbDataset {
     }
 }
 
-fn summary(database: &Arc<Database>) -> Summary {
+pub(crate) fn summary(database: &Arc<Database>) -> Summary {
     let mut summary = Summary { dialect: database.layout().to_string(), ..Summary::default() };
     let parts: Vec<_> = database.parts().map(|part| part.kind.name()).collect();
     summary.fact("files", parts.join(", "));

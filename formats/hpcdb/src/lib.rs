@@ -33,6 +33,7 @@
 
 mod check;
 mod dataset;
+mod loops;
 mod model;
 mod read;
 mod repair;

@@ -15,7 +15,7 @@ use kymo_core::model::profile::{
     ThreadSet, Walk, Within, bottom_up, flat, flat_most, per_thread, top_down,
 };
 use kymo_core::model::timeline::{TimeNs, Window};
-use kymo_core::{Context, Dataset, Format, Severity, Source};
+use kymo_core::{Context, Dataset, Finding, Format, Severity, Source};
 use kymo_hpcdb::HpcDb;
 use support::{changed, patched};
 
@@ -89,6 +89,13 @@ fn more_than_entries() -> Source {
     })
 }
 
+/// What is wrong but that there is no `cct.db`.
+fn checked(source: &Source) -> Vec<Finding> {
+    let mut found = HpcDb.check(source, &Context::default()).unwrap();
+    found.retain(|finding| finding.rule != "file-missing");
+    found
+}
+
 #[test]
 fn what_was_measured_outside_of_all_entry_points_is_shown() {
     let source = more_than_entries();
@@ -108,7 +115,7 @@ fn what_was_measured_outside_of_all_entry_points_is_shown() {
     assert_eq!(tree.total.to_string(), "9");
     // hpcprof puts there what was measured while nothing went on.
     assert_eq!(dataset.findings(), []);
-    assert_eq!(HpcDb.check(&source, &Context::default()).unwrap(), []);
+    assert_eq!(checked(&source), [] as [Finding; 0]);
 }
 
 #[test]
@@ -153,7 +160,7 @@ fn a_value_of_the_whole_that_is_not_execution_is_told() {
         "cct.db" => None,
         _ => Some(bytes),
     });
-    let found = HpcDb.check(&source, &Context::default()).unwrap();
+    let found = checked(&source);
     let found: Vec<_> = found.iter().map(|one| one.message.as_str()).collect();
     let end = "function: the whole has execution values alone";
     assert!(found.len() == 3 && found.iter().all(|one| one.ends_with(end)), "{found:?}");

@@ -420,6 +420,14 @@ fn each_rule_names_the_byte() {
         expected.sort();
         let mut found = found(&with(case));
         found.sort();
+        // What one fault leads to may be nothing that can be read, and another sum, besides.
+        let is_told = |one: &(String, String, u64)| {
+            case.found.contains(&(one.0.as_str(), one.1.as_str(), one.2))
+        };
+        found.retain(|one| {
+            let is_other_sum = one.0 == "summary-sum" && one.1 == "cct.db";
+            is_told(one) || !(one.0 == "unreadable" || is_other_sum)
+        });
         let found: Vec<_> =
             found.iter().map(|(rule, file, at)| (rule.as_str(), file.as_str(), *at)).collect();
         let expected: Vec<_> = expected.into_iter().copied().collect();

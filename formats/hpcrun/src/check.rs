@@ -9,14 +9,15 @@ use std::sync::Arc;
 use kymo_core::ahead::in_parts;
 use kymo_core::{Context, Finding, Findings, Result, Severity, Source, shortened};
 
+use crate::dataset::noted;
 use crate::formulas::formulas;
 use crate::frames::{Frames, Meaning};
 use crate::measurement::{Measurement, Mode, PROFILE, Part, TRACE, named};
-use crate::model::{duplicate_metrics, lacking, structure_of, symbols_of, words};
+use crate::model::{amount, duplicate_metrics, lacking, structure_of, symbols_of, words};
 use crate::read::{Odd, Profile, SomeRecords, Sparse, Trace, Values};
 use crate::spec::{FOOTER_BYTES, INDEX_END, OUTLINED_ROOT, placeholder};
 use crate::tree::{Ids, Tree};
-use crate::types::{Dialect, Epoch, Footer, Metric};
+use crate::types::{Dialect, Epoch, Footer};
 
 /// Nodes of traces that are told one by one.
 const STRANGE_MAX: usize = 1 << 16;
@@ -26,7 +27,16 @@ const RECORDS_MIN: usize = 1 << 20;
 
 /// What is wrong with a file, or with any of a directory.
 pub(crate) fn check(source: &Source, context: &Context<'_>) -> Result<Vec<Finding>> {
-    Ok(of(&*Measurement::open(source, context, Mode::Salvage)?, context))
+    let measurement = Measurement::open(source, context, Mode::Salvage)?;
+    let said = of(&measurement, context);
+    let place = |finding: &Finding| (finding.rule, finding.file.clone(), finding.offset);
+    let known: HashSet<_> = said.iter().map(place).collect();
+    // What commands say when they read it all is said here, too.
+    let noted = noted(measurement).into_iter().filter(|finding| !known.contains(&place(finding)));
+    let mut found = Findings::new(&context.limits);
+    found.extend(said.iter().cloned());
+    found.extend(noted);
+    Ok(found.into_vec())
 }
 
 /// What is wrong with what was opened, and read as far as it goes.
@@ -74,6 +84,21 @@ pub(crate) fn of(measurement: &Measurement, context: &Context<'_>) -> Vec<Findin
     let (structure, findings) = structure_of(measurement);
     found.extend(findings);
     found.extend(lacking(measurement, &symbols_of(measurement), &structure));
+    found.into_vec()
+}
+
+/// What is wrong with a trace of a recording, whatever trace it had.
+pub(crate) fn of_trace(
+    trace: &Trace,
+    part: &Part,
+    ids: Option<&Ids>,
+    context: &Context<'_>,
+) -> Vec<Finding> {
+    let mut found = Findings::new(&context.limits);
+    let trace = Arc::new(trace.clone());
+    let part = Part { trace: Some(Arc::clone(&trace)), ..part.clone() };
+    let file = part.file(TRACE).map(PathBuf::from);
+    Rules { found: &mut found, file }.trace(&trace, &part, ids);
     found.into_vec()
 }
 
@@ -328,16 +353,10 @@ impl Rules<'_> {
                 self.warn("value-metric", value.offset, why);
             }
             let metric = epoch.metrics.get(usize::from(value.metric));
-            // Old files have a place for a value of each metric.
-            if value.bits != 0 && metric.is_some_and(Metric::is_computed) {
-                let why = format!("metric {} is computed, and has no values", value.metric);
-                self.warn("value-computed", value.offset, why);
+            if let Some(Err(rule)) = metric.map(|metric| amount(metric, value.bits)) {
+                self.warn(rule, value.offset, words(rule, 1));
             }
             let is_real = metric.is_some_and(|metric| metric.flags.is_real());
-            if is_real && !f64::from_bits(value.bits).is_finite() {
-                let why = format!("{} is no number that was measured", f64::from_bits(value.bits));
-                self.warn("value-number", value.offset, why);
-            }
             if is_real && f64::from_bits(value.bits) < 0.0 {
                 let why = format!("{} is below 0", f64::from_bits(value.bits));
                 self.warn("value-negative", value.offset, why);

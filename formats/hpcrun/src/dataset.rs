@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use kymo_core::model::measurement::MeasurementView;
 use kymo_core::model::profile::ProfileView;
 use kymo_core::model::structure::Structure;
-use kymo_core::model::timeline::TimelineView;
+use kymo_core::model::timeline::{TimelineView, Window};
 use kymo_core::{
     Ability, Confidence, Context, Dataset, Demo, Destination, DumpRequest, Finding, Format,
     FormatInfo, Probe, RecordSink, Recording, Repaired, Result, Severity, Source, Summary, Table,
@@ -118,18 +118,35 @@ pub(crate) struct Opened {
 /// How many samples of a recording break a rule, and the first byte of them.
 type Noted = BTreeMap<(usize, &'static str), (u64, u64)>;
 
+/// All that is said of a measurement when everything in it is read.
+pub(crate) fn noted(measurement: Arc<Measurement>) -> Vec<Finding> {
+    let dataset = HpcrunDataset(Arc::new(Opened::new(measurement)));
+    let _ = dataset.summary();
+    let _ = dataset.profile();
+    if let Some(timeline) = dataset.timeline() {
+        // An error is said by who asks for events.
+        if let Ok(mut events) = timeline.events(&Window::default()) {
+            while let Ok(Some(_)) = events.next() {}
+        }
+    }
+    dataset.findings()
+}
+
 impl Opened {
     fn open(source: &Source, context: &Context<'_>, mode: Mode) -> Result<Box<dyn Dataset>> {
-        let measurement = Measurement::open(source, context, mode)?;
-        let opened = Self {
+        let opened = Self::new(Measurement::open(source, context, mode)?);
+        Ok(Box::new(HpcrunDataset(Arc::new(opened))))
+    }
+
+    fn new(measurement: Arc<Measurement>) -> Self {
+        Self {
             measurement,
             beside: OnceLock::new(),
             model: OnceLock::new(),
             lacking: OnceLock::new(),
             no_numbers: OnceLock::new(),
             noted: Mutex::default(),
-        };
-        Ok(Box::new(HpcrunDataset(Arc::new(opened))))
+        }
     }
 
     /// What was opened, with what lies beside a single profile: its trace, and structure files.

@@ -44,6 +44,7 @@ mod ordering;
 mod pairs;
 mod read;
 mod repair;
+mod resync;
 pub mod spec;
 mod summary;
 mod tables;

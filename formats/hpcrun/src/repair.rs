@@ -1,13 +1,19 @@
 //! Saving what can be saved of damaged files, and writing sound ones again.
 
-use std::path::Path;
+use std::collections::HashMap;
+use std::io::Write;
+use std::path::{Path, PathBuf};
 
 use kymo_core::{
     Context, Destination, Error, Finding, Repaired, Result, Severity, Source, copy_beside,
 };
 
 use crate::check;
-use crate::measurement::{File, Measurement, Mode, PROFILE, TRACE, has_extension, read};
+use crate::measurement::read;
+use crate::measurement::{File, Holding, Measurement, Mode, PROFILE, Part, TRACE, has_extension};
+use crate::read::Trace;
+use crate::resync::{Known, Records};
+use crate::tree::Ids;
 use crate::write::write_profile;
 
 /// Rules whose breach costs nothing once the file is written anew.
@@ -20,6 +26,13 @@ const DROPPED: [&str; 7] =
 /// Rules about files that are missing, which are so afterwards too.
 const MISSING: [&str; 2] = ["no-profile", "no-trace"];
 
+/// Rules about records of a trace, which are others once they are found again.
+const OF_RECORDS: [&str; 6] =
+    ["trace-time", "trace-order", "trace-node", "trace-epoch", "trace-bounds", "trace-cut"];
+
+/// Traces whose records are not where they should be, by the name of the recording.
+type Shifted = HashMap<String, Records>;
+
 /// Writes what can be read of a file, or of each file of a directory, and says what was lost.
 pub(crate) fn repair(source: &Source, to: &Destination, context: &Context<'_>) -> Result<Repaired> {
     let measurement = Measurement::open(source, context, Mode::Salvage)?;
@@ -28,7 +41,21 @@ pub(crate) fn repair(source: &Source, to: &Destination, context: &Context<'_>) -
     }
     let known = measurement.losses();
     let (mut losses, mut corrected) = (known.clone(), Vec::new());
-    for finding in check::of(&measurement, context) {
+    let (shifted, mut findings) = shifted(&measurement, context);
+    for (name, records) in &shifted {
+        losses.extend(measurement.in_file(name, TRACE, records.losses.clone()));
+    }
+    let is_shifted = |finding: &Finding| {
+        let mut names = shifted.keys().map(|name| format!("{name}.{TRACE}"));
+        !shifted.is_empty()
+            && (finding.file.is_none() || names.any(|name| finding.file == Some(name)))
+    };
+    findings.extend(
+        check::of(&measurement, context)
+            .into_iter()
+            .filter(|finding| !(OF_RECORDS.contains(&finding.rule) && is_shifted(finding))),
+    );
+    for finding in findings {
         if finding.severity == Severity::Note || is_among(&known, &finding) {
             continue;
         }
@@ -40,13 +67,13 @@ pub(crate) fn repair(source: &Source, to: &Destination, context: &Context<'_>) -
         }
     }
     let files = if source.is_directory() {
-        let (files, left_out) = directory(source, to, context)?;
+        let (files, left_out) = directory(source, to, context, &shifted)?;
         // What is left out is not kept, whatever else is wrong with it.
         corrected.retain(|kept| !left_out.iter().any(|left| left.file == kept.file));
         losses.extend(left_out);
         files
     } else {
-        file(source, to, context, Mode::Salvage)?;
+        file(source, to, context, Mode::Salvage, shifted.values().next())?;
         1
     };
     Ok(Repaired { kept: files, unit: "files", corrected, losses })
@@ -71,20 +98,91 @@ fn kept(finding: Finding) -> Finding {
 /// Writes a sound file again.
 pub(crate) fn rewrite(source: &Source, to: &Destination, context: &Context<'_>) -> Result<()> {
     if source.is_directory() {
-        directory(source, to, context).map(drop)
+        directory(source, to, context, &Shifted::new()).map(drop)
     } else {
-        file(source, to, context, Mode::Strict)
+        file(source, to, context, Mode::Strict, None)
     }
 }
 
-fn file(source: &Source, to: &Destination, context: &Context<'_>, mode: Mode) -> Result<()> {
+fn file(
+    source: &Source,
+    to: &Destination,
+    context: &Context<'_>,
+    mode: Mode,
+    records: Option<&Records>,
+) -> Result<()> {
     let file = read(source, &context.limits, mode)?;
     let mut out = to.file()?;
-    match file {
-        File::Profile(profile) => write_profile(&profile, &mut out)?,
-        File::Trace(trace) => trace.write(&mut out)?,
+    match (file, records) {
+        (File::Trace(trace), Some(records)) => {
+            for bytes in records.of(&trace, &source.bytes()?) {
+                out.write_all(&bytes)?;
+            }
+        }
+        (File::Trace(trace), None) => trace.write(&mut out)?,
+        (File::Profile(profile), _) => write_profile(&profile, &mut out)?,
     }
     out.commit()
+}
+
+/// Finds records again that are not where they should be, and what is wrong with them then.
+fn shifted(measurement: &Measurement, context: &Context<'_>) -> (Shifted, Vec<Finding>) {
+    let (mut shifted, mut findings) = (Shifted::new(), Vec::new());
+    let mut holding = measurement.holding();
+    for part in measurement.recordings.iter().filter(|part| part.trace.is_some()) {
+        // What cannot be read any more is said by those who write it.
+        let Ok(Some((records, found))) = one_shifted(measurement, &mut holding, part, context)
+        else {
+            continue;
+        };
+        shifted.insert(part.name.clone(), records);
+        findings.extend(found);
+    }
+    (shifted, findings)
+}
+
+fn one_shifted(
+    measurement: &Measurement,
+    holding: &mut Holding<'_>,
+    part: &Part,
+    context: &Context<'_>,
+) -> Result<Option<(Records, Vec<Finding>)>> {
+    let Some(trace) = &part.trace else { return Ok(None) };
+    let source = &measurement.source;
+    let name = PathBuf::from(format!("{}.{TRACE}", part.name));
+    let (bytes, ids) = if measurement.is_directory {
+        let Some(file) = source.child(&name, &context.limits)? else { return Ok(None) };
+        let has_nodes = part.profile.is_some();
+        (file.bytes()?, has_nodes.then(|| holding.ids(part)))
+    } else {
+        (source.bytes()?, ids_beside(source, context))
+    };
+    let mut trace = Trace::clone(trace);
+    trace.told_by_ends(&bytes);
+    if let Some(profile) = &part.profile {
+        trace.told_by(profile);
+    }
+    let trace = &trace;
+    let known = Known { trace, ids: ids.as_ref(), bytes: &bytes };
+    let Some(records) = known.records() else { return Ok(None) };
+    let again: Vec<u8> = records.of(trace, &bytes).concat();
+    let mut again = Trace::salvage(&again.into(), &context.limits)?;
+    if let Some(profile) = &part.profile {
+        again.told_by(profile);
+    }
+    let found =
+        check::of_trace(&again, part, ids.as_ref().filter(|_| part.profile.is_some()), context);
+    Ok(Some((records, found)))
+}
+
+/// The nodes of the profile that lies beside a trace.
+fn ids_beside(trace: &Source, context: &Context<'_>) -> Option<Ids> {
+    let path = trace.path().with_extension(PROFILE);
+    let profile = Source::open(path.is_file().then_some(&path)?, &context.limits).ok()?;
+    match read(&profile, &context.limits, Mode::Salvage) {
+        Ok(File::Profile(profile)) => Some(Ids::new(&profile)),
+        _ => None,
+    }
 }
 
 /// Writes every profile and trace that can be read, and copies what lies beside them. Says how
@@ -93,6 +191,7 @@ fn directory(
     source: &Source,
     to: &Destination,
     context: &Context<'_>,
+    shifted: &Shifted,
 ) -> Result<(u64, Vec<Finding>)> {
     let is_ours = |name: &Path| has_extension(name, PROFILE) || has_extension(name, TRACE);
     let out = to.directory()?;
@@ -100,7 +199,10 @@ fn directory(
     for name in source.entries()?.iter().filter(|name| is_ours(name)) {
         let Ok(Some(child)) = source.child(name, &context.limits) else { continue };
         let to = Destination::new(out.path().join(name), false);
-        match file(&child, &to, context, Mode::Salvage) {
+        let stem = name.file_stem().map(|stem| stem.to_string_lossy().into_owned());
+        let is_trace = has_extension(name, TRACE);
+        let records = stem.filter(|_| is_trace).and_then(|stem| shifted.get(&stem));
+        match file(&child, &to, context, Mode::Salvage, records) {
             Ok(()) => written += 1,
             // It is among the findings, and thereby among the losses.
             Err(Error::Read(_)) => {}

@@ -216,3 +216,39 @@ fn sections_behind_a_damaged_one_are_found_by_what_is_in_them() {
     }
     assert_eq!(kept(&without_footer(0x800, &3_u64.to_be_bytes())), ([1, 1, 4, 2, 2, 3], vec![]));
 }
+
+/// 16 bytes doubled in the middle: the records behind them are where they should not be, and are
+/// found by their times and by the nodes of the profile.
+#[test]
+fn records_that_are_not_where_they_should_be_are_found() {
+    let mut writer = kymo_hpcrun::TraceWriter::new(Vec::new());
+    for index in 0..600_u64 {
+        let time = 1_700_000_000_000_000_000 + 4_000_000 * index;
+        let node = if index % 5 < 2 { 21 } else { 19 };
+        writer.record(&kymo_hpcrun::TraceRecord { time, node, metric: None }).unwrap();
+    }
+    let sound = writer.finish().unwrap();
+    let middle = 32 + 300 * 12 + 7;
+    let doubled = [&sound[..middle + 16], &sound[middle..]].concat();
+    let folder = tempfile::tempdir().unwrap();
+    put(folder.path(), "a.hpcrun", &assembled::shipped_0400(true));
+    put(folder.path(), "a.hpctrace", &doubled);
+    for name in ["", "a.hpctrace"] {
+        let into = tempfile::tempdir().unwrap();
+        let to = Destination::new(into.path().join("out"), false);
+        let source = Source::open(&folder.path().join(name), &Limits::default()).unwrap();
+        let repaired = Hpcrun.repair(&source, &to, &Context::default()).unwrap();
+        let [loss] = &repaired.losses[..] else { panic!("{:?}", repaired.losses) };
+        assert_eq!((loss.rule, loss.file.is_some()), ("trace-records", name.is_empty()));
+        let is_of_records = |finding: &&Finding| finding.message.contains("kept as it is");
+        let kept: Vec<_> = repaired.corrected.iter().filter(is_of_records).collect();
+        // That the profile tells other times and has no node 21 has nothing to do with it.
+        let rules: Vec<_> = kept.iter().map(|finding| finding.rule).collect();
+        assert!(rules.iter().all(|rule| ["trace-bounds", "trace-node"].contains(rule)), "{kept:?}");
+        assert!(rules.len() < 4, "{kept:?}");
+        let written = if name.is_empty() { to.path().join("a.hpctrace") } else { to.path().into() };
+        let written = fs::read(written).unwrap();
+        let behind = &sound[middle + 16 + 8..];
+        assert!(written.ends_with(behind) && written.len() >= sound.len() - 24);
+    }
+}

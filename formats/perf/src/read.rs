@@ -12,8 +12,11 @@ const SAMPLE_BYTES: usize = 256 << 10;
 const SAMPLE_EVENTS: usize = 1024;
 
 /// Why a line is none that can be read where one knows what to do about it.
-const LACKS_TIME: &str = "it tells no time, or no event; `perf script -F \
-                          comm,tid,cpu,time,event,trace` prints both";
+const LACKS_EVENT: &str = "it tells no time, or no event; `perf script -F \
+                           comm,tid,cpu,time,event,trace` prints both";
+
+const LACKS_TIME: &str = "it tells no time; `perf script -F comm,tid,cpu,time,event,trace` prints it, \
+                          where `perf record` kept it";
 
 const OF_TRACE: &str = "it is of `perf trace`; `perf script -F comm,tid,cpu,time,event,trace` prints \
                         what can be read";
@@ -69,9 +72,18 @@ pub(crate) fn is_script(head: &[u8]) -> bool {
     match read(&line) {
         // Any log has times. Where it says less of tasks, it must say what perf alone does.
         Read::Event(event) => event.tid.is_some() && event.task.is_some() || is_point(event.name),
-        Read::Broken(_, why) => why == LACKS_TIME || why == OF_TRACE,
+        Read::Broken(_, why) if why == LACKS_TIME => {
+            names_switch(&line) || stack_follows(head, &line)
+        }
+        Read::Broken(_, why) => why == LACKS_EVENT || why == OF_TRACE,
         _ => false,
     }
+}
+
+/// Whether the line after one is of a calling context: any log may have lines that end with a colon.
+fn stack_follows(head: &[u8], line: &str) -> bool {
+    let mut lines = Lines::new(head).map(|line| line.text()).skip_while(|of| **of != *line);
+    lines.nth(1).is_some_and(|next| is_frame(&next))
 }
 
 /// Whether an event has a name with its subsystem: `sched:sched_switch`.
@@ -124,14 +136,18 @@ fn is_aside(line: &str) -> bool {
 
 /// Reads a line that tells the name of the task, its number, both or neither.
 fn read<const COMM: bool, const TID: bool, const CPU: bool>(line: &str) -> Read<'_> {
+    if line.starts_with('\t') && is_frame(line) {
+        return Read::Frame;
+    }
     if is_aside(line) {
         return Read::Aside;
     }
     match event::<COMM, TID, CPU>(line) {
         Some(event) if event.name == "PERF_RECORD_LOST" => lost(&event),
         Some(event) if !lacks_event(event.name) => Read::Event(event),
-        Some(_) => Read::Broken(Severity::Error, LACKS_TIME),
-        None if is_frame(line) || is_record(line) => Read::Aside,
+        Some(_) => Read::Broken(Severity::Error, LACKS_EVENT),
+        None if is_frame(line) => Read::Frame,
+        None if is_record(line) => Read::Aside,
         None if lacks_time(line) => Read::Broken(Severity::Error, LACKS_TIME),
         None if is_source(line) => Read::Aside,
         None if is_of_trace(line) => Read::Broken(Severity::Error, OF_TRACE),
@@ -148,11 +164,29 @@ fn lacks_event(name: &str) -> bool {
 
 /// Whether a line would be an event if it had a time.
 fn lacks_time(line: &str) -> bool {
+    (names_switch(line) || is_sample(line)) && at_time(line).is_none()
+}
+
+/// Whether a line ends with the name of what was sampled, and has a task, its number or a processor
+/// before that: `java 19983 cycles:`, `a 1 [000]   10101010 cpu-clock:u:`.
+fn is_sample(line: &str) -> bool {
+    let Some(text) = line.trim_end().strip_suffix(':') else { return false };
+    let Some((before, name)) = text.rsplit_once(' ') else { return false };
+    let before = before.trim_end();
+    let is_task = |before: &str| {
+        let (task, number) = before.rsplit_once(' ').unwrap_or(("", before));
+        !task.trim().is_empty() && (tid(number).is_some() || in_brackets(number).is_some())
+    };
+    !name.is_empty() && is_task(before)
+}
+
+/// Whether a line names an event of the scheduler, as no other log does.
+fn names_switch(line: &str) -> bool {
     let is_event = |word: &str| {
         let name = word.strip_prefix("sched:sched_").and_then(|word| word.strip_suffix(':'));
         name.is_some_and(|name| name.bytes().all(|b| b.is_ascii_lowercase() || b == b'_'))
     };
-    line.split(' ').any(is_event) && at_time(line).is_none()
+    line.split(' ').any(is_event)
 }
 
 /// Whether a line is a mark that perf leaves between others: `PERF_RECORD_FINISHED_ROUND`.
@@ -194,10 +228,18 @@ fn lost<'a>(event: &Line<'a>) -> Read<'a> {
     Read::Lost(event.cpu, message.into())
 }
 
-/// Whether a line is of a calling context: an address and a name, further in than any event.
+/// Whether a line is of a calling context: an address and a name, further in than any event; or at the
+/// begin of the line, where others took the spaces away, and then with its module in parentheses.
 fn is_frame(line: &str) -> bool {
-    let is_address = |word: &str| word.len() >= 6 && word.bytes().all(|b| b.is_ascii_hexdigit());
-    line.starts_with(' ') && line.split_whitespace().next().is_some_and(is_address)
+    let is_tab = line.starts_with('\t');
+    if !is_tab && !line.starts_with(' ') && !line.trim_end().ends_with(')') {
+        return false;
+    }
+    // Tasks stand further in, too, and may be called by a few letters.
+    let digits = if is_tab { 1 } else { 6 };
+    let is_address =
+        |word: &str| word.len() >= digits && word.bytes().all(|b| b.is_ascii_hexdigit());
+    line.split_whitespace().next().is_some_and(is_address)
 }
 
 fn event<const COMM: bool, const TID: bool, const CPU: bool>(line: &str) -> Option<Line<'_>> {
@@ -466,16 +508,26 @@ mod tests {
 
     #[test]
     fn what_lacks_the_time_or_the_event_says_how_to_print_it() {
-        for line in [
-            "a 1 [000] sched:sched_switch: prev_comm=a",
-            "[000]  1.500000: comm=a pid=1",
-            "a 1 [000]  1.500000: vec=9 [action=RCU]",
-            "a 1 [000] 2026-11-18 12:54:46.143917411  sched:sched_waking: comm=a",
+        for (line, why) in [
+            ("a 1 [000] sched:sched_switch: prev_comm=a", LACKS_TIME),
+            ("[000]  1.500000: comm=a pid=1", LACKS_EVENT),
+            ("a 1 [000]  1.500000: vec=9 [action=RCU]", LACKS_EVENT),
+            ("a 1 [000] 2026-11-18 12:54:46.143917411  sched:sched_waking: comm=a", LACKS_TIME),
         ] {
             let text = format!("{line}\n");
             let read = (script(text.as_bytes()).read)(line);
-            assert_eq!(read, Read::Broken(Severity::Error, LACKS_TIME), "{line}");
+            assert_eq!(read, Read::Broken(Severity::Error, why), "{line}");
             assert!(is_script(text.as_bytes()), "{line}");
+        }
+        // Samples without times are known by what stands below them.
+        for line in ["func_ab 15294 cpu-clock: ", "java 19983 cycles:", "a b 1/2 [3]  99 cycles:u:"]
+        {
+            let read = (script(format!("{line}\n").as_bytes()).read)(line);
+            assert_eq!(read, Read::Broken(Severity::Error, LACKS_TIME), "{line}");
+            assert!(is_script(format!("{line}\n\t  400570 func_b (/a)\n\n").as_bytes()), "{line}");
+            for below in ["\n\n", "\nfunc_ab 15294 cpu-clock:\n", "\n\tand so on\n"] {
+                assert!(!is_script(format!("{line}{below}").as_bytes()), "{line}{below}");
+            }
         }
         for line in
             ["1.5: hello: world", "[000] 1.5: Some:thing: else", "a: 1.500000: b: c", "1.5: x"]
@@ -569,8 +621,7 @@ mod tests {
             "",
             "   ",
             "# cmdline : perf",
-            "\tffffffff81 x ([k])",
-            "        ffffffff81 y",
+            "\tor so",
             "PERF_RECORD_FINISHED_ROUND",
             "  [kernel.kallsyms][ffffffff813ad48a]",
             "  /usr/src/main loop.c:12",
@@ -578,6 +629,9 @@ mod tests {
             "|12        x += 1;",
         ] {
             assert_eq!(read(aside), Read::Aside, "{aside}");
+        }
+        for frame in ["\tffffffff81 x ([k])", "\t             993 main", "        ffffffff81 y"] {
+            assert_eq!(read(frame), Read::Frame, "{frame}");
         }
         for broken in ["hello", "a b: c", "1.5: x", "a [0] 1.5: x", "perf x [000] 1.5: x"] {
             assert!(matches!(read(broken), Read::Broken(..)), "{broken}");

@@ -3,6 +3,7 @@
 
 use std::fs;
 
+use kymo_conformance::shared;
 use kymo_core::{Confidence, Context, Format, Severity, Source};
 use kymo_lines::Reader;
 use kymo_perf::{Perf, script};
@@ -93,7 +94,11 @@ fn every_field_that_can_be_added_makes_no_difference() {
 
 #[test]
 fn what_lacks_its_time_or_its_event_is_recognised_and_says_how_to_print_it() {
-    for file in ["bad/no_time.perf", "bad/no_event.perf"] {
+    let files = [
+        ("bad/no_time.perf", "it tells no time; "),
+        ("bad/no_event.perf", "it tells no time, or no event; "),
+    ];
+    for (file, why) in files {
         let source = source(file);
         assert_eq!(Perf.sniff(&source.probe()), Some(Confidence::Plausible), "{file}");
         let dataset = Perf.open(&source, &Context::default()).unwrap();
@@ -101,7 +106,42 @@ fn what_lacks_its_time_or_its_event_is_recognised_and_says_how_to_print_it() {
         let found: Vec<_> = findings.iter().map(|of| (of.severity, of.rule)).collect();
         assert_eq!(found, [(Severity::Error, "line")], "{file}");
         let message = &findings[0].message;
-        assert!(message.starts_with("12 lines, each: it tells no time, or no event"), "{message}");
+        assert!(message.starts_with(&format!("12 lines, each: {why}")), "{message}");
         assert!(message.contains("`perf script -F comm,tid,cpu,time,event,trace`"), "{message}");
+    }
+}
+
+/// Call stacks are not read, which is said once, with how many lines there are.
+#[test]
+fn call_stacks_that_are_passed_over_are_said_with_their_number() {
+    let text = "dd 29776 666709.771979:   10101010 cpu-clock: \n\t  414b3b fsnotify (/vmlinux)\n\t  3d6b4c \
+                vfs_read (/vmlinux)\n\ndd 29776 666709.782078:   10101010 cpu-clock: \n\t  3d5d39 x (/v)\n\n";
+    let source = Source::from_bytes("", text.as_bytes().to_vec());
+    let found = Perf.check(&source, &Context::default()).unwrap();
+    let stacks: Vec<_> = found.iter().filter(|of| of.rule == "call-stacks").collect();
+    assert_eq!(stacks.len(), 1, "{found:?}");
+    assert_eq!((stacks[0].severity, stacks[0].offset), (Severity::Note, Some(47)));
+    assert!(stacks[0].message.starts_with("3 lines of call stacks"), "{}", stacks[0].message);
+    assert!(found.iter().all(|of| of.severity == Severity::Note), "{found:?}");
+}
+
+/// Recordings of others without times say that, and which fields are to be printed.
+#[test]
+fn texts_without_times_say_that_the_time_is_missing_and_how_to_print_it() {
+    for name in ["perf-funcab-pid-01.txt", "perf-java-stacks-02.txt"] {
+        let Some(path) = shared::file(&format!("traces/perf-stacks/{name}")) else { return };
+        let source = Source::from_bytes("", fs::read(path).unwrap());
+        assert_eq!(Perf.sniff(&source.probe()), Some(Confidence::Plausible), "{name}");
+        let found = Perf.check(&source, &Context::default()).unwrap();
+        let lines: Vec<_> = found.iter().filter(|of| of.rule == "line").collect();
+        assert!(!lines.is_empty(), "{name}: {found:?}");
+        for line in lines {
+            assert!(line.message.contains("it tells no time"), "{name}: {}", line.message);
+            assert!(
+                line.message.contains("-F comm,tid,cpu,time,event"),
+                "{name}: {}",
+                line.message
+            );
+        }
     }
 }

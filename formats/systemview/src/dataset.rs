@@ -9,6 +9,7 @@ use kymo_core::{
 };
 
 use crate::model::Timeline;
+use crate::read::is_capture;
 use crate::{Reader, spec, tables};
 
 /// The format.
@@ -20,7 +21,7 @@ static INFO: FormatInfo = FormatInfo {
     title: "SEGGER SystemView",
     about: "tasks and interrupts of real-time operating systems, as their target records them",
     extensions: &["svdat"],
-    dialects: &["one core", "several cores in one file"],
+    dialects: &["one core", "several cores in one file", "captures without the text at the start"],
     abilities: &[],
     dump_styles: &[],
 };
@@ -33,7 +34,10 @@ impl Format for SystemView {
     fn sniff(&self, probe: &Probe<'_>) -> Option<Confidence> {
         let head = probe.head.get(..probe.head.len().min(256))?;
         let has_signature = || head.windows(spec::SIGNATURE.len()).any(|at| at == spec::SIGNATURE);
-        (head.starts_with(b";") && has_signature()).then_some(Confidence::Magic)
+        if head.starts_with(b";") && has_signature() {
+            return Some(Confidence::Magic);
+        }
+        is_capture(probe.head).then_some(Confidence::Plausible)
     }
 
     fn open(&self, source: &Source, context: &Context<'_>) -> Result<Box<dyn Dataset>> {

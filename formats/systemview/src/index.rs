@@ -34,6 +34,11 @@ impl Core {
         Self { places: vec![place], end: place, is_cut: false, clock: CoreClock::default() }
     }
 
+    /// The same with a clock.
+    pub(crate) fn with_clock(self, clock: CoreClock) -> Self {
+        Self { clock, ..self }
+    }
+
     /// Takes note of how far its packets were read.
     pub(crate) fn reach(&mut self, place: Place) {
         self.end = place;
@@ -65,6 +70,8 @@ impl Core {
 pub(crate) struct CoreClock {
     /// Ticks in a second, and the byte that says so.
     pub(crate) init: Option<(u64, u64)>,
+    /// Ticks in a second that whoever opened the recording knows, until it says so itself.
+    is_assumed: bool,
     /// More ticks are beyond what 64 bits of nanoseconds hold.
     ticks_max: u64,
     /// The ticks of the last packet that has a time.
@@ -72,9 +79,25 @@ pub(crate) struct CoreClock {
 }
 
 impl CoreClock {
+    /// A clock of a recording that may not say how fast it ticks.
+    pub(crate) fn assuming(frequency: Option<u64>) -> Self {
+        let mut clock = Self::default();
+        if let Some(frequency) = frequency {
+            clock.learn(frequency, 0);
+            clock.is_assumed = true;
+        }
+        clock
+    }
+
+    /// Whether the recording says itself how fast it ticks.
+    pub(crate) fn is_told(&self) -> bool {
+        self.frequency().is_some() && !self.is_assumed
+    }
+
     /// Learns how many ticks a second has; what is told first stays.
     pub(crate) fn learn(&mut self, frequency: u64, offset: u64) {
-        if self.init.is_none() {
+        if self.init.is_none() || self.is_assumed && frequency > 0 {
+            self.is_assumed = false;
             self.init = Some((frequency, offset));
             let seconds_max = (1_u128 << 63) * u128::from(frequency);
             let max = seconds_max.saturating_sub(1) / 1_000_000_000;

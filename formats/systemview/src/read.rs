@@ -13,9 +13,15 @@ use kymo_core::{Context, Finding, Result, Severity, Source};
 use memchr::memmem;
 
 use crate::described::{Described, Kind};
-use crate::index::{Core, Place};
+use crate::index::{Core, CoreClock, Place};
 use crate::spec::{self, Parameter};
 use crate::survey::Survey;
+
+/// What stands for the version where there is no text at the start.
+const CAPTURED: &str = "captured without a text";
+
+/// Packets that come before INIT in a capture, at the most: it is the second one that targets send.
+const BEFORE_INIT_MAX: usize = 4;
 
 /// The first lines of the text at the start.
 const HEADER_START: &[u8] = b";\n; Version";
@@ -126,15 +132,22 @@ impl Reader {
         let end = stream.end.min(bytes.len());
         let part = bytes.get(..end).unwrap_or_default();
         // Zeros before the first packet are there for the host to find it.
-        *index = Core::new(stream.start + zeros(part, stream.start));
+        let clock = CoreClock::assuming(context.ticks_per_second);
+        *index = Core::new(stream.start + zeros(part, stream.start)).with_clock(clock);
         let (mut place, mut told) = (index.end(), 0);
         // Where the next core begins may not be known, so that packets that begin one are not sure.
         let mut sure = (place, index.clock, self.survey.late);
         while place.at < end {
+            if stream.is_captured && is_unused(part, place.at) {
+                let message = "the rest is zeros: room of the buffer that was not used yet";
+                let finding = Finding::at(Severity::Note, "unused", place.at as u64, message);
+                self.findings.push(finding);
+                return Ok(());
+            }
             no_hole(part, place.at)?;
             let packet = place.packet(part, core)?;
             let is_unsure = stream.end > bytes.len();
-            if packet.id == spec::INIT && is_unsure && index.clock.frequency().is_some() {
+            if packet.id == spec::INIT && is_unsure && index.clock.is_told() {
                 index.go_back(sure.0);
                 (index.clock.last, self.survey.late) = (sure.1.last, sure.2);
                 let why = "another recording begins here: it may be of the next core";
@@ -219,7 +232,10 @@ impl Reader {
         if let (Some((core, index)), false) = (unknown, is_empty) {
             let init = index.clock.init.map(|(_, offset)| offset);
             let why = init.map_or("has no INIT", |_| "has an INIT with 0 ticks in a second");
-            let message = format!("core {core} {why}, so that times are not known");
+            let message = format!(
+                "core {core} {why}, so that times are not known (--frequency says how many ticks a \
+                 second has)"
+            );
             let finding = Finding::whole(Severity::Warning, "no-frequency", message);
             self.findings.push(Finding { offset: init, ..finding });
         }
@@ -403,6 +419,41 @@ fn zeros(part: &[u8], at: usize) -> usize {
     part.get(at..).unwrap_or_default().iter().take_while(|byte| **byte == 0).count()
 }
 
+/// Whether all bytes from a place on are zero, and more than the host needs to find a packet.
+fn is_unused(part: &[u8], at: usize) -> bool {
+    let zeros = zeros(part, at);
+    zeros > spec::SYNC_BYTES && at + zeros == part.len()
+}
+
+/// Whether a file begins as a capture of what a target sends: with the zeros that the host finds the
+/// first packet by, a few packets that the protocol knows, and an INIT whose four numbers fill it.
+pub(crate) fn is_capture(head: &[u8]) -> bool {
+    if zeros(head, 0) != spec::SYNC_BYTES {
+        return false;
+    }
+    let mut place = Place { at: spec::SYNC_BYTES, ..Place::default() };
+    for _ in 0..=BEFORE_INIT_MAX {
+        let Ok(packet) = place.packet(head, 0) else { return false };
+        if packet.id == spec::INIT {
+            return is_init(head, packet.payload);
+        }
+        if spec::event(packet.id).is_none() {
+            return false;
+        }
+    }
+    false
+}
+
+/// Whether the parameters of an INIT are what they are to be, and tell how fast the clock ticks.
+fn is_init(head: &[u8], (start, end): (u64, u64)) -> bool {
+    let range = usize::try_from(start).ok().zip(usize::try_from(end).ok());
+    let payload = range.and_then(|(start, end)| head.get(start..end)).unwrap_or_default();
+    let mut cursor = Cursor { bytes: payload, at: 0 };
+    let numbers: Option<Vec<_>> = (0..4).map(|_| cursor.number("parameter").ok()).collect();
+    let is_all = cursor.at == payload.len();
+    numbers.is_some_and(|numbers| is_all && numbers.first().is_some_and(|frequency| *frequency > 0))
+}
+
 /// Sees that there are no more zeros than the host needs to find the next packet, which are NOPs that
 /// take no time. More are what a file system leaves for what was not written: where in a packet and
 /// when the recording goes on behind them is not known.
@@ -427,10 +478,16 @@ struct Header {
     version: String,
     /// Where the packets of each core begin, counted from the end of the text.
     offsets: Vec<usize>,
+    /// Whether there is none: what a target sends was captured, or its memory was.
+    is_captured: bool,
 }
 
 impl Header {
     fn read(bytes: &[u8]) -> ReadResult<Self> {
+        if zeros(bytes, 0) >= spec::SYNC_BYTES {
+            let (version, offsets) = (CAPTURED.to_owned(), Vec::new());
+            return Ok(Self { end: 0, version, offsets, is_captured: true });
+        }
         let (mut end, mut lines) = (0, Vec::new());
         while bytes.get(end) == Some(&b';') {
             let rest = bytes.get(end..bytes.len().min(spec::HEADER_MAX)).unwrap_or_default();
@@ -443,14 +500,16 @@ impl Header {
         }
         let version = lines.iter().find_map(|line| line.split_once("Version"));
         let Some((_, version)) = version else {
-            return Err(ReadError::invalid("header", 0, "it names no version of SystemView"));
+            let why = "it names no version of SystemView, and it does not begin with the zeros that \
+                       come before the first packet of a capture";
+            return Err(ReadError::invalid("header", 0, why));
         };
         let offset = |line: &String| {
             let (_, rest) = line.split_once("Offset Core")?;
             rest.split_whitespace().nth(1)?.parse().ok()
         };
         let offsets: Vec<usize> = lines.iter().filter_map(offset).collect();
-        Ok(Self { end, version: version.trim().to_owned(), offsets })
+        Ok(Self { end, version: version.trim().to_owned(), offsets, is_captured: false })
     }
 
     /// Where the packets of each core begin and end; what the text says may be beyond the file, or
@@ -462,7 +521,7 @@ impl Header {
             let start = self.end.saturating_add(*offset);
             let goes_back = start < latest;
             latest = if start <= size { latest.max(start) } else { latest };
-            Stream { start, end: size, goes_back }
+            Stream { start, end: size, goes_back, is_captured: self.is_captured }
         };
         let mut streams: Vec<_> = offsets.iter().map(stream).collect();
         let mut end = size;
@@ -483,6 +542,8 @@ struct Stream {
     end: usize,
     /// A core before it begins later: its packets would count again.
     goes_back: bool,
+    /// Whether it has no text before it.
+    is_captured: bool,
 }
 
 impl Stream {

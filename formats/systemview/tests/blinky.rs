@@ -6,7 +6,7 @@ mod support;
 use std::path::Path;
 
 use kymo_core::model::timeline::{ClockId, Content, TimeNs, Track, Window};
-use kymo_core::{Context, Format, Source};
+use kymo_core::{Confidence, Context, Format, Severity, Source};
 use kymo_systemview::{Reader, SystemView};
 
 /// The sample of the repository is what the bytes here say.
@@ -225,10 +225,10 @@ fn found(source: &Source) -> Vec<(&'static str, Option<u64>, String)> {
 #[test]
 fn an_init_without_ticks_is_told_from_none() {
     let at = support::HEADER.len() as u64 + 2;
-    let still = "core 0 has an INIT with 0 ticks in a second, so that times are not known";
+    let still = "core 0 has an INIT with 0 ticks in a second, so that times are not known (--frequency says how many ticks a second has)";
     let expected = [("no-frequency", Some(at), still.to_owned())];
     assert_eq!(found(&with(&[&[24, 4, 0, 1, 2, 0, 5], &[17, 1]])), expected);
-    let none = "core 0 has no INIT, so that times are not known";
+    let none = "core 0 has no INIT, so that times are not known (--frequency says how many ticks a second has)";
     assert_eq!(found(&with(&[&[17, 1]])), [("no-frequency", None, none.to_owned())]);
 }
 
@@ -289,4 +289,82 @@ fn tasks_that_never_ran_have_the_priority_that_is_told_of_them() {
     let rows = &summary.sections[0].rows;
     let rows: Vec<_> = rows.iter().map(|row| (row.name.as_str(), row.text.as_str())).collect();
     assert_eq!(rows, [("a", "priority 6, task 1"), ("b", "priority 4, task 2")]);
+}
+
+/// What a target sends, as debug probes capture it: without the text that the host puts before it.
+fn capture(packets: &[Vec<u8>]) -> Vec<u8> {
+    [support::SYNC.to_vec(), packets.concat()].concat()
+}
+
+fn sniffed(bytes: &[u8]) -> Option<Confidence> {
+    SystemView.sniff(&Source::from_bytes("capture.bin", bytes.to_vec()).probe())
+}
+
+#[test]
+fn a_capture_without_the_text_is_the_same_recording() {
+    let bytes = capture(&support::packets());
+    assert_eq!(sniffed(&bytes), Some(Confidence::Plausible));
+    assert_eq!(sniffed(&support::recording()), Some(Confidence::Magic));
+    let of = |bytes: Vec<u8>| {
+        let source = Source::from_bytes("capture.bin", bytes);
+        let reader = Reader::open(&source, &Context::default()).unwrap();
+        let times: Vec<_> =
+            reader.packets().map(|packet| (packet.id, reader.time_ns(&packet))).collect();
+        (times, reader.findings().iter().map(|of| of.rule).collect::<Vec<_>>())
+    };
+    assert_eq!(of(bytes.clone()), of(support::recording()));
+    assert_eq!(told(bytes.clone()), told(support::recording()));
+    // A buffer that is not full yet has zeros behind; fewer are what comes before a packet.
+    let mut unused = bytes.clone();
+    unused.extend([0; 100]);
+    let source = Source::from_bytes("capture.bin", unused);
+    let found = SystemView.check(&source, &Context::default()).unwrap();
+    let unused: Vec<_> = found.iter().filter(|of| of.rule == "unused").collect();
+    assert_eq!(unused.len(), 1, "{found:?}");
+    assert_eq!(unused[0].offset, Some(bytes.len() as u64));
+    assert!(found.iter().all(|of| of.severity < Severity::Error), "{found:?}");
+}
+
+#[test]
+fn other_files_that_begin_with_zeros_are_none() {
+    let packets = support::packets();
+    let without = |id: u8| packets.iter().filter(|of| of[0] != id).cloned().collect::<Vec<_>>();
+    // INIT is missing, has a number too many, or no frequency.
+    assert_eq!(sniffed(&capture(&without(24))), None);
+    for init in [vec![24, 7, 0xC0, 0x84, 0x3D, 1, 2, 0, 0, 5], vec![24, 4, 0, 1, 2, 0, 5]] {
+        let wrong = [vec![packets[0].clone(), init], packets[2..].to_vec()].concat();
+        assert_eq!(sniffed(&capture(&wrong)), None);
+    }
+    let bytes = capture(&packets);
+    assert_eq!(sniffed(&[0; 4096]), None);
+    assert_eq!(sniffed(&bytes[1..]), None);
+    assert_eq!(sniffed(&[vec![0], bytes].concat()), None);
+    for byte in 1..=255 {
+        assert_eq!(sniffed(&[vec![0; 10], vec![byte; 500]].concat()), None, "{byte}");
+    }
+}
+
+/// 1,000 ticks in a second make a tick a millisecond; what the recording says itself counts.
+#[test]
+fn a_capture_without_init_has_times_by_the_frequency_that_is_named() {
+    let packets = support::packets();
+    let without: Vec<_> = packets.iter().filter(|of| of[0] != 24).cloned().collect();
+    let last = |packets: &[Vec<u8>], ticks_per_second| {
+        let source = Source::from_bytes("capture.bin", capture(packets));
+        let context = Context { ticks_per_second, ..Context::default() };
+        let reader = Reader::open(&source, &context).unwrap();
+        let rules: Vec<_> = reader.findings().iter().map(|of| of.rule).collect();
+        (reader.time_ns(&reader.packets().last().unwrap()), rules.contains(&"no-frequency"))
+    };
+    // INIT is 5 ticks of the 1,088.
+    assert_eq!(last(&without, None), (None, true));
+    assert_eq!(last(&without, Some(1_000)), (Some(1_083_000_000), false));
+    assert_eq!(last(&packets, Some(1_000)), (Some(1_088_000), false));
+}
+
+#[test]
+fn what_begins_neither_with_text_nor_with_zeros_is_refused() {
+    let source = Source::from_bytes("capture.bin", support::packets().concat());
+    let error = SystemView.open(&source, &Context::default()).err().unwrap().to_string();
+    assert!(error.contains("does not begin with the zeros"), "{error}");
 }

@@ -239,3 +239,18 @@ fn a_core_that_begins_beyond_the_end_is_not_read_as_another() {
     assert_eq!(rules, ["unreadable", "unreadable", "no-frequency"]);
     assert_eq!(reader.count(), of_first as u64);
 }
+
+/// Numbers by a reader of Python that shares nothing with ours. The file ends within an event.
+#[test]
+fn a_dump_of_memory_has_its_events() {
+    let Some(path) = shared::file("traces/trials/001freertos.SVDat") else { return };
+    let source = Source::open(&path, &Limits::default()).unwrap();
+    let reader = Reader::open(&source, &Context::default()).unwrap();
+    let packets: Vec<_> = reader.packets().collect();
+    assert_eq!(packets.len(), 1_504);
+    assert_eq!(packets.iter().filter(|packet| packet.id == 2).count(), 739);
+    let last = packets.last().unwrap();
+    assert_eq!((last.ticks, reader.time_ns(last)), (73_921_351, Some(739_213_510)));
+    let found: Vec<_> = reader.findings().iter().map(|of| (of.rule, of.offset)).collect();
+    assert_eq!(found, [("unreadable", Some(6150))]);
+}

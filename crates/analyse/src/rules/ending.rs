@@ -127,7 +127,7 @@ impl Memory {
         if !is_started {
             judged.delays += u64::from(found.maybe_limit("did not run for", waited, *delay_max));
         }
-        judged.open_budgets += u64::from(release.budget_ns.is_some());
+        judged.open_budgets += u64::from(release.budget().is_some());
         if *on_time && release.is_late(end) {
             judged.budgets += 1;
             found.add("was not complete when its budget was over".to_owned());

@@ -16,15 +16,21 @@ const WAITING_MAX: usize = 1 << 16;
 pub struct Release {
     /// Since when.
     pub time: TimeNs,
-    /// How long it may take.
+    /// How long it may take, as it was recorded.
     pub budget_ns: Option<u64>,
 }
 
 impl Release {
+    /// How long it may take: a budget of 0 is none.
+    #[must_use]
+    pub fn budget(&self) -> Option<u64> {
+        self.budget_ns.filter(|ns| *ns > 0)
+    }
+
     /// Whether its time is over at a moment.
     #[must_use]
     pub fn is_late(&self, at: TimeNs) -> bool {
-        self.budget_ns.is_some_and(|budget| elapsed(self.time, at) > budget)
+        self.budget().is_some_and(|budget| elapsed(self.time, at) > budget)
     }
 }
 
@@ -93,6 +99,8 @@ pub(super) struct Releases {
     released_last: Option<TimeNs>,
     /// When the job was released that started last.
     started_last: Option<TimeNs>,
+    /// Releases after which the task did not run yet.
+    delayed: VecDeque<TimeNs>,
 }
 
 /// Releases one after another: few tasks have any that wait.
@@ -100,8 +108,14 @@ pub(super) struct Releases {
 struct Waiting(VecDeque<Release>);
 
 impl Releases {
-    const NONE: &Self =
-        &Self { release: None, waiting: None, counted: 0, released_last: None, started_last: None };
+    const NONE: &Self = &Self {
+        release: None,
+        waiting: None,
+        counted: 0,
+        released_last: None,
+        started_last: None,
+        delayed: VecDeque::new(),
+    };
 }
 
 impl Deref for Job {
@@ -157,6 +171,7 @@ impl Job {
             self.last = Last::Nothing;
         }
         self.is_run_unknown = true;
+        self.forget_delays();
     }
 
     /// So many gaps are behind: what did not run all through the last may have run in it, be complete
@@ -166,6 +181,7 @@ impl Job {
         if self.gaps != gaps {
             let is_running = self.running_since.is_some();
             self.gaps = gaps;
+            self.forget_delays();
             if !is_running {
                 *self = Self { is_run_unknown: true, gaps, ..Self::default() };
             }
@@ -173,6 +189,19 @@ impl Job {
     }
 
     pub(super) fn release(&mut self, release: Release, figures: &mut TaskSched) {
+        let counted = figures.counted;
+        self.released(release, figures);
+        if figures.tells_completion {
+            // What it is woken for is one job, whose start tells the delay.
+        } else if self.delayed.len() <= WAITING_MAX {
+            self.delayed.push_back(release.time);
+        } else if figures.counted == counted {
+            figures.undelayed += 1;
+        }
+    }
+
+    /// Takes a release to be the job, or to wait for its turn.
+    fn released(&mut self, release: Release, figures: &mut TaskSched) {
         figures.activations += 1;
         let before = self.released_last.replace(release.time);
         if let (Some(last), false) = (before, figures.tells_completion) {
@@ -183,7 +212,7 @@ impl Job {
             return self.count(figures);
         }
         let is_told = figures.completions > 0 || figures.tells_completion;
-        let ends_untold = !is_told && release.budget_ns.is_none() && self.is_started;
+        let ends_untold = !is_told && release.budget().is_none() && self.is_started;
         match self.running_since {
             // It runs for this: since just now, or when it is through with what it did.
             Some(since)
@@ -219,7 +248,7 @@ impl Job {
     /// it ran. Where tasks are known to go to sleep, nothing that is awake is woken: a wakeup that
     /// came while it ran kept it from sleeping then, and the sleep it is woken from is a later one.
     fn is_used_up(&self, release: Release, figures: &TaskSched) -> bool {
-        figures.tells_completion && release.budget_ns.is_none() && !self.is_started
+        figures.tells_completion && release.budget().is_none() && !self.is_started
     }
 
     /// The job runs, or has run, as what comes now tells. Tells when it was released if that is the
@@ -239,12 +268,12 @@ impl Job {
     /// Released again before it ran it waits since the first time, unless each has its budget.
     /// Where tasks are known to go to sleep, the last time may be the one that counts.
     fn wait(&mut self, release: Release, figures: &mut TaskSched) {
-        if figures.tells_completion && release.budget_ns.is_none() {
+        if figures.tells_completion && release.budget().is_none() {
             self.waiting = None;
         }
         let waiting = self.waiting.as_ref().map_or(0, |waiting| waiting.0.len());
         let is_first = waiting == 0 && (self.is_started || self.release.is_none());
-        if !(is_first || release.budget_ns.is_some()) {
+        if !(is_first || release.budget().is_some()) {
             return;
         }
         if self.counted == 0 && waiting < WAITING_MAX {
@@ -260,13 +289,49 @@ impl Job {
         figures.counted += 1;
     }
 
-    /// Tells the delay when the job starts.
+    /// Tells the delay when something starts that it was released for, and the longest of several.
     pub(super) fn begin(&mut self, time: TimeNs, figures: &mut TaskSched) -> Option<u64> {
         (self.running_since, self.last) = (Some(time), Last::Nothing);
+        let started = self.start(figures);
+        if !figures.tells_completion {
+            return self.run_after_releases(time, figures);
+        }
         // Where times go back, it is not known.
-        let delay = took(self.start(figures)?, time)?;
+        let delay = took(started?, time)?;
         figures.delay_ns.add(delay);
         Some(delay)
+    }
+
+    /// It runs since a moment for what it was released for until then. Tells the longest delay.
+    fn run_after_releases(&mut self, since: TimeNs, figures: &mut TaskSched) -> Option<u64> {
+        let delayed = &mut self.releases.as_mut()?.delayed;
+        let is_before = |release: &TimeNs| *release <= since;
+        let mut longest = None;
+        while let Some(release) = delayed.front().copied().filter(is_before) {
+            delayed.pop_front();
+            let delay = elapsed(release, since);
+            figures.delay_ns.add(delay);
+            longest = longest.max(Some(delay));
+        }
+        longest
+    }
+
+    /// It ran after what it was released for, and nothing tells since when.
+    fn forget_delays(&mut self) {
+        if let Some(releases) = &mut self.releases {
+            releases.delayed.clear();
+        }
+    }
+
+    /// A job that goes on in the stretch of the one before runs since that was complete.
+    fn went_on(&mut self, figures: &mut TaskSched) {
+        match self.running_since {
+            Some(since) if self.release.is_some() => {
+                self.run_after_releases(since, figures);
+            }
+            Some(_) => {}
+            None => self.forget_delays(),
+        }
     }
 
     pub(super) fn end(&mut self, since: Option<TimeNs>, time: TimeNs, figures: &mut TaskSched) {
@@ -276,6 +341,10 @@ impl Job {
             self.ran_ns = self.ran_ns.saturating_add(elapsed(of_job, time));
         } else {
             self.is_run_unknown = true;
+        }
+        let ran_on = self.last != Last::Completed(time);
+        if ran_on {
+            self.went_on(figures);
         }
         self.running_since = None;
         match (std::mem::take(&mut self.last), self.release) {
@@ -302,14 +371,19 @@ impl Job {
             // It stopped since it was complete: the recording says the one before the other.
             figures.preemptions = figures.preemptions.saturating_sub(1);
         }
+        if !is_over {
+            self.went_on(figures);
+        }
         let now = self.running_since.map_or(0, |since| elapsed(since, time));
         let run_ns = self.ran_ns.saturating_add(now);
         let response_ns = self.release.and_then(|release| took(release.time, time));
         let is_backwards = self.release.is_some() && response_ns.is_none();
         figures.backwards += u64::from(is_backwards);
         let release = self.release.filter(|_| !is_backwards);
-        let over = release.and_then(|of| of.budget_ns.map(|_| of.is_late(time)));
-        // What the recording says of the time left counts for itself.
+        let over = release.and_then(|of| of.budget().map(|_| of.is_late(time)));
+        // What the recording says of the time left counts for itself, unless there was no budget.
+        let is_unbudgeted = release.is_some_and(|of| of.budget_ns == Some(0));
+        let remaining_ns = remaining_ns.filter(|_| !is_unbudgeted);
         let is_late = remaining_ns.map_or(over, |left| Some(left < 0 || over == Some(true)));
         figures.completions += 1;
         figures.budgets += u64::from(is_late.is_some());

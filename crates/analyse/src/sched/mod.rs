@@ -14,8 +14,9 @@ pub use job::{Completed, Open, Release};
 
 /// What tasks did with what they were released for.
 ///
-/// A *job* is what a task does from its release to its completion. Its *delay* is the time until
-/// it runs first, its *run* the time it runs, its *response* the time until it is complete, and
+/// A *job* is what a task does from its release to its completion. A *delay* is the time from a
+/// release until the task runs next, whether the job is ever complete or not; a task that goes on
+/// running when a job is complete runs for the next from then on. A job's *run* the time it runs, its *response* the time until it is complete, and
 /// its *wait* the response without the run.
 ///
 /// A task that is released again before it ran has one job, unless releases have budgets: then
@@ -23,7 +24,8 @@ pub use job::{Completed, Open, Release};
 /// is complete.
 ///
 /// Where tasks are known to go to sleep, the last of several releases counts: one that came while
-/// the task ran only kept it awake when another wakes it from a later sleep.
+/// the task ran only kept it awake when another wakes it from a later sleep. A delay is that of a job
+/// then. A budget of 0 is none.
 #[derive(Debug, Default)]
 pub struct Sched {
     tasks: Vec<(TaskSched, Job)>,
@@ -76,6 +78,8 @@ pub struct Jobs {
     counted: u64,
     /// Jobs that were complete before they were released, as times that go back have it.
     backwards: u64,
+    /// Releases that were too many before the task ran: their delay is not known.
+    undelayed: u64,
 }
 
 impl Jobs {
@@ -93,6 +97,7 @@ impl Jobs {
         misses: 0,
         counted: 0,
         backwards: 0,
+        undelayed: 0,
     };
 }
 
@@ -214,15 +219,18 @@ impl Sched {
         }
         if let Some(recording) = seen.lacks_events() {
             self.gaps.resize(self.gaps.len().max(recording + 1), 0);
-            self.gaps.get_mut(recording).into_iter().for_each(|gaps| *gaps = gaps.wrapping_add(1));
+            if let Some(gaps) = self.gaps.get_mut(recording) {
+                *gaps = gaps.wrapping_add(1);
+            }
         }
     }
 
     /// Forgets what is not known any more at the end of all that is looked at.
     pub(crate) fn cross_all(&mut self, tasks: &Tasks) {
-        for id in 0..self.tasks.len() {
-            let gaps = self.gaps_of(TaskId(id), tasks);
-            self.tasks.get_mut(id).into_iter().for_each(|(_, job)| job.cross(gaps));
+        let gaps: Vec<_> =
+            (0..self.tasks.len()).map(|id| self.gaps_of(TaskId(id), tasks)).collect();
+        for ((_, job), gaps) in self.tasks.iter_mut().zip(gaps) {
+            job.cross(gaps);
         }
     }
 
@@ -335,7 +343,12 @@ impl Pass for Sched {
             many: "jobs are complete before they are released, as times go back: how long they took \
                    is not known",
         };
-        vec![jobs, backwards]
+        let undelayed = LeftOut {
+            count: self.tasks.iter().map(|(figures, _)| figures.undelayed).sum(),
+            one: "release came after too many others before its task ran: its delay is not known",
+            many: "releases came after too many others before their task ran: their delays are not known",
+        };
+        vec![jobs, backwards, undelayed]
     }
 }
 

@@ -552,3 +552,68 @@ fn a_job_across_a_gap_is_told_of_no_more() {
     let a = of("a");
     assert_eq!((a.activations, a.open, a.misses), (1, 0, 0));
 }
+
+/// Releases at 0, 10, 20 and 30, budget or not, and no job is ever complete: it runs 4–6, 13–25 and from
+/// 46 on. It runs at 20, and after that from 46 on: delays 4, 3, 26 and 16.
+#[test]
+fn each_release_has_its_delay_though_no_job_is_ever_complete() {
+    for budget_ns in [None, Some(0), Some(5)] {
+        let told = vec![
+            (0, 2, release(budget_ns)),
+            (4, 2, begin(1)),
+            (6, 2, END),
+            (10, 2, release(budget_ns)),
+            (13, 2, begin(1)),
+            (20, 2, release(budget_ns)),
+            (25, 2, END),
+            (30, 2, release(budget_ns)),
+            (46, 2, begin(1)),
+            (48, 2, END),
+            // After the last nothing runs.
+            (50, 2, release(budget_ns)),
+        ];
+        let found = figures(told, "b");
+        assert_eq!((found.activations, found.completions), (5, 0));
+        assert_eq!(spread(&found.delay_ns), (4, Some(3), Some((4 + 3 + 26 + 16) / 4), Some(26)));
+        // With a budget of 5 those at 0 to 30 are late, and the last, since the end is at 50, is not.
+        let misses = if budget_ns == Some(5) { 4 } else { 0 };
+        assert_eq!((found.budgets, found.misses), (misses, misses), "{budget_ns:?}");
+    }
+}
+
+/// A budget of 0 is none, and then there is no time left that could be too little.
+#[test]
+fn a_budget_of_nothing_makes_no_job_late() {
+    let told = vec![
+        (0, 2, release(Some(0))),
+        (5, 2, begin(1)),
+        (90, 2, complete(Some(-90))),
+        (90, 2, END),
+        (100, 2, release(Some(10))),
+        (105, 2, begin(1)),
+        (108, 2, complete(Some(2))),
+        (108, 2, END),
+    ];
+    let found = figures(told, "b");
+    assert_eq!((found.budgets, found.misses, found.completions), (1, 0, 2));
+    assert_eq!(spread(&found.delay_ns), (2, Some(5), Some(5), Some(5)));
+}
+
+/// Released at 0, runs from 1 on; released again at 5 and 6, the first is complete at 8, and the task
+/// goes on until 20: it runs for them since 8.
+#[test]
+fn a_task_that_goes_on_runs_for_what_it_was_released_for_meanwhile() {
+    let told = vec![
+        (0, 2, release(Some(50))),
+        (1, 2, begin(1)),
+        (5, 2, release(Some(50))),
+        (6, 2, release(Some(50))),
+        (8, 2, complete(None)),
+        (15, 2, complete(None)),
+        (20, 2, complete(None)),
+        (20, 2, END),
+    ];
+    let found = figures(told, "b");
+    assert_eq!(spread(&found.response_ns), (3, Some(8), Some((8 + 10 + 14) / 3), Some(14)));
+    assert_eq!(spread(&found.delay_ns), (3, Some(1), Some((1 + 3 + 2) / 3), Some(3)));
+}

@@ -94,10 +94,23 @@ impl Source {
         if !metadata.is_file() {
             return Self::spool(path, file, limits);
         }
+        // What a kernel makes up (`/proc`, `/sys/kernel/tracing`) says that it is empty, and is not.
+        if metadata.len() == 0 && is_at_path {
+            let source = Self::spool(path.clone(), &file, limits)?;
+            if source.size_bytes() > 0 {
+                return Ok(source);
+            }
+        }
         let again = is_at_path.then_some(path.as_path());
-        match Mapping::new(file, again).map_err(Error::io("map it"))? {
-            Ok(mapping) => Ok(Self::new(path, Kind::of_mapping(Arc::new(mapping)))),
-            Err(file) => Self::copied(path, file, limits),
+        match Mapping::new(file, again) {
+            Ok(Ok(mapping)) => Ok(Self::new(path, Kind::of_mapping(Arc::new(mapping)))),
+            Ok(Err(file)) => Self::copied(path, file, limits),
+            // Some of them say how large they might be (`/sys`).
+            Err(error) if is_at_path && is_unmappable(&error) => {
+                let file = File::open(&path).map_err(Error::io("open it"))?;
+                Self::spool(path, file, limits)
+            }
+            Err(error) => Err(Error::io("map it")(error)),
         }
     }
 
@@ -301,6 +314,19 @@ impl Kind {
     }
 }
 
+/// Whether a file cannot be mapped because of what it is.
+fn is_unmappable(error: &io::Error) -> bool {
+    #[cfg(unix)]
+    {
+        error.raw_os_error() == Some(libc::ENODEV)
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = error;
+        false
+    }
+}
+
 /// Lets the bytes of a mapping be shared without copying.
 struct MappedBytes(Arc<Mapping>);
 
@@ -349,6 +375,23 @@ mod tests {
         assert!(source.with_grammar(beside).probe().has_grammar);
         let memory = Source::from_bytes(log, Vec::new());
         assert!(memory.beside("run.log.toml", &limits).unwrap().is_none());
+    }
+
+    /// They say that they have no bytes, or as many as they might have, and cannot be mapped.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn files_that_the_kernel_makes_up_are_read_within_limits() {
+        for (name, begin) in [("/proc/version", "Linux version"), ("/sys/kernel/uevent_seqnum", "")]
+        {
+            let read = fs::read(name).unwrap();
+            let source = open(Path::new(name));
+            assert!(!read.is_empty() && read.starts_with(begin.as_bytes()), "{name}");
+            assert_eq!(source.size_bytes(), read.len() as u64, "{name}");
+            source.verify().unwrap();
+        }
+        let limits = Limits { stdin_bytes_max: 4, ..Limits::default() };
+        let error = Source::open(Path::new("/proc/version"), &limits).unwrap_err();
+        assert_eq!(error.to_string(), "input at byte 0x4: 5 is over the limit of 4");
     }
 
     #[test]

@@ -20,10 +20,10 @@ impl Source {
             Kind::Memory(_) if self.path != Path::new("-") => Ok(()),
             Kind::Directory(directory) if self.is_folder => {
                 let opened = directory.opened();
-                match opened.iter().any(|name| is_same(&self.path.join(name), output)) {
-                    true => Err(Error::OverInput("is a file that the input was read with")),
-                    false => Ok(()),
+                if opened.iter().any(|name| is_same(&self.path.join(name), output)) {
+                    return Err(Error::OverInput("is a file that the input was read with"));
                 }
+                Ok(())
             }
             _ => refuse_overlap(&self.path, output),
         }

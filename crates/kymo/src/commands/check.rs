@@ -129,7 +129,7 @@ fn print(
 
 fn check(session: &mut Session, args: &Args, path: &Path) -> anyhow::Result<Vec<Finding>> {
     let source = session.source_as(path, &args.format)?;
-    session.is_utf8 = args.format.utf8;
+    session.assume(&args.format);
     let (format, findings) = match named_format(&args.format) {
         Some(format) => (format, Vec::new()),
         None => kymo_registry::detect_to_check(&source)?,

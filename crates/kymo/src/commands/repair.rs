@@ -108,7 +108,7 @@ fn say(session: &mut Session, args: &Args, name: &str, repaired: &Repaired) {
 
 fn repair(session: &mut Session, args: &Args) -> anyhow::Result<Repaired> {
     let source = session.source_as(&args.input, &args.format)?;
-    session.is_utf8 = args.format.utf8;
+    session.assume(&args.format);
     if source.is_directory() && args.output.as_os_str() == "-" {
         let failure = Failure::new("the result is a directory");
         return Err(failure.hint("name one instead of -").into());

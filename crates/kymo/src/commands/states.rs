@@ -47,6 +47,10 @@ pub(crate) struct Args {
     #[arg(short, long)]
     transitions: bool,
 
+    /// How many rows; 0 shows all, as without it.
+    #[arg(short, long, value_name = "ROWS", default_value_t = 0, hide_default_value = true)]
+    number: usize,
+
     #[command(flatten)]
     scope: ScopeArgs,
 
@@ -102,7 +106,7 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
                 return Ok(outcome);
             }
         }
-        let listing = Listing { file: &opened.name, title: "", is_first, rows: 0 };
+        let listing = Listing { file: &opened.name, title: "", is_first, rows: args.number };
         listing.print(&mut session.out, args.grid, grid)?;
         Ok(outcome)
     })

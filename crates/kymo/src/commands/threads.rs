@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::io::Write;
 use std::path::PathBuf;
 
+use kymo_core::Invariant as _;
 use kymo_core::model::profile::{CALLS, ContextNumber, NamePattern, Thread, ThreadId, Within};
 use serde_json::json;
 
@@ -197,10 +198,10 @@ fn rows(asked: &Asked, args: &Args) -> anyhow::Result<Vec<Spent>> {
     };
     let threads = asked.threads()?.into_iter();
     let spent = |(id, thread): (ThreadId, Thread)| {
-        let (index, value) = (id.0, value(id).unwrap_or(0.0));
-        Spent { index, thread, value }
+        let value = value(id).or_broken("a thread has no value")?;
+        Ok(Spent { index: id.0, thread, value })
     };
-    Ok(threads.map(spent).collect())
+    threads.map(spent).collect()
 }
 
 fn print(

@@ -152,7 +152,7 @@ impl Code {
     }
 
     /// The instruction at an address.
-    fn step(&self, address: u64) -> Option<Step> {
+    pub(crate) fn step(&self, address: u64) -> Option<Step> {
         let (segment, bytes) = self.segment(address)?;
         self.machine.step(address, bytes).filter(|_| segment.is_code)
     }

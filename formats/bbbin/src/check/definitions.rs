@@ -7,7 +7,7 @@ use kymo_core::shortened;
 
 use super::Told;
 use crate::Reader;
-use crate::read::{CUSTOM_SIZE, MADE_UP, MADE_UP_WHY, values};
+use crate::read::{CUSTOM_SIZE, MADE_UP, MADE_UP_WHY, misfit, values};
 use crate::spec::NO_TYPE;
 use crate::types::{ArtifactKind, CustomType, Declared, LogFileId};
 use crate::write::Parents;
@@ -113,9 +113,10 @@ fn artifact(reader: &Reader, of: &Declared<'_>, told: &mut Told) {
     match reader.custom_type(log, type_id) {
         Some(custom) => match values(custom, of.custom, offset) {
             Ok(values) => told.unknown_among((reader, log), custom, &values, offset),
-            Err(error) => told.tell((CUSTOM_SIZE, place(offset), 0), Warning, offset, || {
-                format!("values of artifact {} are not of their type: {}", of.id.0, error.kind)
-            }),
+            Err(error) => {
+                let key = (CUSTOM_SIZE, log.0.into(), type_id.0.into());
+                told.tell(key, Warning, custom.offset, || misfit(type_id, &error, offset));
+            }
         },
         None if type_id.0 == NO_TYPE && of.custom.is_empty() => {}
         None => told.unknown_type((log, type_id), offset),

@@ -49,9 +49,10 @@ pub(super) fn check(reader: &Reader, context: &Context<'_>, told: &mut Told) -> 
             }
         }
         let block = reader.blocks().get(number).filter(|_| reader.is_index_sound());
-        let block = block.filter(|block| block.num_events == events);
-        if let (Some(block), Some(ends)) = (block, ends) {
-            pass.block(block, ends);
+        if let (Some(block), Some((first, last))) = (block, ends) {
+            // The last is not known where the rest cannot be read.
+            let last = (block.num_events == events).then_some(last);
+            pass.block(block, first, last);
         }
     }
     context.progress.end();
@@ -184,7 +185,7 @@ impl Pass<'_> {
             Ok(_) => {}
             Err(error) => {
                 let key = (CUSTOM_SIZE, log.0.into(), id.0.into());
-                self.told.tell(key, Warning, offset, || misfit(id, &error));
+                self.told.tell(key, Warning, of.offset, || misfit(id, &error, offset));
                 return false;
             }
         }
@@ -213,10 +214,12 @@ impl Pass<'_> {
         });
     }
 
-    fn block(&mut self, block: &Block, (first, last): (i64, i64)) {
+    fn block(&mut self, block: &Block, first: i64, last: Option<i64>) {
         let (said_first, said_last) = (block.first_timestamp, block.last_timestamp);
+        let last = last.unwrap_or(said_last);
         if (said_first, said_last) != (first, last) {
-            self.told.tell((INDEX, 0, 0), Warning, block.offset, || {
+            let index = self.reader.blocks().first().map(|first| first.offset);
+            self.told.tell((INDEX, 0, 0), Warning, index, || {
                 format!(
                     "the index says that a block goes from {said_first} to {said_last} ns, and \
                      its events go from {first} to {last}"

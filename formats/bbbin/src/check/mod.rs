@@ -95,7 +95,7 @@ impl Told {
     /// Tells of a type that nothing defines.
     fn unknown_type(&mut self, (log, id): (LogFileId, TypeId), offset: u64) {
         let key = (UNKNOWN_TYPE, log.0.into(), id.0.into());
-        self.tell(key, Severity::Warning, offset, || no_type(log, id));
+        self.tell(key, Severity::Warning, None, || no_type((log, id), offset));
     }
 
     /// Tells of artifacts among values that nothing defines, whatever they may be.

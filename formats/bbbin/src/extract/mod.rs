@@ -10,7 +10,9 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use kymo_core::model::timeline::{TimeNs, TimelineView, TrackId, Window};
-use kymo_core::{Context, Destination, Finding, Part, Result, Severity, Source, Written};
+use kymo_core::{
+    Context, Destination, Finding, Invariant as _, Part, Result, Severity, Source, Written,
+};
 
 use crate::model::{Happening, Timeline, Values};
 use crate::read::{CUSTOM_SIZE, MADE_UP, ORDER, UNKNOWN_LOG_FILE, UNKNOWN_TYPE};
@@ -46,11 +48,10 @@ pub(crate) fn extract(
         if done.is_multiple_of(PROGRESS_EVENTS) {
             context.progress.at(done);
         }
-        let choice = choices.get(number);
-        let Some(mut event) = choice.and_then(|choice| choice.take(&found)) else { continue };
-        let reader = readers.get(number);
-        let has_log = reader.is_some_and(|of| of.log_file_place(event.log_file).is_some());
-        without_log += u64::from(!has_log);
+        let of = readers.get(number).zip(choices.get(number));
+        let (reader, choice) = of.or_broken("an event is of a file that is not there")?;
+        let Some(mut event) = choice.take(&found) else { continue };
+        without_log += u64::from(reader.log_file_place(event.log_file).is_none());
         // Types go by the log files of the output.
         if !numbering.is_same {
             event.log_file = numbering.number(number, event.log_file);

@@ -207,11 +207,14 @@ impl Reader {
     }
 
     /// The event at an offset.
-    pub(crate) fn event_at(&self, offset: u64) -> Option<Found<'_>> {
+    ///
+    /// # Errors
+    /// When there is none.
+    pub(crate) fn event_at(&self, offset: u64) -> ReadResult<Found<'_>> {
         #[cfg(test)]
         self.touch(offset);
-        let (event, _) = event(self.slice(offset, self.size_bytes()), offset).ok()?;
-        Some(Found { offset, event })
+        let (event, _) = event(self.slice(offset, self.size_bytes()), offset)?;
+        Ok(Found { offset, event })
     }
 
     /// A type by its id, which is of a log file.
@@ -398,7 +401,9 @@ impl Reader {
     #[cold]
     fn notice_misleading(&self, block: &Block) {
         self.is_misleading.store(true, Relaxed);
-        self.notice_once(INDEX, 0, block.offset, || {
+        // Whichever block is looked at first, it is the index that is not believed.
+        let index = self.blocks().first().map_or(block.offset, |first| first.offset);
+        self.notice_once(INDEX, 0, index, || {
             let Block { first_timestamp, last_timestamp, .. } = block;
             format!(
                 "the index says that a block goes from {first_timestamp} to {last_timestamp} ns, and \

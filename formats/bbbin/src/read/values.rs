@@ -64,40 +64,44 @@ impl Reader {
     ) -> Option<Decoded<'_>> {
         let Some(of) = self.custom_type(log_file, id) else {
             if !bytes.is_empty() {
-                self.notice_values(UNKNOWN_TYPE, (log_file, id), offset, || no_type(log_file, id));
+                let found = || no_type((log_file, id), offset);
+                self.notice_values(UNKNOWN_TYPE, (log_file, id), (None, offset), found);
             }
             return None;
         };
         let (values, fault) = values_as_far(of, bytes, offset);
         if let Some(fault) = &fault {
-            self.notice_values(CUSTOM_SIZE, (log_file, id), offset, || misfit(id, fault));
+            let found = || misfit(id, fault, offset);
+            self.notice_values(CUSTOM_SIZE, (log_file, id), (Some(of.offset), offset), found);
         }
         Some(Decoded { of, values, are_whole: fault.is_none() })
     }
 
-    /// Notices that values cannot be read; of each type once, with how often.
+    /// Notices that values cannot be read; of each type once, with how often. The place is that of the
+    /// type, whichever of its values is read first.
     #[cold]
     fn notice_values(
         &self,
         rule: &'static str,
         (log_file, id): (LogFileId, TypeId),
-        offset: u64,
+        (of_type, offset): (Option<u64>, u64),
         message: impl FnOnce() -> String,
     ) {
         let [log_file, id] = [log_file.0, id.0].map(|number| u64::from(number.cast_unsigned()));
-        let finding = || Finding::at(Severity::Warning, rule, offset, message());
+        let finding =
+            || Finding { offset: of_type, ..Finding::whole(Severity::Warning, rule, message()) };
         self.noticed.count(&self.limits, (rule, log_file << 32 | id), offset, finding);
     }
 }
 
-/// How one says that there is no such type.
-pub(crate) fn no_type(log_file: LogFileId, id: TypeId) -> String {
-    format!("there is no type {} in log file {}", id.0, log_file.0)
+/// How one says that there is no such type, which values at a byte have.
+pub(crate) fn no_type((log_file, id): (LogFileId, TypeId), offset: u64) -> String {
+    format!("there is no type {} in log file {}, as of byte {offset:#x}", id.0, log_file.0)
 }
 
-/// How one says that values are not of their type.
-pub(crate) fn misfit(id: TypeId, fault: &ReadError) -> String {
-    format!("values are not of their type, {}: {}", id.0, fault.kind)
+/// How one says that values of what begins at a byte are not of their type.
+pub(crate) fn misfit(id: TypeId, fault: &ReadError, offset: u64) -> String {
+    format!("values are not of their type, {}: {}, at byte {offset:#x}", id.0, fault.kind)
 }
 
 fn field_value(cursor: &mut Cursor<'_>, field: &CustomField) -> ReadResult<Value> {

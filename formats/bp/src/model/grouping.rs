@@ -471,6 +471,7 @@ impl<'a> Builder<'a> {
         let mut places: Vec<usize> = grouping.variables.iter().map(|each| each.first).collect();
         grouping.members = vec![0; next];
         for (index, &id) in self.variable_of.iter().enumerate() {
+            // Elements without a sound header are of no variable: `NONE` is beyond all places.
             let Some(place) = places.get_mut(id as usize) else {
                 continue;
             };

@@ -14,7 +14,7 @@ use arrow_array::{
 use arrow_buffer::ArrowNativeType;
 use arrow_schema::{DataType, Field, Fields};
 use kymo_core::bytes::Endian;
-use kymo_core::{Error, Result, Value};
+use kymo_core::{Error, Invariant as _, Result, Value};
 
 use crate::longdouble::LongDouble;
 use crate::spec::{Datatype, TEXT_BYTES_MAX};
@@ -119,7 +119,8 @@ pub(crate) fn values(
         Some(_) => value_type.bytes.into(),
     };
     let at = |position: u64| usize::try_from(position.saturating_mul(each)).unwrap_or(usize::MAX);
-    let bytes = payload.bytes.get(at(range.start)..at(range.end)).unwrap_or_default();
+    let bytes = payload.bytes.get(at(range.start)..at(range.end));
+    let bytes = bytes.or_broken("a payload does not have the bytes of its values")?;
     let each = usize::try_from(each).unwrap_or(usize::MAX);
     Ok(decode(&data_type, value_type, bytes, each, endian, length))
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use kymo_core::model::kernel::{KernelEvent, softirq_name};
 
 use super::roles::{Role, Roles};
+use crate::read::Packet;
 use crate::read::{EventLayout, Known, Node, Real, Visitor, Want};
 use crate::render::{Collected, Plain};
 use crate::types::{Flag, Integer, Label};
@@ -85,6 +86,18 @@ impl Facts {
     pub(super) fn number(&self, of: Known) -> Option<i64> {
         let is_there = self.has & of.bit() != 0;
         self.numbers.get(of as usize).copied().filter(|_| is_there)
+    }
+
+    /// The processor of the event: that of its packet, or else the one that it names itself.
+    #[inline]
+    pub(super) fn cpu(&self, packet: &Packet) -> Option<u64> {
+        packet.cpu.or_else(|| u64::try_from(self.number(Known::Cpu)?).ok())
+    }
+
+    /// The processor that a task is woken for.
+    #[inline]
+    pub(super) fn target(&self) -> Option<u64> {
+        u64::try_from(self.number(Known::TargetCpu)?).ok()
     }
 
     /// The text of a field, as it was recorded.
@@ -200,7 +213,15 @@ impl Visitor for Facts {
     }
 }
 
-/// Which tasks a switch stops and lets run, whether texts are UTF-8, and nothing else of events.
+/// Whether an event of the kernel is of no processor that is known. A wakeup is of the one that the task
+/// is woken for.
+pub(super) fn lacks_cpu(event: KernelEvent, cpu: Option<u64>, target: Option<u64>) -> bool {
+    use KernelEvent::{Wakeup, WakeupNew, Waking};
+    let target = target.filter(|_| matches!(event, Waking | Wakeup | WakeupNew));
+    target.or(cpu).is_none()
+}
+
+/// What an event of the kernel tells of its processor, whether texts are UTF-8, and nothing else.
 pub(crate) struct Switches {
     /// Whether some text of the event is no UTF-8.
     pub(crate) is_broken: bool,
@@ -209,13 +230,29 @@ pub(crate) struct Switches {
     runs: Option<i64>,
     /// The number of an interrupt.
     interrupt: Option<i64>,
+    /// The processor that the event names, and the one that a task is woken for.
+    cpu: Option<i64>,
+    target: Option<i64>,
     event: Option<KernelEvent>,
 }
 
 impl Switches {
     pub(crate) fn new(reader: &crate::Reader) -> Self {
         let (stops, runs, interrupt, event) = (None, None, None, None);
-        Self { is_broken: false, roles: Roles::new(reader), stops, runs, interrupt, event }
+        let (is_broken, roles, cpu, target) = (false, Roles::new(reader), None, None);
+        Self { is_broken, roles, stops, runs, interrupt, cpu, target, event }
+    }
+
+    /// The processor of the event: that of its packet, or else the one that it names itself.
+    #[inline]
+    pub(crate) fn cpu(&self, packet: &Packet) -> Option<u64> {
+        packet.cpu.or_else(|| u64::try_from(self.cpu?).ok())
+    }
+
+    /// Whether the event tells what a processor did, and not which one.
+    pub(crate) fn lacks_cpu(&self, packet: &Packet) -> bool {
+        let target = self.target.and_then(|cpu| u64::try_from(cpu).ok());
+        self.event.is_some_and(|event| lacks_cpu(event, self.cpu(packet), target))
     }
 
     /// The tasks that the event stops and lets run, where it is a switch.
@@ -226,9 +263,10 @@ impl Switches {
 
     /// What the event is to interrupts, and the name of one where it tells its number.
     pub(crate) fn interrupt(&self) -> Option<(KernelEvent, Option<Cow<'static, str>>)> {
-        let event = self.event.filter(|event| *event != KernelEvent::Switch)?;
+        use KernelEvent::{Irq, IrqEnd, SoftIrq, SoftIrqEnd};
+        let event = self.event.filter(|of| matches!(of, Irq | IrqEnd | SoftIrq | SoftIrqEnd))?;
         let name = |number: i64| match event {
-            KernelEvent::Irq | KernelEvent::IrqEnd => format!("irq {number}").into(),
+            Irq | IrqEnd => format!("irq {number}").into(),
             _ => softirq_name(number),
         };
         Some((event, self.interrupt.map(name)))
@@ -240,10 +278,10 @@ impl Visitor for Switches {
 
     #[inline]
     fn begin(&mut self, event: &EventLayout) -> Want {
-        use KernelEvent::{Irq, IrqEnd, SoftIrq, SoftIrqEnd, Switch};
         (self.stops, self.runs, self.interrupt, self.is_broken) = (None, None, None, false);
+        (self.cpu, self.target) = (None, None);
         self.event = match self.roles.get(event.kind) {
-            Some(Role::Kernel(of @ (Switch | Irq | IrqEnd | SoftIrq | SoftIrqEnd))) => Some(of),
+            Some(Role::Kernel(of)) => Some(of),
             _ => None,
         };
         Want { known: self.event.is_some(), all: event.hides_text }
@@ -269,6 +307,8 @@ impl Visitor for Switches {
             Known::PrevTid => self.stops = self.stops.or(Some(value)),
             Known::NextTid => self.runs = self.runs.or(Some(value)),
             Known::Irq | Known::Vec => self.interrupt = self.interrupt.or(Some(value)),
+            Known::Cpu => self.cpu = self.cpu.or(Some(value)),
+            Known::TargetCpu => self.target = self.target.or(Some(value)),
             _ => {}
         }
     }

@@ -206,8 +206,7 @@ impl Lanes {
                 }
             }
             KernelEvent::Wakeup | KernelEvent::WakeupNew | KernelEvent::Waking => {
-                let target = facts.number(Known::TargetCpu).and_then(|cpu| u64::try_from(cpu).ok());
-                let woken = on(task(target.or(cpu), Known::Tid));
+                let woken = on(task(facts.target().or(cpu), Known::Tid));
                 if let Some(woken) = woken.filter(|_| event.is_release(self.has_waking)) {
                     to((woken, Activity::Release { budget_ns: None, by }));
                 }

@@ -24,7 +24,7 @@ use kymo_core::model::timeline::{
 use serde_json::{Map, json};
 
 use crate::Reader;
-use crate::marks::Marks;
+use crate::notices::Notices;
 use crate::read::{Chosen, Gap, Layouts, Merged, Next, StreamLayout, sweep_with_gaps};
 use crate::render::{Collected, Plain};
 use crate::scales::{Scales, Span};
@@ -188,7 +188,7 @@ impl Timeline {
                 };
                 see(TrackId(stream));
                 if let Some(role) = lanes.roles.get(taken.event.kind) {
-                    let cpu = taken.packet.cpu;
+                    let cpu = facts.cpu(taken.packet);
                     lanes.tell(role, cpu, facts, &mut recent, &mut |(track, _)| see(track));
                 }
                 ControlFlow::Continue(())
@@ -283,7 +283,7 @@ struct All {
     /// Its name, and the trace it is of.
     name: Arc<str>,
     part: usize,
-    marks: Marks,
+    marks: Notices,
 }
 
 impl All {
@@ -311,7 +311,7 @@ impl All {
             offset: 0,
             name: "".into(),
             part: 0,
-            marks: Marks::default(),
+            marks: Notices::of_texts(),
         }
     }
 
@@ -354,7 +354,7 @@ impl All {
         let lanes = self.timeline.lanes();
         if let Some(role) = lanes.roles.get(taken.event.kind) {
             let Self { wanted, pending, recent, facts, .. } = self;
-            lanes.tell(role, taken.packet.cpu, facts, recent, &mut |(track, activity)| {
+            lanes.tell(role, facts.cpu(taken.packet), facts, recent, &mut |(track, activity)| {
                 if wanted.has(track) {
                     pending.push_back((track, Some(activity)));
                 }

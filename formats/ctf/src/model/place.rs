@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::ops::ControlFlow;
 use std::sync::{Mutex, PoisonError};
 
-use crate::read::{Packet, sweep, times_ns};
+use crate::read::{Packet, reach_ns, sweep, times_ns};
 use crate::{Reader, Track};
 
 /// Packets of a stream that are looked at before a moment. They follow each other, so that more than
@@ -91,6 +91,6 @@ impl Place {
     /// Whether it is of the time of a packet.
     fn is_then(&self, reader: &Reader, packet: usize) -> bool {
         let is_then = |(begin, end)| self.time_ns.is_none_or(|time| begin <= time && time <= end);
-        times_ns(reader, packet).is_none_or(is_then)
+        reach_ns(reader, packet).is_none_or(is_then)
     }
 }

@@ -10,10 +10,11 @@ use kymo_core::model::kernel::KernelEvent;
 use kymo_core::model::timeline::ClockId;
 use kymo_core::{Finding, Recent, Severity};
 
-use super::facts::Facts;
+use super::facts::{Facts, lacks_cpu};
 use super::lanes::Key;
 use super::roles::{Role, Roles};
 use crate::Reader;
+use crate::notices::Notices;
 use crate::read::{Known, Place, sweep};
 use crate::scales::Scales;
 
@@ -72,7 +73,8 @@ impl Survey {
         let mut survey = Self::default();
         let most = usize::try_from(reader.limits().items_max).unwrap_or(usize::MAX);
         let mut facts = Facts::surveying(roles);
-        for track in reader.tracks() {
+        for (number, track) in reader.tracks().iter().enumerate() {
+            let mut nowhere = Notices::of_processors();
             survey.clock = scales.of(reader, track).map(ClockId);
             let flow = sweep(reader, &track.packets, &mut facts, |taken, facts| {
                 let Some(role) = roles.get(taken.event.kind) else {
@@ -82,9 +84,16 @@ impl Survey {
                     too_many(reader, most);
                     return ControlFlow::Break(());
                 }
-                survey.see(role, taken.packet.cpu, taken.head.time_ns, facts);
+                let cpu = facts.cpu(taken.packet);
+                survey.see(role, cpu, taken.head.time_ns, facts);
+                if let Role::Kernel(event) = role
+                    && lacks_cpu(event, cpu, facts.target())
+                {
+                    nowhere.see(reader, number, taken);
+                }
                 ControlFlow::Continue(())
             });
+            nowhere.tell(reader);
             if flow.is_break() {
                 break;
             }
@@ -105,9 +114,8 @@ impl Survey {
                 event @ (KernelEvent::Wakeup | KernelEvent::WakeupNew | KernelEvent::Waking),
             ) => {
                 self.has_waking |= event == KernelEvent::Waking;
-                let target = facts.number(Known::TargetCpu).and_then(|cpu| u64::try_from(cpu).ok());
                 let name = facts.text(Known::Comm);
-                self.task(target.or(cpu), facts.number(Known::Tid), time, name);
+                self.task(facts.target().or(cpu), facts.number(Known::Tid), time, name);
             }
             Role::Kernel(_) => self.cpu(cpu),
             Role::FunctionEntry | Role::FunctionExit => {

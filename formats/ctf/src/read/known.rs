@@ -27,11 +27,12 @@ pub(crate) enum Known {
     MsgTag,
     SelfId,
     StringValue,
+    Cpu,
 }
 
 impl Known {
     /// How many there are.
-    pub(crate) const COUNT: usize = Self::StringValue as usize + 1;
+    pub(crate) const COUNT: usize = Self::Cpu as usize + 1;
 
     /// Its bit in a word that has one for each.
     #[inline]
@@ -42,7 +43,7 @@ impl Known {
     /// Whether a context may tell it. A context is of the task that runs: `tid` there is that of
     /// who wakes, and among the fields of a wakeup that of who is woken.
     pub(super) fn is_of_context(self) -> bool {
-        matches!(self, Self::Vtid | Self::Vpid | Self::Procname)
+        matches!(self, Self::Vtid | Self::Vpid | Self::Procname | Self::Cpu)
     }
 
     /// The field of a name.
@@ -72,6 +73,8 @@ impl Known {
             "msgTag" => Self::MsgTag,
             "self" => Self::SelfId,
             "stringValue" => Self::StringValue,
+            // Packets of older perf are of all processors, and each event names its own.
+            "perf_cpu" => Self::Cpu,
             _ => return None,
         })
     }

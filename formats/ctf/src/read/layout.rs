@@ -749,13 +749,18 @@ impl<'a> Builder<'a> {
         let labels = Arc::clone(labels);
         let ranges = self.ranges.entry(labels.as_ptr().addr());
         let ranges = Arc::clone(ranges.or_insert_with(|| Arc::new(ranges_of(&labels))));
+        let names: HashSet<&str> = options.iter().map(|option| &*option.name).collect();
         let mut choices = Vec::new();
         for option in options {
             let node = self.node(Arc::clone(&option.name), &option.kind, before)?;
-            // Names that are no words of the language have a line before them.
+            // Names that are no words of the language have a line before them, which their labels need
+            // not have.
             let name = &*option.name;
-            let names = [Some(name), name.strip_prefix('_')].into_iter().flatten();
-            for ranges in names.filter_map(|name| ranges.get(name)) {
+            let label = ranges.get_key_value(name).or_else(|| {
+                let label = ranges.get_key_value(name.strip_prefix('_')?);
+                label.filter(|(label, _)| !names.contains(&***label))
+            });
+            if let Some((_, ranges)) = label {
                 self.choices(&mut choices, ranges, node)?;
             }
         }

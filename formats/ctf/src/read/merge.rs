@@ -129,9 +129,18 @@ pub(crate) fn times_ns(reader: &Reader, packet: usize) -> Option<(i64, i64)> {
     clock.nanoseconds(begin).zip(clock.nanoseconds(end))
 }
 
+/// When the first and the last event of a packet can be, where that is known: tracers in the field
+/// have some that are a little before its begin or after its end.
+pub(crate) fn reach_ns(reader: &Reader, packet: usize) -> Option<(i64, i64)> {
+    let of = reader.packets().get(packet)?;
+    let Some((clock, first, last)) = of.reach() else { return times_ns(reader, packet) };
+    let clock = reader.clocks().get(clock)?;
+    clock.nanoseconds(first).zip(clock.nanoseconds(last))
+}
+
 /// Whether a packet may hold events of the range that is wanted.
 fn overlaps(reader: &Reader, packet: usize, chosen: &Chosen) -> bool {
-    let Some((begin, end)) = times_ns(reader, packet) else { return true };
+    let Some((begin, end)) = reach_ns(reader, packet) else { return true };
     chosen.from_ns.is_none_or(|from| from <= end)
         && chosen.until_ns.is_none_or(|until| begin < until)
 }

@@ -24,21 +24,23 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use kymo_core::bytes::{Limits, ReadError, ReadErrorKind, ReadResult};
-use kymo_core::{Context, Error, Finding, Findings, Result, Severity, Source};
+use kymo_core::{Context, Error, Finding, Findings, Invariant as _, Result, Severity, Source};
+use memchr::memmem;
 
 use decode::State;
+use possible::Possible;
 
 pub(crate) use decode::{Real, Visitor, Want};
 pub(crate) use known::Known;
 pub(crate) use layout::{EventLayout, Layouts, Node, NodeId, StreamLayout};
-pub(crate) use merge::{Chosen, Merged, Next, times_ns};
+pub(crate) use merge::{Chosen, Merged, Next, reach_ns, times_ns};
 pub use packets::Packet;
 pub(crate) use session::{has_streams, head as session_head};
 pub(crate) use within::{Gap, Taken, sweep, sweep_with_gaps};
 
 use crate::metadata;
 use crate::spec;
-use crate::types::{Clock, Trace};
+use crate::types::{Clock, Role, Trace};
 
 /// An open trace, or all traces of a session.
 #[derive(Debug)]
@@ -202,16 +204,17 @@ impl Reader {
         if reader.packets.is_empty() && source.is_directory() {
             reader.lacks_packets();
         }
-        reader.find_tracks();
+        reader.find_tracks()?;
         for index in losses::find(&reader) {
-            reader.lacks_after(index);
+            reader.lacks_after(index)?;
         }
         Ok(Arc::new(reader))
     }
 
     /// Takes note that events are missing after a packet.
-    fn lacks_after(&mut self, packet: usize) {
-        self.packets.get_mut(packet).into_iter().for_each(|packet| packet.lacks_next = true);
+    fn lacks_after(&mut self, packet: usize) -> Result<()> {
+        self.packet_mut(packet)?.lacks_next = true;
+        Ok(())
     }
 
     /// Reads a trace.
@@ -232,7 +235,7 @@ impl Reader {
         }
         let mut state = State::default();
         for name in source.entries()? {
-            self.file(source, part, &name, &mut state);
+            self.file(source, part, &name, &mut state)?;
         }
         index::compare(self, source, part)
     }
@@ -303,14 +306,14 @@ impl Reader {
     }
 
     /// Finds the packets of a file; why it cannot be read is a finding.
-    fn file(&mut self, source: &Source, part: usize, name: &Path, state: &mut State) {
+    fn file(&mut self, source: &Source, part: usize, name: &Path, state: &mut State) -> Result<()> {
         let is_hidden = name.to_string_lossy().starts_with('.');
         if is_hidden || name == Path::new(spec::METADATA_FILE) {
-            return;
+            return Ok(());
         }
         let child = source.child(name, &self.limits);
         if child.as_ref().is_ok_and(|child| child.as_ref().is_some_and(Source::is_directory)) {
-            return;
+            return Ok(());
         }
         let nowhere = || Error::request("it is a link that leads nowhere");
         let bytes = child.and_then(|child| child.ok_or_else(nowhere)?.bytes());
@@ -321,24 +324,53 @@ impl Reader {
                     self.lacks(&name, "it is empty: no packet was written, or all are lost");
                 }
                 self.files.push(File::new(name, part, bytes));
-                self.find_packets(file, part, state);
+                self.find_packets(file, part, state)?;
             }
             Err(error) => {
                 self.files.push(File::new(name, part, Bytes::new()));
                 self.report(file, &ReadError::invalid("file", 0, error.to_string()));
             }
         }
+        Ok(())
     }
 
     /// Finds the packets of a file. What is no packet ends it, and events are missing then.
-    fn find_packets(&mut self, file: usize, of: usize, state: &mut State) {
+    fn find_packets(&mut self, file: usize, of: usize, state: &mut State) -> Result<()> {
         let first = self.packets.len();
         if let Err(error) = self.pass_packets(file, of, state) {
+            if self.packets.len() == first && self.is_foreign(file, of) {
+                self.leaves_foreign(file);
+                return Ok(());
+            }
             self.report(file, &error);
             if let Some(last) = self.packets.len().checked_sub(1).filter(|last| *last >= first) {
-                self.lacks_after(last);
+                self.lacks_after(last)?;
             }
         }
+        Ok(())
+    }
+
+    /// Whether nothing in a file is of the trace that it lies beside: of a channel that is damaged, some
+    /// packet has its magic or its UUID yet, and of one that was never written all is zero.
+    fn is_foreign(&self, file: usize, of: usize) -> bool {
+        let (Some(file), Some(part)) = (self.files.get(file), self.parts.get(of)) else {
+            return false;
+        };
+        let has_magic = part.layouts.header_fields.bits(Role::Magic).is_some();
+        let has = |bytes: &[u8]| memmem::find(&file.bytes, bytes).is_some();
+        has_magic
+            && !spec::PACKET_SIGNATURES.iter().any(|magic| has(magic))
+            && !part.trace.uuid.is_some_and(|uuid| has(&uuid))
+            && file.bytes.iter().any(|byte| *byte != 0)
+    }
+
+    /// Takes note of a file that is not of the trace.
+    fn leaves_foreign(&self, file: usize) {
+        let message = "it is no stream of this trace, as no packet of one is in it: it is not read";
+        let mut finding = Finding::whole(Severity::Warning, "foreign-file", message);
+        let name = self.file_name(file);
+        finding.file = Some(name.clone());
+        self.add(Place::Named(name), finding);
     }
 
     /// Goes from packet to packet.
@@ -367,7 +399,7 @@ impl Reader {
         Ok(())
     }
 
-    fn find_tracks(&mut self) {
+    fn find_tracks(&mut self) -> Result<()> {
         let mut known: BTreeMap<(usize, u64, Option<u64>, usize), usize> = BTreeMap::new();
         let wholes = self.wholes();
         for (index, packet) in self.packets.iter_mut().enumerate() {
@@ -386,27 +418,33 @@ impl Reader {
                 track.packets.push(index);
             }
         }
-        self.place_packets();
+        self.place_packets()?;
         repeated::leave_out(self);
+        Ok(())
     }
 
     /// Puts the packets of each track in the order of their times: files that are written to in turn
     /// may begin with the later ones.
-    fn place_packets(&mut self) {
+    fn place_packets(&mut self) -> Result<()> {
         let mut tracks = std::mem::take(&mut self.tracks);
         for track in &mut tracks {
             for (index, told) in untimed::find(self, &track.packets) {
-                if let Some(packet) = self.packets.get_mut(index) {
-                    packet.told = Some(told);
-                }
+                self.packet_mut(index)?.told = Some(told);
             }
             let times = |index: &usize| self.packets.get(*index).and_then(|packet| packet.times);
             track.packets.sort_by_cached_key(|index| (times_ns(self, *index), times(index)));
         }
-        for (index, ticks) in possible::find(&self.packets, &tracks) {
-            self.packets.get_mut(index).into_iter().for_each(|packet| packet.possible = ticks);
+        for Possible { index, ticks, late_max } in possible::find(&self.packets, &tracks) {
+            let packet = self.packet_mut(index)?;
+            (packet.possible, packet.late_max) = (ticks, late_max);
         }
         self.tracks = tracks;
+        Ok(())
+    }
+
+    /// A packet by its index, which is ours.
+    fn packet_mut(&mut self, index: usize) -> Result<&mut Packet> {
+        self.packets.get_mut(index).or_broken("a stream has a packet that is not there")
     }
 
     /// For each trace the first that has its UUID: a session that was rotated has one in several

@@ -32,11 +32,15 @@ pub struct Packet {
     pub(crate) cut_from: Option<u64>,
     /// Ticks at its begin and end, where it says so.
     pub times: Option<(u64, u64)>,
+    /// Ticks at its end, where it says only that, as barectf may.
+    pub(super) only_end: Option<u64>,
     /// The clock of these ticks.
     pub(crate) clock: Option<usize>,
     /// The first of the ticks that its events can have, and how many there are after it: all, where
     /// nothing tells.
     pub(super) possible: (u64, u64),
+    /// How many ticks later yet its last event may be, which is said then.
+    pub(super) late_max: u64,
     /// Whether events are missing after it, before the next of its stream.
     pub(super) lacks_next: bool,
     /// What its events tell, where it does not say so and is one of several.
@@ -50,6 +54,13 @@ pub struct Packet {
 }
 
 impl Packet {
+    /// The first and the last tick that its events can have, and the clock, where that is known.
+    pub(super) fn reach(&self) -> Option<(usize, u64, u64)> {
+        let (first, more) = self.possible;
+        let last = first.saturating_add(more).saturating_add(self.late_max);
+        self.times.and(self.clock).map(|clock| (clock, first, last))
+    }
+
     /// Whether events are missing after those that it has.
     pub(super) fn is_gap_behind(&self) -> bool {
         self.lacks_next || self.cut_from.is_some()
@@ -101,7 +112,7 @@ pub(super) fn read(
         let why = format!("a size of {packet_bits} and a content of {content_bits} bits");
         return Err(ReadError::invalid("packet context", offset, why));
     }
-    let times = kept(Role::Timestamp).zip(kept(Role::TimestampEnd));
+    let (begin, end) = (kept(Role::Timestamp), kept(Role::TimestampEnd));
     Ok(Packet {
         part,
         file,
@@ -112,9 +123,11 @@ pub(super) fn read(
         stream,
         layout,
         cut_from: (packet_bits > whole).then_some(packet_bits / 8),
-        times,
+        times: begin.zip(end),
+        only_end: end.filter(|_| begin.is_none()),
         clock: decoder.state.clock,
         possible: (0, u64::MAX),
+        late_max: 0,
         lacks_next: false,
         told: None,
         discarded: kept(Role::EventsDiscarded),

@@ -2,15 +2,25 @@
 //!
 //! A packet says when it begins and ends. Tracers in the field took the time of an end before that of
 //! the last events (`LTTng` until 2.11) and that of a begin after the first (barectf until 2.3), so that
-//! events may be as early as the end of the packet before and as late as the begin of the one after.
+//! events may be as early as the end of the packet before and as late as the begin of the one after. The
+//! last packet of a stream has none after it: its last event may be later, and that is said.
 
 use std::collections::BTreeMap;
 
 use super::{Packet, Track};
 
-/// The ticks that events of packets can have, of those packets that tell: the first, and how many
-/// there are after it.
-pub(super) fn find(packets: &[Packet], tracks: &[Track]) -> Vec<(usize, (u64, u64))> {
+/// The ticks that events of a packet can have.
+pub(super) struct Possible {
+    /// The packet.
+    pub(super) index: usize,
+    /// The first tick, and how many there are after it.
+    pub(super) ticks: (u64, u64),
+    /// How many ticks later yet its last event may be: as many as the packet takes, which is some while.
+    pub(super) late_max: u64,
+}
+
+/// The ticks that events of packets can have, of those packets that tell.
+pub(super) fn find(packets: &[Packet], tracks: &[Track]) -> Vec<Possible> {
     let mut latest: BTreeMap<usize, u64> = BTreeMap::new();
     for (clock, (_, end)) in packets.iter().filter_map(times) {
         let known = latest.entry(clock).or_default();
@@ -26,6 +36,7 @@ pub(super) fn find(packets: &[Packet], tracks: &[Track]) -> Vec<(usize, (u64, u6
                 continue;
             };
             let next = track.packets.get(at + 1).and_then(of);
+            let late_max = if next.is_none() { (end - begin).max(1) } else { 0 };
             let next = next.map(|next| times(next).filter(|(other, _)| *other == clock));
             let until = match next {
                 Some(Some((_, (next, _)))) => Some(next),
@@ -35,7 +46,7 @@ pub(super) fn find(packets: &[Packet], tracks: &[Track]) -> Vec<(usize, (u64, u6
             let until = until.unwrap_or(u64::MAX).max(end);
             let from = before.filter(|(other, _)| *other == clock).map_or(0, |(_, end)| end);
             let from = begin.min(from);
-            found.push((*index, (from, until - from)));
+            found.push(Possible { index: *index, ticks: (from, until - from), late_max });
             before = Some((clock, end));
         }
     }

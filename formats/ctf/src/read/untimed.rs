@@ -33,7 +33,12 @@ pub(super) fn find(reader: &Reader, packets: &[usize]) -> Vec<(usize, Told)> {
         }
         match within.packet.times {
             Some((_, end)) => (state.clock, state.ticks) = (within.packet.clock, end),
-            None => found.push((*index, read(reader, &within, &mut state))),
+            None => {
+                found.push((*index, read(reader, &within, &mut state)));
+                if let Some(end) = within.packet.only_end {
+                    (state.clock, state.ticks) = (within.packet.clock, end);
+                }
+            }
         }
     }
     found

@@ -15,6 +15,9 @@ use crate::types::Clock;
 /// The rule that times fit.
 const TIME_RANGE: &str = "time-range";
 
+/// The rule that events are not after the end of their packet.
+const LATE: &str = "late-event";
+
 /// So many zeros are no event: one of them has a time.
 const ZEROS_MAX: usize = 64;
 
@@ -30,6 +33,11 @@ pub(super) struct Within<'a> {
     layouts: &'a Layouts,
     stream: &'a StreamLayout,
 }
+
+/// Who has every field decoded, and keeps none.
+struct Everything;
+
+impl Visitor for Everything {}
 
 /// An event whose header was read.
 #[derive(Debug, Clone, Copy)]
@@ -78,14 +86,22 @@ impl<'a> Within<'a> {
         if let Some(told) = &self.packet.told {
             (state.clock, state.ticks) = (told.clock, told.ticks);
         }
+        let before = (state.clock, state.ticks);
         let mut decoder = self.decoder(bytes, state);
         for node in [self.layouts.packet_header, self.stream.packet_context].into_iter().flatten() {
             // It was read before, when the packet was found.
             let _ = decoder.decode(node, &mut ());
         }
-        // The end of the packet was read after its begin.
-        if let (Some((begin, _)), Some(_)) = (self.packet.times, self.packet.clock) {
-            state.ticks = begin;
+        let Packet { times, only_end, clock, .. } = *self.packet;
+        match times {
+            // The end of the packet was read after its begin.
+            Some((begin, _)) if clock.is_some() => state.ticks = begin,
+            // Before the events is the end of the packet before, or else the start of the clock.
+            None if only_end.is_some() => {
+                let ticks = if before.0 == clock { before.1 } else { 0 };
+                (state.clock, state.ticks) = (clock, ticks);
+            }
+            _ => {}
         }
     }
 
@@ -112,7 +128,7 @@ impl<'a> Within<'a> {
         let (first, more) = self.packet.possible;
         let is_impossible = state.ticks.wrapping_sub(first) > more;
         if is_impossible || (id == 0 && state.ticks != before) {
-            self.doubt(bytes, state, start)?;
+            self.doubt(bytes, state, start, id)?;
         }
         let time_ns = state.clock.and_then(|clock| self.time_ns(clock, state.ticks, start));
         Ok(Some(Head { packet: self.index, id, start, time_ns }))
@@ -137,12 +153,12 @@ impl<'a> Within<'a> {
 
     /// Sees that what begins at a bit is an event: that its time can be, and that it is not zeros.
     #[cold]
-    fn doubt(&self, bytes: &[u8], state: &State, start: u64) -> ReadResult<()> {
+    fn doubt(&self, bytes: &[u8], state: &State, start: u64, id: u64) -> ReadResult<()> {
         let (first, more) = self.packet.possible;
         let is_of_packet = state.clock.is_some() && state.clock == self.packet.clock;
         let is_impossible = is_of_packet && state.ticks.wrapping_sub(first) > more;
-        let [start, end] = [start, state.end].map(|bit| usize::try_from(bit / 8).unwrap_or(0));
-        let zeros = bytes.get(start..end).unwrap_or_default().iter();
+        let [from, end] = [start, state.end].map(|bit| usize::try_from(bit / 8).unwrap_or(0));
+        let zeros = bytes.get(from..end).unwrap_or_default().iter();
         let zeros = zeros.take_while(|byte| **byte == 0).count();
         let most = if is_impossible { ZEROS_MAX_THEN } else { ZEROS_MAX };
         let why = if zeros >= most {
@@ -153,12 +169,32 @@ impl<'a> Within<'a> {
                 Some(after) => (after, "after the end"),
                 None => (begin.saturating_sub(state.ticks), "before the begin"),
             };
-            format!("its time is {ticks} ticks {side} of its packet")
+            let ticks = if ticks == 1 { "1 tick".to_owned() } else { format!("{ticks} ticks") };
+            let why = format!("its time is {ticks} {side} of its packet");
+            let head = Head { packet: self.index, id, start, time_ns: None };
+            if self.is_last_and_late(bytes, state, &head) {
+                let place = Place::Packet(self.index, LATE);
+                self.reader.add(place, self.warning(&head, LATE, why));
+                return Ok(());
+            }
+            why
         } else {
             return Ok(());
         };
         let why = why + ", and the rest of the packet is not read";
-        Err(ReadError::invalid("event", self.packet.offset + start as u64, why))
+        Err(ReadError::invalid("event", self.packet.offset + start / 8, why))
+    }
+
+    /// Whether what follows a header is the last event of the packet, after whose end it is by no more
+    /// than tracers of the field take the time of an end too early. What is damaged hardly ends where the
+    /// packet does.
+    fn is_last_and_late(&self, bytes: &[u8], state: &State, head: &Head) -> bool {
+        let reach = self.packet.reach().filter(|(clock, ..)| state.clock == Some(*clock));
+        if reach.is_none_or(|(_, first, last)| state.ticks < first || last < state.ticks) {
+            return false;
+        }
+        let mut after = state.clone();
+        self.fields(bytes, &mut after, head, &mut ()).is_ok() && after.position == after.end
     }
 
     /// When the packet begins, where it says so.
@@ -197,22 +233,47 @@ impl<'a> Within<'a> {
     ) -> ReadResult<&'a EventLayout> {
         let event = self.stream.event(head.id).ok_or_else(|| self.unknown(head))?;
         let want = visitor.begin(event);
-        let mut decoder = self.decoder(bytes, state);
-        let start = decoder.state.position;
+        let start = state.position;
         if want.known || !want.all {
-            decoder.pass(&event.steps, want.known, visitor)?;
+            let passed = self.decoder(bytes, state).pass(&event.steps, want.known, visitor);
+            passed.map_err(|error| self.exactly(bytes, state, (start, event), error))?;
         }
         if want.all {
-            (decoder.state.position, decoder.empty) = (start, 0);
-            let parts = [self.stream.event_context, event.context, event.fields];
-            for part in parts.into_iter().flatten() {
-                decoder.decode(part, visitor)?;
-            }
+            state.position = start;
+            self.decode(bytes, state, event, visitor)?;
         }
         if state.position == head.start {
             return Err(self.invalid(head, "it takes no room".to_owned()));
         }
         Ok(event)
+    }
+
+    /// Decodes the fields of an event one by one.
+    #[inline]
+    fn decode<V: Visitor>(
+        &self,
+        bytes: &[u8],
+        state: &mut State,
+        event: &EventLayout,
+        visitor: &mut V,
+    ) -> ReadResult<()> {
+        let mut decoder = self.decoder(bytes, state);
+        let parts = [self.stream.event_context, event.context, event.fields];
+        parts.into_iter().flatten().try_for_each(|part| decoder.decode(part, visitor))
+    }
+
+    /// Why an event whose fields begin at a bit cannot be read, at the field that it is: whoever passes
+    /// over fields says the same as who reads each.
+    #[cold]
+    fn exactly(
+        &self,
+        bytes: &[u8],
+        state: &mut State,
+        (start, event): (u64, &EventLayout),
+        error: ReadError,
+    ) -> ReadError {
+        state.position = start;
+        self.decode(bytes, state, event, &mut Everything).err().unwrap_or(error)
     }
 
     /// Hands on all events that are left, until somebody has enough.

@@ -4,18 +4,19 @@
 
 mod meta;
 mod places;
+mod readable;
 mod sources;
 mod sums;
 mod trace;
 mod values;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
 use kymo_core::{Context, Error, Finding, Findings, Result, Severity, Source};
 
-use crate::model::Profiles;
 use crate::read::{Database, Part, Trust};
+use crate::spec::FileKind;
 
 /// Everything that is wrong with a database.
 pub(crate) fn check(source: &Source, context: &Context<'_>) -> Result<Vec<Finding>> {
@@ -41,10 +42,17 @@ pub(crate) fn check(source: &Source, context: &Context<'_>) -> Result<Vec<Findin
     sums::check(&mut checking);
     trace::check(&mut checking, listed.as_ref());
     sources::check(&mut checking, source, context);
-    // What is wrong with how metrics are shown is noted by the database.
-    drop(Profiles::new(Arc::clone(&checking.database)));
-    let Checking { database, mut findings } = checking;
-    findings.extend(database.findings());
+    checking.missing(source);
+    // What is wrong with how metrics are shown is noted by the database as well.
+    readable::check(&checking);
+    let Checking { database, findings } = checking;
+    let said = findings.into_vec();
+    let place = |finding: &Finding| (finding.rule, finding.file.clone(), finding.offset);
+    let known: HashSet<_> = said.iter().map(place).collect();
+    let noted = database.findings().into_iter().filter(|one| !known.contains(&place(one)));
+    let mut findings = Findings::new(&context.limits);
+    findings.extend(said.iter().cloned());
+    findings.extend(noted);
     Ok(findings.into_vec())
 }
 
@@ -70,6 +78,19 @@ impl Checking {
         message: impl Into<String>,
     ) {
         self.findings.push(part.finding(Severity::Warning, rule, offset, message));
+    }
+
+    /// Says that `cct.db` is not there, which `repair` makes again.
+    fn missing(&mut self, source: &Source) {
+        let database = &self.database;
+        let is_absent = source.is_directory() && database.cct.is_none();
+        let is_said = |one: &Finding| one.file.as_deref() == Some(FileKind::Cct.name());
+        if is_absent && database.profile.is_some() && !database.findings().iter().any(is_said) {
+            let why = "is not there: values by context are in it, which profile.db has, too";
+            let finding = Finding::whole(Severity::Warning, "file-missing", why);
+            let file = Some(FileKind::Cct.name().to_owned());
+            self.findings.push(Finding { file, ..finding });
+        }
     }
 
     /// Says that something does not begin at a multiple of some bytes.

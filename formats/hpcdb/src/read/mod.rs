@@ -309,6 +309,10 @@ fn lost(kind: FileKind, error: &Error) -> Finding {
         }
         other => (None, other.to_string()),
     };
-    let finding = Finding::whole(kymo_core::Severity::Error, "file-unreadable", message);
+    // A footer that is missing is found where it should be, whatever else is read of the file.
+    let is_cut = matches!(error, Error::Read(error) | Error::ReadIn { error, .. }
+        if error.what == "footer");
+    let rule = if is_cut { "unreadable" } else { "file-unreadable" };
+    let finding = Finding::whole(kymo_core::Severity::Error, rule, message);
     Finding { offset, file: Some(kind.name().to_owned()), ..finding }
 }

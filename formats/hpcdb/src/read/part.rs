@@ -8,6 +8,7 @@ use bytes::Bytes;
 use kymo_core::bytes::{Cursor, Endian, Limits, ReadError, ReadErrorKind, ReadResult};
 use kymo_core::{Error, Finding, Result, Severity, Source};
 
+use super::trace::GOES_BACK;
 use crate::spec::{FOOTER_BYTES, FileKind, MAGIC, MAJOR_VERSION, SECTIONS_AT};
 use crate::types::Strided;
 
@@ -280,11 +281,24 @@ impl Part {
 
     /// An unreadable place as a finding.
     pub(crate) fn unreadable(&self, error: &ReadError) -> Finding {
-        self.named(Finding::unreadable("unreadable", error))
+        self.named(Finding::unreadable(rule_of(error), error))
     }
 
     fn named(&self, finding: Finding) -> Finding {
         let file = self.file.as_ref().map(|file| file.display().to_string());
         Finding { file, ..finding }
+    }
+}
+
+/// The rule that an unreadable place breaks: order has rules of its own.
+fn rule_of(error: &ReadError) -> &'static str {
+    match (error.what, &error.kind) {
+        ("context index", ReadErrorKind::Invalid(_)) => "context-index",
+        ("ctxId", ReadErrorKind::Invalid(_)) => "context-id",
+        ("metric index", ReadErrorKind::Invalid(_)) => "metric-index",
+        ("metricId", ReadErrorKind::Invalid(_)) => "value-order",
+        ("timestamp", ReadErrorKind::Invalid(why)) if why.contains(GOES_BACK) => "trace-order",
+        ("timestamp", ReadErrorKind::Invalid(_)) => "trace-time",
+        _ => "unreadable",
     }
 }

@@ -1,6 +1,7 @@
 //! `trace.db`: where each thread was when, read where it lies.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use kymo_core::bytes::{Limits, ReadError, ReadResult};
 use kymo_core::{Result, Source};
@@ -96,14 +97,28 @@ impl TraceDb {
         for edge in [0, trace.count.saturating_sub(1)].into_iter().take_while(|_| trace.count > 0) {
             look(edge)?;
         }
-        let mut before = 0;
+        let (mut last, mut before) = (0, 0);
         for (index, time) in seen {
             if time < before {
+                return Err(self.goes_back(trace, last..index)?);
+            }
+            (last, before) = (index, time);
+        }
+        Ok(found)
+    }
+
+    /// The first element that goes back, of some whose last one is before the first.
+    fn goes_back(&self, trace: &Trace, elements: Range<u64>) -> ReadResult<ReadError> {
+        let mut before = self.element(trace, elements.start)?.timestamp;
+        for index in elements.start + 1..elements.end {
+            let time = self.element(trace, index)?.timestamp;
+            if time < before {
                 let at = Self::element_offset(trace, index);
-                return Err(ReadError::invalid("timestamp", at, GOES_BACK));
+                return Ok(ReadError::invalid("timestamp", at, GOES_BACK));
             }
             before = time;
         }
-        Ok(found)
+        let at = Self::element_offset(trace, elements.end);
+        Ok(ReadError::invalid("timestamp", at, GOES_BACK))
     }
 }

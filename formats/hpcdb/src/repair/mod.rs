@@ -5,8 +5,11 @@
 //! threads and for statistics other than sums. Nothing else has what `meta.db` has.
 
 mod by_profile;
+mod shown;
+mod sums;
 mod trace;
 mod values;
+mod witness;
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -39,6 +42,16 @@ pub(crate) fn repair(source: &Source, to: &Destination, context: &Context<'_>) -
     let limits = Limits { findings_max: FINDINGS_MAX, ..context.limits };
     let found = check::check(source, &Context { limits, ..*context })?;
     let database = Arc::new(Database::open(source, context, Trust::Salvage)?);
+    let is_damaged = |finding: &Finding| {
+        finding.file.as_deref() == Some(FileKind::Meta.name())
+            && finding.severity == Severity::Error
+    };
+    let is_cut = database.meta.as_ref().is_some_and(|meta| meta.part.require_footer().is_err());
+    if found.iter().filter(|finding| is_damaged(finding)).count() > usize::from(is_cut)
+        && let Ok(saved) = shown::save(source, &database, &found, to, context)
+    {
+        return Ok(saved);
+    }
     let directory = to.directory()?;
     let mut repairing = Repairing {
         source,

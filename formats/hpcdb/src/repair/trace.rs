@@ -91,7 +91,7 @@ impl Repairing<'_> {
 
 /// The samples of a trace that are of contexts of the list, and in order of time. One that the next
 /// goes back from, to behind what came before, is a leap and none of them.
-fn sound<'a>(
+pub(super) fn sound<'a>(
     file: &'a TraceDb,
     trace: Trace,
     listed: &'a [u32],

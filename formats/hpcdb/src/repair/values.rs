@@ -3,22 +3,28 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
-use kymo_core::bytes::{Limits, ReadError, ReadResult};
+use kymo_core::bytes::{ReadError, ReadResult};
 use kymo_core::model::profile::{Thread, ThreadId};
-use kymo_core::{Context, Error, Finding, NoProgress, Result, Source};
+use kymo_core::{Error, Finding, NoProgress, Result, Source};
 
 use super::by_profile::ByProfile;
+use super::sums::Sums;
+use super::witness::{self, Difference, Key, Right};
 use super::{Health, Repairing, form_of};
 use crate::read::{CctDb, Database, ProfileDb};
+use crate::rounding::shown;
 use crate::spec::{DESCRIBED_CCT_VALUE_BYTES, FileKind, PROFILE_VALUE_BYTES};
 use crate::transpose::numbers_max;
 use crate::types::{Metric, Summed};
 use crate::write::{Numbered, ProfileWriter, write_cct};
-use crate::{check, rounding};
 
 /// What a summary is without that was made of what threads have.
 const SUMMARY_LOST: &str = "statistics of the summary other than sums; of loops, lex_aware is what \
                             threads come to";
+
+const STATISTICS_LOST: &str = "statistics of the summary other than sums";
+
+const SUMS_AGAIN: &str = "sums of its summary were made again from its threads";
 
 const SUMMARY_AGAIN: &str = "its summary was made again from its threads";
 
@@ -70,7 +76,10 @@ impl Repairing<'_> {
         let is_whole = |health| matches!(health, Health::Sound | Health::Cut);
         match (is_whole(profile), is_whole(cct)) {
             (true, true) if self.is_other() => self.differing(profile, cct),
-            (true, true) if self.has_odd_summary() => self.summary_again(cct),
+            (true, true) if self.has_odd_summary() => {
+                self.profile_of(&[])?;
+                self.copy(FileKind::Cct, cct)
+            }
             (true, true) => {
                 self.copy(FileKind::Profile, profile)?;
                 self.copy(FileKind::Cct, cct)
@@ -98,59 +107,56 @@ impl Repairing<'_> {
         faults.is_some_and(|faults| faults.sums + faults.summary > 0 && faults.threads == 0)
     }
 
-    /// The threads have the same values in both, and the summary is not what they come to: its sums
-    /// are made again, and its other statistics are kept.
-    fn summary_again(&mut self, cct: Health) -> Result<()> {
-        let database = Arc::clone(&self.database);
-        let (Some(file), Some(other)) = (&database.profile, &database.cct) else { return Ok(()) };
-        let ids = sums_of(&database, Summed::is_of_threads);
-        let made: HashSet<_> = ids.values().copied().collect();
-        let mut summary = file.part.told(all_values(file, 0))?;
-        summary.retain(|(_, id, value)| !made.contains(id) && *value != 0.0);
-        other.part.told(each_sum(other, |context, metric, sum| {
-            summary.extend(ids.get(&metric).map(|id| (context, *id, sum)));
-            Ok(())
-        }))??;
-        summary.sort_unstable_by_key(|(context, id, _)| (*context, *id));
-        self.profile_from(other, Some(summary))?;
-        self.corrected(FileKind::Profile, "sums of its summary were made again from its threads");
-        self.copy(FileKind::Cct, cct)
-    }
-
-    /// Both are whole, and have different values. Those of `profile.db` are kept unless its threads
-    /// contradict themselves, or the summary is what `cct.db` comes to and not what they do, and
-    /// `cct.db` contradicts itself less.
+    /// Both are whole, and have different values: of each the reading is kept that the rest speaks
+    /// for. Where nothing does, that of `profile.db` is, and both are said.
     fn differing(&mut self, profile: Health, cct: Health) -> Result<()> {
-        let database = Arc::clone(&self.database);
-        let (Some(file), Some(other)) = (&database.profile, &database.cct) else { return Ok(()) };
-        let faults = Faults::of(&self.found, file);
-        let is_backed = faults.sums > 0 && self.sound_summary(other).is_some();
-        if faults.threads > 0 || is_backed {
-            let before = self.repaired.clone();
-            self.profile_again()?;
-            self.copy(FileKind::Cct, cct)?;
-            if self.faults_of_output()?.threads < faults.threads.max(1) {
-                return Ok(());
-            }
-            self.repaired = before;
-        }
-        if faults.sums + faults.summary > 0 {
-            self.threads_again(file, SUMMARY_AGAIN)?;
+        let found = witness::judged(&self.database)?;
+        let is = |right: Right| move |one: &&Difference| one.verdict == Some(right);
+        let of_profile = found.iter().filter(is(Right::Profile)).count();
+        let of_cct = found.iter().filter(is(Right::Cct)).count();
+        if of_cct > 0 || self.has_odd_summary() {
+            self.profile_of(&found)?;
         } else {
             self.copy(FileKind::Profile, profile)?;
-            self.cct_again()?;
         }
-        let said = "it had other values than profile.db, whose values were kept";
-        self.corrected(FileKind::Cct, said);
+        if of_cct < found.len() {
+            self.cct_again()?;
+        } else {
+            self.copy(FileKind::Cct, cct)?;
+        }
+        let mut say = |kind: FileKind, count: usize, right: FileKind| {
+            if count > 0 {
+                let (values, are) = if count == 1 { ("value", "is") } else { ("values", "are") };
+                let right = right.name();
+                let message = format!("{count} {values} {are} as in {right}, which the rest fits");
+                self.corrected(kind, message);
+            }
+        };
+        say(FileKind::Profile, of_cct, FileKind::Cct);
+        say(FileKind::Cct, of_profile, FileKind::Profile);
+        self.undecided(&found);
         Ok(())
     }
 
-    /// What contradicts itself in the output so far.
-    fn faults_of_output(&self) -> Result<Faults> {
-        let limits = Limits { findings_max: super::FINDINGS_MAX, ..self.limits };
-        let found = check::check(&Source::open(&self.to, &limits)?, &Context::with_limits(limits))?;
-        let source = Source::open(&self.path(FileKind::Profile), &limits)?;
-        Ok(Faults::of(&found, &ProfileDb::open(&source, &limits)?))
+    /// Says what is one thing in `profile.db` and another in `cct.db`, and either may be right.
+    fn undecided(&mut self, found: &[Difference]) {
+        let mut undecided = found.iter().filter(|difference| difference.verdict.is_none());
+        for difference in undecided.by_ref().take(self.limits.findings_max) {
+            let Difference { key: (context, metric, profile), by_profile, by_context, .. } =
+                difference;
+            let message = format!(
+                "context {context}, metric {metric}, profile {profile} has {} here and {} in \
+                 cct.db, and nothing tells which is right: {} was kept",
+                shown(*by_profile),
+                shown(*by_context),
+                shown(*by_profile)
+            );
+            self.lost(FileKind::Profile, message);
+        }
+        let more = undecided.count();
+        if more > 0 {
+            self.lost(FileKind::Profile, format!("{more} more values that differ in cct.db"));
+        }
     }
 
     /// Writes `cct.db` from the `profile.db` of the output.
@@ -166,66 +172,69 @@ impl Repairing<'_> {
 
     /// Writes `profile.db` from `cct.db`.
     fn profile_again(&mut self) -> Result<()> {
-        let database = Arc::clone(&self.database);
-        let Some(file) = &database.cct else { return Ok(()) };
-        self.profile_from(file, self.sound_summary(file))?;
+        self.profile_of(&[])?;
         self.corrected(FileKind::Profile, "it was made again from cct.db");
         Ok(())
     }
 
-    /// Writes `profile.db` from `cct.db`, with a summary or with one that is made of the threads.
-    fn profile_from(&mut self, file: &CctDb, summary: Option<Vec<Value>>) -> Result<()> {
+    /// Writes `profile.db` with the values of `cct.db`; of those that differ with what is kept. Of the
+    /// summary what holds stays, and other sums are made again.
+    fn profile_of(&mut self, found: &[Difference]) -> Result<()> {
         let database = Arc::clone(&self.database);
-        let mut counts = counts(file)?;
+        let Some(file) = &database.cct else { return Ok(()) };
+        let mut counts = counts(file, found)?;
         counts.resize(self.profiles().max(counts.len()), 0);
         let threads = self.threads(counts.len().saturating_sub(1));
         let (path, form) = (self.path(FileKind::Profile), form_of(&file.part));
         let mut writer = ProfileWriter::new(&path, form, &threads, &id_names(&database))?;
         let mut by_profile = ByProfile::new(&counts)?;
-        file.part.told(each_value(file, |context, metric, profile, value| {
+        file.part.told(each_kept(file, found, |context, metric, profile, value| {
             by_profile.push(profile, (context, metric, value))
         }))??;
         for (thread, profile) in (0..).map(ThreadId).zip(1..counts.len()) {
             writer.values(thread, by_profile.values(profile)?)?;
         }
-        let sums = sums_of(&database, |_| true);
-        if let Some(summary) = summary {
-            writer.told_summary(summary.into_iter().map(Ok))?;
-            writer.write_infos()?;
-        } else {
-            writer.write_infos()?;
-            file.part.told(each_sum(file, |context, metric, sum| {
-                let Some(statistic) = sums.get(&metric) else { return Ok(()) };
-                writer.summary(context, *statistic, sum)
-            }))??;
-            self.lost(FileKind::Profile, SUMMARY_LOST);
-        }
+        let summary = self.summary_of(file, found)?;
+        writer.told_summary(summary.into_iter().map(Ok))?;
+        writer.write_infos()?;
         writer.finish()?;
         self.repaired.kept += 1;
         Ok(())
     }
 
-    /// The summary of `profile.db`, where it can be read and its sums are what `cct.db` comes to.
-    fn sound_summary(&self, cct: &CctDb) -> Option<Vec<Value>> {
+    /// A summary of what is kept: that of `profile.db` where it can be read, with the sums over
+    /// threads made again that do not hold.
+    fn summary_of(&mut self, file: &CctDb, found: &[Difference]) -> Result<Vec<Value>> {
+        let told = self.told_summary();
+        let mut sums = Sums::new(&self.database, file, found)?;
+        let Some(mut summary) = told else {
+            self.lost(FileKind::Profile, STATISTICS_LOST);
+            return Ok(sums.rest());
+        };
+        let count = summary.len();
+        summary.retain(|value| sums.take(*value).unwrap_or(value.2 != 0.0));
+        let again = sums.rest();
+        if summary.len() < count || !again.is_empty() {
+            self.corrected(FileKind::Profile, SUMS_AGAIN);
+        }
+        summary.extend(again);
+        summary.sort_unstable_by_key(|(context, id, _)| (*context, *id));
+        Ok(summary)
+    }
+
+    /// The summary of `profile.db`, where it can be read and is of statistics that are listed.
+    fn told_summary(&self) -> Option<Vec<Value>> {
         let file = self.database.profile.as_ref()?;
         file.profile(0).ok()?.filter(|summary| summary.is_summary)?;
         let values = all_values(file, 0).ok()?;
-        if !is_in_order(&values) || !self.lists_statistics(&values) {
-            return None;
-        }
-        let ids = sums_of(&self.database, Summed::is_of_threads);
-        let told: HashSet<_> = ids.values().copied().collect();
-        let told = values.iter().filter(|(_, id, _)| told.contains(id));
-        let mut told: HashMap<_, _> = told.map(|(at, id, value)| ((*at, *id), *value)).collect();
-        let mut is_same = true;
-        let compared = each_sum(cct, |context, metric, sum| {
-            if let Some(id) = ids.get(&metric) {
-                let told = told.remove(&(context, *id)).unwrap_or(0.0);
-                is_same &= rounding::is_same(told, sum);
-            }
-            Ok(())
-        });
-        (compared.is_ok() && is_same && told.is_empty()).then_some(values)
+        let sums = sums_of(&self.database, |_| true);
+        let sums: HashSet<_> = sums.values().collect();
+        // A sum that is no number is made again.
+        let is_number = |(_, id, value): &Value| value.is_finite() || sums.contains(id);
+        let is_sound = values.is_sorted_by(|a, b| (a.0, a.1) < (b.0, b.1))
+            && values.iter().all(is_number)
+            && self.lists_statistics(&values);
+        is_sound.then_some(values)
     }
 
     /// Whether all values of a summary are of statistics that `meta.db` lists.
@@ -343,14 +352,17 @@ fn id_names(database: &Database) -> Vec<String> {
 }
 
 /// The id of the sum over threads, by the id of a thread's value, of some.
-fn sums_of(database: &Database, is_meant: impl Fn(&Summed) -> bool) -> HashMap<u16, u16> {
+pub(super) fn sums_of(
+    database: &Database,
+    is_meant: impl Fn(&Summed) -> bool,
+) -> HashMap<u16, u16> {
     let metrics = database.meta.iter().flat_map(|meta| &meta.metrics);
     let sums = metrics.flat_map(Metric::sums).filter(is_meant);
     sums.map(|sum| (sum.instance, sum.statistic)).collect()
 }
 
 /// All values of a profile.
-fn all_values(file: &ProfileDb, index: u64) -> ReadResult<Vec<Value>> {
+pub(super) fn all_values(file: &ProfileDb, index: u64) -> ReadResult<Vec<Value>> {
     let mut values = Vec::new();
     let Some(profile) = file.profile(index)? else { return Ok(values) };
     file.require_order(&profile)?;
@@ -364,15 +376,10 @@ fn all_values(file: &ProfileDb, index: u64) -> ReadResult<Vec<Value>> {
     Ok(values)
 }
 
-/// Every run of values of `cct.db`: its context and metric, and where its values are. The first that
-/// is not taken ends it.
-fn each_run(
+/// Every value of `cct.db`: its context, metric and profile. The first that is not taken ends it.
+pub(super) fn each_value(
     file: &CctDb,
-    mut take: impl FnMut(
-        u32,
-        u16,
-        &mut dyn Iterator<Item = ReadResult<(u32, f64)>>,
-    ) -> ReadResult<Result<()>>,
+    mut take: impl FnMut(u32, u16, u32, f64) -> Result<()>,
 ) -> ReadResult<Result<()>> {
     for context in 0..file.contexts.count {
         let Some(info) = file.context(context)? else { continue };
@@ -380,43 +387,42 @@ fn each_run(
         let number = u32::try_from(context).unwrap_or(u32::MAX);
         for entry in 0..info.n_metrics {
             let metric = u16::try_from(file.index(&info, entry)?.0).unwrap_or(u16::MAX);
-            let mut values = file.range(&info, entry)?.map(|index| file.value(&info, index));
-            if let Err(error) = take(number, metric, &mut values)? {
-                return Ok(Err(error));
+            for index in file.range(&info, entry)? {
+                let (profile, value) = file.value(&info, index)?;
+                if let Err(error) = take(number, metric, profile, value) {
+                    return Ok(Err(error));
+                }
             }
         }
     }
     Ok(Ok(()))
 }
 
-/// Every value of `cct.db`: its context, metric and profile.
-fn each_value(
+/// Every value that is kept: those of `cct.db`, and of those that differ what was decided.
+pub(super) fn each_kept(
     file: &CctDb,
+    found: &[Difference],
     mut take: impl FnMut(u32, u16, u32, f64) -> Result<()>,
 ) -> ReadResult<Result<()>> {
-    each_run(file, |context, metric, values| {
-        for value in values {
-            let (profile, value) = value?;
-            if let Err(error) = take(context, metric, profile, value) {
-                return Ok(Err(error));
-            }
-        }
-        Ok(Ok(()))
-    })
-}
-
-/// Whether values are sorted by context and metric, and are values.
-fn is_in_order(values: &[Value]) -> bool {
-    let is_value = |(_, _, value): &Value| value.is_finite() && *value != 0.0;
-    values.is_sorted_by(|a, b| (a.0, a.1) < (b.0, b.1)) && values.iter().all(is_value)
+    let differs = |key: Key| found.binary_search_by_key(&key, |difference| difference.key).is_ok();
+    let read = each_value(file, |context, metric, profile, value| {
+        let is_same = !differs((context, metric, profile));
+        if is_same { take(context, metric, profile, value) } else { Ok(()) }
+    })?;
+    let kept = found.iter().filter(|difference| difference.kept() != 0.0);
+    Ok(read.and_then(|()| {
+        kept.map(|difference| (difference.key, difference.kept())).try_for_each(
+            |((context, metric, profile), value)| take(context, metric, profile, value),
+        )
+    }))
 }
 
 /// How many values each profile has.
-fn counts(file: &CctDb) -> Result<Vec<u64>> {
+fn counts(file: &CctDb, found: &[Difference]) -> Result<Vec<u64>> {
     // No more profiles than values, so that no number in the file chooses how much is held.
-    let most = file.part.len() / DESCRIBED_CCT_VALUE_BYTES;
-    let mut counts = Vec::new();
-    file.part.told(each_value(file, |_, _, profile, _| {
+    let most = file.part.len() / DESCRIBED_CCT_VALUE_BYTES + found.len() as u64;
+    let mut counts: Vec<u64> = Vec::new();
+    file.part.told(each_kept(file, found, |_, _, profile, _| {
         let index = usize::try_from(profile).ok().filter(|_| u64::from(profile) <= most);
         let Some(index) = index else {
             let why = format!("{profile} is more than there can be");
@@ -425,22 +431,10 @@ fn counts(file: &CctDb) -> Result<Vec<u64>> {
         if counts.len() <= index {
             counts.resize(index + 1, 0);
         }
-        counts.get_mut(index).into_iter().for_each(|count| *count += 1);
+        if let Some(count) = counts.get_mut(index) {
+            *count += 1;
+        }
         Ok(())
     }))??;
     Ok(counts)
-}
-
-/// What each context and metric comes to over all threads.
-fn each_sum(
-    file: &CctDb,
-    mut take: impl FnMut(u32, u16, f64) -> Result<()>,
-) -> ReadResult<Result<()>> {
-    each_run(file, |context, metric, values| {
-        let mut sum = 0.0;
-        for value in values {
-            sum += value?.1;
-        }
-        Ok(if sum == 0.0 { Ok(()) } else { take(context, metric, sum) })
-    })
 }

@@ -107,16 +107,16 @@ pub(crate) fn symbols_of(measurement: &Measurement) -> Programs {
     let modules = measurement.load_modules().filter(|_| measurement.is_directory);
     let paths = modules.map(|module| module.path.to_string());
     // Nothing outside of the directory is looked at, wherever it was when it was recorded.
-    let paths: BTreeSet<_> =
-        paths.filter_map(|path| beside(&path)?.to_str().map(str::to_owned)).collect();
     let directory = measurement.source.path();
+    let beside = |path: String| beside(&path, directory)?.to_str().map(str::to_owned);
+    let paths: BTreeSet<_> = paths.filter_map(beside).collect();
     let modules = paths.iter().map(|path| (path.as_str(), directory));
     Programs::new(modules, &Search::default(), &measurement.limits)
 }
 
 /// What symbols of a module are known by: where it is in the directory.
 pub(super) fn resolved(directory: &Path, path: &str) -> Option<String> {
-    Some(directory.join(beside(path)?).to_string_lossy().into_owned())
+    Some(directory.join(beside(path, directory)?).to_string_lossy().into_owned())
 }
 
 /// Why modules have no names that recorders put into the directory for them; only those count
@@ -129,10 +129,10 @@ pub(crate) fn lacking(
     let mut found = BTreeMap::new();
     let parts = measurement.recordings.iter().filter(|_| measurement.is_directory);
     let mut holding = measurement.holding();
-    for part in parts.filter(|part| !beside_of(part).is_empty()) {
+    for part in parts.filter(|part| !beside_of(part, measurement).is_empty()) {
         // What cannot be read any more is told with its values.
         let Ok(part) = holding.part(part) else { continue };
-        for (path, offset) in measured_beside(&part) {
+        for (path, offset) in measured_beside(&part, measurement) {
             let is_new = structure.module(&path).is_none() && !found.contains_key(&path);
             let resolved = resolved(measurement.source.path(), &path);
             let module = symbols.module(&path, resolved.as_deref()).filter(|_| is_new);
@@ -146,22 +146,22 @@ pub(crate) fn lacking(
     let finding = |(path, lack): (String, Option<String>)| {
         let why = format!("{}: addresses in it have no names", lack?);
         let finding = Finding::whole(Severity::Warning, "symbols", why);
-        Some(named(vec![finding], &beside(&path)?))
+        Some(named(vec![finding], &beside(&path, measurement.source.path())?))
     };
     found.into_iter().filter_map(finding).flatten().collect()
 }
 
 /// Modules of an epoch that recorders put into the directory, by their places in the load map.
-fn beside_of(part: &Part) -> HashMap<u32, String> {
+fn beside_of(part: &Part, measurement: &Measurement) -> HashMap<u32, String> {
     let modules = part.epoch().into_iter().flat_map(|epoch| &epoch.load_modules).zip(0_u32..);
     let paths = modules.map(|(module, place)| (place, module.path.to_string()));
-    paths.filter(|(_, path)| beside(path).is_some()).collect()
+    paths.filter(|(_, path)| beside(path, measurement.source.path()).is_some()).collect()
 }
 
 /// Modules of an epoch that recorders put into the directory, each with an address that was met.
-fn measured_beside(part: &Part) -> Vec<(String, u64)> {
+fn measured_beside(part: &Part, measurement: &Measurement) -> Vec<(String, u64)> {
     let (Some(profile), Some(epoch)) = (&part.profile, part.epoch()) else { return Vec::new() };
-    let mut open = beside_of(part);
+    let mut open = beside_of(part, measurement);
     let (frames, mut found) = (Frames::new(epoch, profile.header.dialect), Vec::new());
     for node in epoch.nodes.iter() {
         if open.is_empty() {

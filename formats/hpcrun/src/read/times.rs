@@ -21,6 +21,9 @@ const RECORDS_MIN: usize = 1 << 20;
 /// Records whose times are looked at to tell the unit, all over the trace.
 const SAMPLED: usize = 63;
 
+/// Records at each end of a file that tell the unit where others may not be where they should be.
+const ENDS: usize = 8;
+
 /// What numbers mean as times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Unit {
@@ -146,6 +149,17 @@ impl Trace {
         let step = self.len().div_ceil(SAMPLED).max(1);
         let times = (0..self.len()).step_by(step).filter_map(|place| Some(self.get(place)?.time));
         Unit::of(times, self.version)
+    }
+
+    /// Takes the unit of the first and the last records of the file: those between may not be where
+    /// they should be.
+    pub(crate) fn told_by_ends(&mut self, file: &[u8]) {
+        let (size, start) = (self.record_bytes(), usize::try_from(self.offset_of(0)));
+        let ends = ENDS.min(self.len() / 2);
+        let last = (1..=ends).filter_map(|back| file.len().checked_sub(back * size));
+        let first = start.into_iter().flat_map(|start| (0..ends).map(move |at| start + at * size));
+        let times = first.chain(last).filter_map(|at| Some(self.record_at(file, at)?.time));
+        self.unit = Unit::of(times, self.version);
     }
 
     /// Takes what a profile knows of the unit. Those of today count nanoseconds, whatever they

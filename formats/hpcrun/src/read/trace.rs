@@ -153,6 +153,12 @@ impl Trace {
         self.records.item(index).map(|item| record(item, self.endian))
     }
 
+    /// What would be a record at a byte of the file.
+    pub(crate) fn record_at(&self, file: &[u8], at: usize) -> Option<TraceRecord> {
+        let item = file.get(at..at.checked_add(self.record_bytes())?)?;
+        Some(record(item, self.endian))
+    }
+
     /// A record, and its bytes but for the time.
     #[inline]
     pub(crate) fn with_bytes(&self, index: usize) -> Option<(TraceRecord, &[u8])> {
@@ -177,6 +183,11 @@ impl Trace {
     #[must_use]
     pub fn is_since_epoch(&self) -> bool {
         self.unit.is_since_epoch()
+    }
+
+    /// A duration in the unit of the times.
+    pub(crate) fn from_nanoseconds(&self, duration: u64) -> u64 {
+        duration / self.unit.factor()
     }
 
     /// A time of this trace in nanoseconds; nothing where it is not of the unit of the others.

@@ -97,7 +97,7 @@ impl Reader {
     /// What going through all of the file finds.
     pub(crate) fn scan(&self) -> &Scan {
         self.scan.get_or_init(|| {
-            let context = Context { limits: self.limits, progress: &self.progress, is_utf8: false };
+            let context = Context { progress: &self.progress, ..Context::with_limits(self.limits) };
             // What is over the limits is left out, and said; nothing else fails.
             Scan::new(&self.bytes, self.known(), &context, true).unwrap_or_default()
         })

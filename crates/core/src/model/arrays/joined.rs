@@ -12,7 +12,7 @@ use super::{
     ATTRIBUTES_BYTES_MAX, ArraysView, Attribute, Block, BlockId, Raw, Step, Stored, Target,
     Variable, VariableId, VariableKind,
 };
-use crate::{Error, Result, Value};
+use crate::{Error, Invariant as _, Result, Value};
 
 /// The arrays of files that the processes of one run wrote, as if the files stood one after the
 /// other in one.
@@ -88,9 +88,8 @@ impl JoinedArrays {
             self.variables.push(Joined { variable, steps: Vec::new() });
         }
         let number = self.views.len();
-        let Some(joined) = self.variables.get_mut(ours.0) else {
-            return Err(Error::request("a variable is missing"));
-        };
+        let joined = self.variables.get_mut(ours.0);
+        let joined = joined.or_broken("a known variable has no place in the list")?;
         joined.widen(&variable);
         let mut next = 0;
         for step in 0..variable.steps {

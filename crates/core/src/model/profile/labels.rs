@@ -12,7 +12,7 @@ use hashbrown::HashTable;
 use super::names::{self, LOOP, Name};
 use super::pattern::{self, NamePattern};
 use super::{Context, FileId, FunctionId, ModuleId, Place, ProfileView, Scope};
-use crate::{Error, Result};
+use crate::{Error, Invariant as _, Result};
 pub(super) use held::Held;
 use texts::Paths;
 pub(super) use texts::Texts;
@@ -305,7 +305,8 @@ impl<'a> Labels<'a> {
 
     /// The file or module of a label, where it is called by one.
     pub(super) fn place(&self, label: Label) -> Result<Option<Place>> {
-        let Some(entry) = self.entries.get(label.0).copied() else { return Ok(None) };
+        let entry =
+            self.entries.get(label.0).copied().or_broken("a label was not made by these labels")?;
         let path = match entry {
             Entry::Place { file, .. } | Entry::File(file) => self.files.get(file),
             Entry::Point { module, .. } | Entry::Module(module) => self.modules.get(module),

@@ -8,7 +8,7 @@ use super::odd::{self, Outgrown};
 use super::question::{Reading, Spent};
 use super::stack::Stack;
 use super::{Context, ContextNumber, NamePattern, Question, Scope, Step, Walk};
-use crate::Result;
+use crate::{Result, slot};
 
 /// Which contexts are nodes of a tree of paths. What is left out counts for the node above.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -289,7 +289,7 @@ pub(super) fn bottom_up_of(
             Step::Leave(_, depth) => {
                 if let Some(frame) = frames.last_mut()?.copied().filter(|it| it.depth == depth) {
                     frames.pop()?;
-                    within.get_mut(frame.label.0).into_iter().for_each(|count| *count -= 1);
+                    *slot(&mut within, frame.label.0) -= 1;
                 }
                 continue;
             }
@@ -300,8 +300,7 @@ pub(super) fn bottom_up_of(
         let above = frames.last_mut()?.map(|above| above.inclusive);
         making.look(&context, spent, above);
         frames.push(Frame { inclusive: spent.inclusive, ..Frame::new(&context, label, depth) })?;
-        within.resize(within.len().max(making.labels.len()), 0);
-        let Some(count) = within.get_mut(label.0) else { continue };
+        let count = slot(&mut within, label.0);
         *count += 1;
         // An inner call is part of the outer one.
         let inclusive = if *count == 1 { spent.inclusive } else { 0.0 };

@@ -36,14 +36,14 @@ impl NamePattern {
             _ if text.contains(['*', '?']) => Some(expression_of_glob(text)),
             _ => None,
         };
-        let test = match expression.map(|expression| Regex::new(&expression)) {
+        let found = match expression.map(|expression| Regex::new(&expression)) {
             None => Test::Whole,
             Some(Ok(expression)) => Test::Expression(expression),
             Some(Err(error)) => {
                 return Err(Error::Request(format!("invalid expression {text}: {error}")));
             }
         };
-        Ok(Self { text: text.to_owned(), test })
+        Ok(Self { text: text.to_owned(), test: found })
     }
 
     /// The pattern for a profile: where no function has the whole name, a part of names.

@@ -8,7 +8,7 @@ use super::{
     MetricId, ModuleId, ProfileView, Reach, Relation, Scope, Siblings, Thread, ThreadId, ThreadSet,
     ThreadValue, Values,
 };
-use crate::{Error, Result};
+use crate::{Error, Invariant as _, Result};
 
 /// Stands for no context.
 pub(super) const NONE: u32 = u32::MAX;
@@ -406,7 +406,7 @@ impl ProfileView for CallTree {
         let index = usize::try_from(context.id.0).unwrap_or(usize::MAX);
         for (column, to) in columns.iter().zip(to) {
             let sums = self.column(*column, threads);
-            *to = sums.get(index).copied().unwrap_or(0.0);
+            *to = sums.get(index).copied().or_broken("a column has no sum of a context")?;
         }
         Ok(())
     }
@@ -441,9 +441,9 @@ impl ProfileView for CallTree {
         let meant = (0..).map(ThreadId).zip(&self.own);
         let meant = meant.filter(|(id, _)| threads.is_none_or(|threads| threads.contains(*id)));
         for own in meant.flat_map(|(_, own)| own) {
-            if let Some(total) = totals.get_mut(as_index(own.metric.0)) {
-                own.values.iter().for_each(|value| *total += value);
-            }
+            let total = totals.get_mut(as_index(own.metric.0));
+            let total = total.or_broken("a value is of a metric that is not in the list")?;
+            own.values.iter().for_each(|value| *total += value);
         }
         Ok(totals)
     }

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::stack::Stack;
 use super::{Context, ContextId, ContextNumber, ProfileView, Siblings};
-use crate::Result;
+use crate::{Result, slot};
 
 /// A walk through all contexts below the entry points, or below one: each before its children.
 ///
@@ -46,10 +46,7 @@ impl Numbers {
             return self.high.insert(number);
         }
         let (word, bit) = (usize::try_from(number / 64).unwrap_or(usize::MAX), 1 << (number % 64));
-        if self.low.len() <= word {
-            self.low.resize(word + 1, 0);
-        }
-        let Some(word) = self.low.get_mut(word) else { return true };
+        let word = slot(&mut self.low, word);
         let is_new = *word & bit == 0;
         *word |= bit;
         is_new

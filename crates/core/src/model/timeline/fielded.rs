@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::{
     Content, Event, Events, Fields, TimeNs, TimelineView, Track, TrackId, TrackKind, Window,
 };
-use crate::Result;
+use crate::{Invariant as _, Result};
 
 /// Events one after another, and beside each its fields, where the recording knows them.
 pub trait FieldedEvents: Send {
@@ -75,7 +75,8 @@ impl Fielded {
     pub fn next_event(&mut self) -> Result<Option<WithFields<'_>>> {
         let Some(event) = self.events.next()? else { return Ok(None) };
         let fields = self.told.of(&event)?;
-        let is_json = self.is_json.get(event.track.0).copied().unwrap_or(false);
+        let is_json = self.is_json.get(event.track.0).copied();
+        let is_json = is_json.or_broken("an event is of a track that is not in the list")?;
         Ok(Some((event, fields.filter(|_| !is_json))))
     }
 }

@@ -6,7 +6,9 @@ use std::collections::binary_heap::PeekMut;
 use std::ops::Range;
 
 use super::{Event, Events, TimeNs, Window};
-use crate::Result;
+use crate::{Invariant as _, Result};
+
+const HEAD_OF_RUN: &str = "the next event is of a run that is not merged";
 
 /// Events of one track by their places, which are in the order of their times.
 pub trait Run: Send {
@@ -66,7 +68,7 @@ impl<R: Run> Merged<R> {
         loop {
             let head = self.current.take().or_else(|| self.heads.pop().map(|Reverse(head)| head));
             let Some((time, at)) = head else { return Ok(None) };
-            let Some((run, places)) = self.runs.get_mut(at) else { return Ok(None) };
+            let (run, places) = self.runs.get_mut(at).or_broken(HEAD_OF_RUN)?;
             let Some(place) = places.next() else { continue };
             if !places.is_empty() {
                 self.current = Some((run.time(places.start)?, at));
@@ -91,13 +93,13 @@ impl<R: Run> Merged<R> {
 impl<R: Run> Events for Merged<R> {
     fn next(&mut self) -> Result<Option<Event<'_>>> {
         let Some((at, place)) = self.step()? else { return Ok(None) };
-        let Some((run, _)) = self.runs.get_mut(at) else { return Ok(None) };
+        let (run, _) = self.runs.get_mut(at).or_broken(HEAD_OF_RUN)?;
         run.event(place).map(Some)
     }
 
     fn each(&mut self, take: &mut dyn FnMut(&Event<'_>)) -> Result<()> {
         while let Some((at, place)) = self.step()? {
-            let Some((run, places)) = self.runs.get_mut(at) else { break };
+            let (run, places) = self.runs.get_mut(at).or_broken(HEAD_OF_RUN)?;
             take(&run.event(place)?);
             if self.heads.is_empty() {
                 // No other run has any left: there is nothing to compare with.

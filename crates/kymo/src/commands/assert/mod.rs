@@ -210,7 +210,7 @@ impl Checked {
     pub(super) fn more(&self, told: usize) -> Vec<String> {
         let mut more = self.more.clone();
         for violation in self.violations.iter().skip(told) {
-            more.get_mut(violation.rule).into_iter().for_each(|more| *more += 1);
+            *kymo_core::slot(&mut more, violation.rule) += 1;
         }
         let text = |(name, more): (&String, u64)| {
             format!("{}: {} more", escaped(name), numbers::count(more, "violation", "violations"))

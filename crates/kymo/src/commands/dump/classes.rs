@@ -1,5 +1,6 @@
 //! What events are, in the words of timelines and in those of formats.
 
+use kymo_core::model::profile::NamePattern;
 use kymo_core::model::timeline::{Class, ClassWord, Content, Event, Track};
 
 use crate::variables::distance;
@@ -13,6 +14,8 @@ pub(super) enum Classes {
     Of(&'static ClassWord),
     /// Those that a tracer calls so.
     Called(String),
+    /// Those with a word or a name that fits a pattern: `sched_*`, `/^irq/`.
+    Like(NamePattern),
 }
 
 fn format_words() -> impl Iterator<Item = &'static ClassWord> {
@@ -29,6 +32,9 @@ impl Classes {
     /// Reads a word. Where two differ in their letters' case alone, that counts; any other may be a
     /// tracer's, unless it looks like one of these that is misspelt.
     pub(super) fn parse(typed: &str) -> Result<Self, String> {
+        if is_pattern(typed) {
+            return NamePattern::new(typed).map(Self::Like).map_err(|error| error.to_string());
+        }
         let spaced = |word: &str| word.replace(' ', "_");
         let typed_so = spaced(typed);
         let is_exact = |word: &str| spaced(word) == typed_so;
@@ -60,8 +66,30 @@ impl Classes {
                 Content::Fields(fields) => is_called(&fields.name, name),
                 _ => false,
             },
+            Self::Like(pattern) => is_like(pattern, event, track),
         }
     }
+}
+
+/// Whether a word is a glob pattern, or an expression between slashes.
+fn is_pattern(typed: &str) -> bool {
+    let is_expression = typed.len() > 2 && typed.starts_with('/') && typed.ends_with('/');
+    is_expression || typed.contains(['*', '?'])
+}
+
+/// Whether a pattern fits a word for what an event is, or its name, with that of its subsystem or
+/// without.
+fn is_like(pattern: &NamePattern, event: &Event<'_>, track: Option<&Track>) -> bool {
+    let is_word = pattern.matches(Class::of(&event.content).name()) || { format_words() }
+        .any(|of| pattern.matches(of.word) && of.has(event, track));
+    let name = match &event.content {
+        Content::Text(text) => text.split_once(": ").map_or(&**text, |(name, _)| name),
+        Content::Fields(fields) => &fields.name,
+        _ => return is_word,
+    };
+    let name = name.trim_end_matches(':');
+    let own = name.split_once(':').map(|(_, own)| own);
+    is_word || pattern.matches(name) || own.is_some_and(|own| pattern.matches(own))
 }
 
 /// Whether a text begins with a name, after that of a subsystem where there is one:
@@ -93,7 +121,7 @@ pub(super) fn is_name(word: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use kymo_core::model::timeline::TrackId;
+    use kymo_core::model::timeline::{Activity, TrackId};
 
     use super::*;
 
@@ -115,6 +143,23 @@ mod tests {
         }
         assert_eq!(nearest("TASK_SWICH"), Some("TASK_SWITCH"));
         assert_eq!(nearest("sched_switch"), None);
+    }
+
+    #[test]
+    fn patterns_fit_names_and_words() {
+        let text = |text: &'static str| Content::Text(text.into());
+        for pattern in ["sched_*", "*switch", "sched?switch", "sched:sched_*", "/sw.tch$/"] {
+            assert!(has(pattern, text("sched:sched_switch: prev_comm=a")), "{pattern}");
+        }
+        for pattern in ["irq_*", "*comm*", "?sched", "/^switch/"] {
+            assert!(!has(pattern, text("sched:sched_switch: prev_comm=a")), "{pattern}");
+        }
+        // Of nothing but a name, and of the words for what events are.
+        assert!(has("tex*", text("x")) && has("vTask*", text("vTaskDelay")));
+        let release = || Content::Activity(Activity::Release { budget_ns: None, by: None });
+        assert!(has("re*", release()) && !has("se*", release()));
+        let said = Classes::parse("/(/").unwrap_err();
+        assert!(said.starts_with("invalid expression /(/"), "{said}");
     }
 
     fn has(word: &str, content: Content<'_>) -> bool {

@@ -23,7 +23,7 @@ use crate::render::event::broken_text;
 pub(crate) struct FilterArgs {
     /// Only events that are such: begin, end, release, complete, send, receive, enter, gap, value,
     /// text; a class of BBBin in capitals (SEND is of tasks, SRL SEND of state machines, GENERIC all
-    /// values); or what a tracer calls its events.
+    /// values); or what a tracer calls its events. Globs such as `sched_*` and /regex/ fit any of these.
     #[arg(long = "class", value_name = "CLASS", value_delimiter = ',', value_parser = Classes::parse)]
     classes: Vec<Classes>,
 
@@ -157,7 +157,7 @@ impl Filters {
     pub(super) fn called(&self) -> Vec<&str> {
         let called = self.classes.iter().filter_map(|classes| match classes {
             Classes::Called(name) => Some(name.as_str()),
-            Classes::Are(_) | Classes::Of(_) => None,
+            Classes::Are(_) | Classes::Of(_) | Classes::Like(_) => None,
         });
         called.collect()
     }

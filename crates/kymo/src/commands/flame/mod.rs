@@ -23,6 +23,15 @@ use stacks::Stacks;
 /// The least share of the total that has a box: others would be too narrow to be seen.
 const LEAST: f64 = 5e-5;
 
+/// How wide flame graphs are drawn, and the room above and below their boxes for a title and what a
+/// script shows.
+const DRAWN_WIDTH: usize = 1200;
+const AROUND_BOXES: (f64, f64) = (32.0, 22.0);
+
+/// The same on a page, and how deep paths go there.
+const LEAST_ON_PAGE: f64 = 5e-4;
+const PAGE_DEPTH: usize = 60;
+
 /// How many bytes the paths to all boxes may come to: they are held while they are drawn.
 const LINES_BYTES_MAX: u64 = 1 << 26;
 
@@ -94,7 +103,10 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
             if args.folded {
                 return stacks.each(|line| Ok(writeln!(out, "{line}")?));
             }
-            picture(&asked, opened, &stacks, out)
+            let mut options = options(&asked);
+            options.title.clone_from(&opened.name);
+            options.subtitle = Some(asked.described.name.clone());
+            picture(options, &stacks, out)
         })?;
         if tree.deeper > 0 {
             let paths = numbers::count(tree.deeper, "path goes", "paths go");
@@ -129,17 +141,59 @@ fn name_max(stacks: &Stacks<'_>) -> Result<Option<usize>, Failure> {
     found.ok_or_else(|| failure().hint("--depth with fewer levels draws less"))
 }
 
+/// A flame graph as a part of a page: markup that brings no script and no style. Nothing where nothing
+/// is to be drawn.
+///
+/// # Errors
+/// When the profile cannot be read.
+pub(super) fn markup(asked: &Asked) -> anyhow::Result<Option<String>> {
+    if asked.require_inclusive("").is_err() {
+        return Ok(None);
+    }
+    let tree = top_down(&asked.question(), Show::Functions.detail(), PAGE_DEPTH)?;
+    let mut stacks = Stacks::new(&tree, LEAST_ON_PAGE);
+    let mut lines = 0_u64;
+    stacks.each(|_| -> anyhow::Result<()> {
+        lines += 1;
+        Ok(())
+    })?;
+    if lines == 0 {
+        return Ok(None);
+    }
+    stacks.name_max = name_max(&stacks)?;
+    let mut options = options(asked);
+    (options.no_javascript, options.image_width) = (true, Some(DRAWN_WIDTH));
+    let mut drawn = Vec::new();
+    picture(options, &stacks, &mut drawn)?;
+    Ok(boxes(&String::from_utf8_lossy(&drawn)))
+}
+
+/// The boxes of a flame graph: without its script, its styles, which would hold for all of a page, and
+/// its title.
+fn boxes(drawn: &str) -> Option<String> {
+    const BOXES: &str = "<svg id=\"frames\"";
+    let start = drawn.find(BOXES)?;
+    let frames = drawn.get(start..)?;
+    let frames = frames.get(..frames.find("</svg>")? + "</svg>".len())?;
+    // The first height is that of all.
+    let height: f64 = drawn.split_once(" height=\"")?.1.split('"').next()?.parse().ok()?;
+    let (top, bottom) = AROUND_BOXES;
+    let height = height - top - bottom;
+    Some(format!("<svg viewBox=\"0 {top} {DRAWN_WIDTH} {height}\">\n{frames}\n</svg>\n"))
+}
+
+fn options(asked: &Asked) -> flamegraph::Options<'static> {
+    let mut options = flamegraph::Options::default();
+    options.count_name = asked.described.unit.clone().unwrap_or_else(|| "counts".to_owned());
+    options.deterministic = true;
+    options
+}
+
 fn picture(
-    asked: &Asked,
-    opened: &Opened,
+    mut options: flamegraph::Options<'_>,
     stacks: &Stacks<'_>,
     out: &mut dyn Write,
 ) -> anyhow::Result<()> {
-    let mut options = flamegraph::Options::default();
-    options.title.clone_from(&opened.name);
-    options.subtitle = Some(asked.described.name.clone());
-    options.count_name = asked.described.unit.clone().unwrap_or_else(|| "counts".to_owned());
-    options.deterministic = true;
     let mut lines = Vec::new();
     stacks.each(|line| -> anyhow::Result<()> {
         lines.push(line.to_owned());

@@ -198,7 +198,7 @@ impl Following<'_> {
         if !self.input.is_file() || self.args.all {
             return Ok(());
         }
-        let files = self.parts.so_far(&self.input);
+        let files = self.parts.so_far(&self.input)?;
         let (newest, former) = files.split_last().unwrap_or((&self.args.file, &[]));
         if !former.is_empty() {
             self.screen.say(&format!("it goes on in {}", inputs::display(newest)));

@@ -1,6 +1,7 @@
 //! The files of a recording that rotates.
 
 use std::fs::Metadata;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -37,11 +38,11 @@ impl Parts {
     }
 
     /// The files of the recording that are there, from the one that is read on.
-    pub(super) fn so_far(&self, input: &Input) -> Vec<PathBuf> {
-        let Input::File { file, path, .. } = input else { return Vec::new() };
+    pub(super) fn so_far(&self, input: &Input) -> io::Result<Vec<PathBuf>> {
+        let Input::File { file, path, .. } = input else { return Ok(Vec::new()) };
         let mut found = vec![path.clone()];
         let mut former = file.metadata().ok().as_ref().and_then(changed);
-        let parts = kymo_recorder::parts_of(&self.first).unwrap_or_default();
+        let parts = kymo_recorder::parts_of(&self.first)?;
         let of_path = parts.iter().position(|part| part == path);
         for part in parts.into_iter().skip(of_path.map_or(0, |number| number + 1)) {
             let metadata = std::fs::metadata(&part).ok().filter(|metadata| metadata.len() > 0);
@@ -55,7 +56,7 @@ impl Parts {
             former = Some(when);
             found.push(part);
         }
-        found
+        Ok(found)
     }
 
     /// Whether the recording goes on in another part: that is made before the former ends, and

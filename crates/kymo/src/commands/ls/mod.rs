@@ -7,6 +7,8 @@ mod tables;
 mod tracks;
 mod variables;
 
+pub(super) use variables::shape;
+
 use std::io::Write;
 use std::path::PathBuf;
 

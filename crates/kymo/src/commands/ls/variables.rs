@@ -209,7 +209,7 @@ fn is_one_value(variable: &Variable) -> bool {
 }
 
 /// The shape in the manner of bpls: `scalar`, `5*{2, 3}`, `{4, 6} global, 4 blocks`.
-fn shape(variable: &Variable) -> String {
+pub(in crate::commands) fn shape(variable: &Variable) -> String {
     let steps = match variable.steps {
         1 => String::new(),
         steps => format!("{steps}*"),

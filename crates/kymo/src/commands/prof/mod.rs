@@ -2,6 +2,7 @@
 
 mod inputs;
 mod naming;
+mod recorded;
 mod report;
 mod said;
 mod sources;
@@ -67,6 +68,11 @@ pub(crate) struct Args {
     /// elsewhere when measured. Of several that fit a path the first counts.
     #[arg(short = 'R', long, value_name = "FROM=TO", value_parser = replacement)]
     replace_prefix: Vec<(String, String)>,
+
+    /// Look for programs, libraries and sources in the measurements, in structure files and where -R
+    /// leads, and nowhere else on this machine.
+    #[arg(long)]
+    no_local: bool,
 
     /// What is computed over all threads.
     #[arg(short = 'M', long, value_name = "WHAT", value_enum, default_value = "sum")]
@@ -236,9 +242,17 @@ fn make(
     let began = Instant::now();
     let views: Vec<_> = opened.iter().map(|input| Arc::clone(&input.view)).collect();
     let loops = args.loops.unwrap_or(Loops::On) == Loops::On && !args.compat;
-    let search = Search { replace: args.replace_prefix.clone(), compat: args.compat, loops };
+    let search = Search {
+        replace: args.replace_prefix.clone(),
+        compat: args.compat,
+        loops,
+        only_named: args.no_local,
+    };
     let structure = structure::read(session, &args.structure, &views, &search, said)?;
-    let programs = programs(session, &views, &structure, &search);
+    let mut programs = programs(session, &views, &structure, &search);
+    for (path, recorded) in recorded::recorded(&views) {
+        programs.expect(&path, recorded);
+    }
     let reading = Phase { name: "reading structure", took: began.elapsed() };
     refuse(args, said)?;
     let title = inputs::title(session, args.name.as_deref(), &views, to.path(), said);

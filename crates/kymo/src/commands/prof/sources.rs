@@ -87,7 +87,7 @@ impl<'a> Sources<'a> {
 pub(super) fn fits(search: &Search, place: usize, path: &str) -> bool {
     let replace = search.replace.get(place).cloned().into_iter().collect();
     let only = Search { replace, ..Search::default() };
-    only.paths(path).len() > 1
+    only.replaced(path).is_some()
 }
 
 fn not_copied(why: &str) -> String {

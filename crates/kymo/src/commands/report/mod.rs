@@ -1,6 +1,9 @@
 //! `kymo report`: one page with everything that can be said of a recording.
 
+mod arrays;
 mod page;
+mod profile;
+mod streams;
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -26,6 +29,10 @@ use page::Page;
 
 /// Write a page about a recording: overview, loads, response times, messages, states, a Gantt
 /// chart, and where rules do not hold.
+///
+/// Of a profile it has the metrics, a flame graph, the functions that spent most, and threads; of streams
+/// without tasks how many events there are, how often, over time, and which names or messages are most
+/// frequent; of arrays the range of each variable.
 ///
 /// The page is one file of HTML that needs nothing else, no script and no network.
 #[derive(Debug, clap::Args)]
@@ -85,16 +92,30 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
         refused.map_err(|error| outlet::about(&args.output, error))?;
     }
     session.each_dataset(inputs, &args.open, |session, opened| {
-        let scope = args.scope.of(opened)?;
+        // What is asked of events is refused where there are none.
+        let has_events = opened.timeline().is_some();
+        let needs_events = rules.is_some() || !args.scope.is_all();
+        let scope = (has_events || needs_events).then(|| args.scope.of(opened)).transpose()?;
         let mut page = Page::new(&opened.name);
-        overview(&mut page, opened, &scope);
+        overview(&mut page, opened, scope.as_ref());
         let mut rest = Page::part();
-        let mut outcome = figures(&mut rest, session, args, opened, &scope)?;
-        // What is wrong stands before all figures.
-        if let Some(rules) = &rules {
-            outcome = outcome.max(violations(&mut page, session, args, opened, &scope, rules)?);
+        let mut outcome = Outcome::Done;
+        if let Some(scope) = &scope {
+            outcome = figures(&mut rest, session, args, opened, scope)?;
+            // What is wrong stands before all figures.
+            if let Some(rules) = &rules {
+                outcome = outcome.max(violations(&mut page, session, args, opened, scope, rules)?);
+            }
+            page.remarks(&scope.said());
         }
-        page.remarks(&scope.said());
+        if rest.is_empty() {
+            contents(&mut rest, opened);
+            outcome = outcome.max(profile::add(&mut rest, session, args, opened)?);
+            if let Some(scope) = &scope {
+                streams::add(&mut rest, args, scope)?;
+            }
+            arrays::add(&mut rest, args, opened.dataset.arrays())?;
+        }
         let findings = opened.dataset.findings();
         page.findings(&findings);
         page.append(&rest);
@@ -108,20 +129,52 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
     })
 }
 
-fn overview(page: &mut Page, opened: &Opened, scope: &Scope) {
+fn overview(page: &mut Page, opened: &Opened, scope: Option<&Scope>) {
     let summary = opened.dataset.summary();
-    let (info, timeline) = (opened.format.info(), &scope.timeline);
+    let title = opened.format.info().title;
+    let format = match summary.dialect.as_str() {
+        "" => title.to_owned(),
+        dialect => format!("{title}, {dialect}"),
+    };
     let mut rows = vec![
         ("file".to_owned(), opened.name.clone()),
-        ("format".to_owned(), format!("{}, {}", info.title, summary.dialect)),
+        ("format".to_owned(), format),
         ("size".to_owned(), numbers::size(opened.size_bytes())),
-        ("streams".to_owned(), numbers::grouped(timeline.tracks().len() as u64)),
     ];
-    if let Ok(buckets) = scope.buckets(1) {
-        rows.push(("from".to_owned(), scope.shown(buckets.start).to_string()));
-        rows.push(("to".to_owned(), scope.shown(buckets.end).to_string()));
+    if let Some(scope) = scope {
+        let streams = scope.timeline.tracks().len() as u64;
+        rows.push(("streams".to_owned(), numbers::grouped(streams)));
+        if let Ok(buckets) = scope.buckets(1) {
+            rows.push(("from".to_owned(), scope.shown(buckets.start).to_string()));
+            rows.push(("to".to_owned(), scope.shown(buckets.end).to_string()));
+        }
     }
     page.facts(&rows);
+}
+
+/// What the file says of itself, as `kymo info` has it.
+fn contents(page: &mut Page, opened: &Opened) {
+    let summary = opened.dataset.summary();
+    let rows = summary.facts.iter().map(|fact| {
+        let value = numbers::fact(&fact.value);
+        let detail =
+            if fact.detail.is_empty() { String::new() } else { format!(" ({})", fact.detail) };
+        (fact.name.to_owned(), value + &detail)
+    });
+    let rows: Vec<_> = rows.collect();
+    if !rows.is_empty() {
+        page.heading("Contents");
+        page.facts(&rows);
+    }
+    for section in summary.sections.iter().filter(|section| !section.rows.is_empty()) {
+        page.caption(section.title);
+        let rows: Vec<_> =
+            section.rows.iter().map(|row| (row.name.clone(), row.text.clone())).collect();
+        page.facts(&rows);
+        if section.more > 0 {
+            page.remarks(&[format!("{} more", numbers::grouped(section.more as u64))]);
+        }
+    }
 }
 
 /// Everything that is worked out on one way through the events, and the chart on another.

@@ -16,8 +16,41 @@ th, td { padding: .15em .8em .15em 0; text-align: right; white-space: nowrap }
 th.text, td.text { text-align: left; white-space: pre }
 td.marks { font-family: ui-monospace, \"DejaVu Sans Mono\", monospace; line-height: 1; font-size: 13px }
 tr:hover td { background: #f3f6fa }
-p.note { color: #666 } svg { width: 100%; height: auto }
+p.note { color: #666 } :not(svg) > svg { width: 100%; height: auto }
+.flame svg svg { overflow: visible }
+td.share { min-width: 7em; background: linear-gradient(to right, #cfe0f3 var(--part), transparent 0) }
+.flame text { font: 12px ui-monospace, \"DejaVu Sans Mono\", monospace; fill: #111 }
 ";
+
+/// A cell of a list.
+pub(super) enum Cell {
+    Number(String),
+    Text(String),
+    /// A part of a whole, which is drawn too.
+    Share(f64),
+}
+
+impl Cell {
+    fn is_empty(&self) -> bool {
+        match self {
+            Self::Number(text) | Self::Text(text) => text.is_empty(),
+            Self::Share(_) => false,
+        }
+    }
+
+    fn html(&self) -> String {
+        match self {
+            Self::Number(text) => format!("<td>{}", escaped(text)),
+            Self::Text(text) => format!("<td class=text>{}", escaped(text)),
+            // What is not known, or no part of a whole, has no bar.
+            Self::Share(part) if !(0.0..=1.0).contains(part) => "<td>".to_owned(),
+            Self::Share(part) => {
+                let percent = part * 100.0;
+                format!("<td class=share style=\"--part:{percent:.1}%\">{percent:.1} %")
+            }
+        }
+    }
+}
 
 /// A page as it grows.
 pub(super) struct Page {
@@ -126,6 +159,51 @@ impl Page {
             self.push("\n");
         }
         self.push("</table>\n");
+    }
+
+    /// A heading and rows below it, so many or all, where there are any. Columns of numbers are told, and
+    /// those without anything are left out.
+    pub(super) fn listed(
+        &mut self,
+        title: &str,
+        heads: &[(&str, bool)],
+        rows: Vec<Vec<Cell>>,
+        rows_max: usize,
+    ) {
+        if rows.is_empty() {
+            return;
+        }
+        self.heading(title);
+        let is_used: Vec<bool> = (0..heads.len())
+            .map(|at| rows.iter().any(|row| row.get(at).is_some_and(|cell| !cell.is_empty())))
+            .collect();
+        let shown = if rows_max == 0 { rows.len() } else { rows.len().min(rows_max) };
+        self.push("<table>\n<tr>");
+        for ((head, is_number), _) in heads.iter().zip(&is_used).filter(|(_, is_used)| **is_used) {
+            let class = if *is_number { "" } else { " class=text" };
+            self.push(&format!("<th{class}>{}", escaped(head)));
+        }
+        self.push("\n");
+        for row in rows.iter().take(shown) {
+            let cells = row.iter().zip(&is_used).filter(|(_, is_used)| **is_used);
+            let cells: String = cells.map(|(cell, _)| cell.html()).collect();
+            self.push(&format!("<tr>{cells}\n"));
+        }
+        self.push("</table>\n");
+        if shown < rows.len() {
+            let more = numbers::grouped((rows.len() - shown) as u64);
+            self.push(&format!("<p class=note>{more} more</p>\n"));
+        }
+    }
+
+    /// A flame graph, which is markup already.
+    pub(super) fn flame(&mut self, svg: &str) {
+        self.push(&format!("<div class=flame>\n{svg}</div>\n"));
+    }
+
+    /// Whether there is nothing on it.
+    pub(super) fn is_empty(&self) -> bool {
+        self.html.is_empty()
     }
 
     /// What is wrong with the file.

@@ -22,12 +22,13 @@ pub(super) use times::Times;
 /// Show how tasks were scheduled: how long they waited, ran, and took to answer.
 ///
 /// A job is what a task does from its release to its completion; jobs are counted, and their times
-/// told, where both are known. Its delay is the time until it runs first, its run the time it runs,
-/// its response the time until it is complete, and its wait the response without the run. Delays are
-/// also of jobs whose completion is not recorded, and not of those that go on in the stretch in which
-/// they were released: `delays` in JSON and CSV is how many there are. A job of which the begin is
+/// told, where both are known. Its run is the time it runs, its response the time until it is complete,
+/// and its wait the response without the run. A delay is the time from a release until the task runs
+/// next, complete or not; one that is released while it runs does so when it is complete and goes on, or
+/// else when it begins again: `delays` in JSON and CSV is how many there are. A job of which the begin is
 /// missing counts all the same when it is complete; its delay and its run are not known. A job is late
-/// that takes longer than its budget, also when it is never complete. A task is preempted when it stops
+/// that takes longer than its budget, also when it is never complete; a budget of 0 is none. A task is
+/// preempted when it stops
 /// and its job is not complete. Jitter is the largest difference of a distance between releases from
 /// their mean.
 ///
@@ -40,8 +41,8 @@ pub(super) use times::Times;
 /// smallest number to the largest where it changed.
 ///
 /// With --history there is a line for every stretch that a task ran, by its end: how long the task
-/// was not running before, how long after the release of its job it ran where it is the first of that
-/// job, how long it ran, and with which priority. Of a stretch that --since or --until cuts, there is
+/// was not running before, how long after it was released it ran where it is the first stretch since, how
+/// long it ran, and with which priority. Of a stretch that --since or --until cuts, there is
 /// what is within the range, with the sign ≥ before it; in JSON and CSV, `is_cut` says so. So stretches
 /// of ranges that adjoin add up. Who runs after the last switch of its processor in the recording has
 /// no line, for how long is not known.

@@ -6,7 +6,9 @@ use kymo_core::model::profile::PathTree;
 use serde_json::json;
 
 use super::branches::{Branch, Branches};
+use crate::output::Output;
 use crate::profiles::Asked;
+use crate::render::listing::more_rows;
 use crate::render::pad::Spaces;
 use crate::render::rows::Rows;
 use crate::render::{escaped, measure, numbers, style};
@@ -35,6 +37,10 @@ pub(in crate::commands) struct ListingArgs {
     /// How deep to go.
     #[arg(short, long, default_value = "40", value_name = "LEVELS", value_parser = levels)]
     pub(in crate::commands) depth: usize,
+
+    /// How many paths; 0 shows all, as without it.
+    #[arg(short, long, value_name = "ROWS", default_value_t = 0, hide_default_value = true)]
+    number: usize,
 }
 
 /// A share in percent.
@@ -68,12 +74,51 @@ impl ListingArgs {
         let branches = Branches::new(tree, self.least(), has_parts);
         match rows {
             Some(rows) => {
+                let mut shown = self.shown();
+                let rows = (rows, &mut shown);
                 let left_out = print_rows(session, rows, opened, asked, tree, branches)?;
                 self.say_left_out(session, opened, left_out);
             }
-            None => print(session, opened, asked, tree, self.least(), branches)?,
+            None => self.print_text(session, opened, asked, tree, branches)?,
         }
         self.say_deeper(session, opened, tree);
+        Ok(())
+    }
+
+    fn shown(self) -> Shown {
+        let left = if self.number == 0 { usize::MAX } else { self.number };
+        Shown { left, more: 0 }
+    }
+
+    fn print_text(
+        self,
+        session: &mut Session,
+        opened: &Opened,
+        asked: &Asked,
+        tree: &PathTree,
+        branches: Branches<'_>,
+    ) -> anyhow::Result<()> {
+        let out = &mut session.out;
+        let paint = out.paint();
+        let (bold, faint) = (paint.style(style::TITLE), paint.style(style::FAINT));
+        let threads = asked.threads_in_words();
+        let (metric, total) = (escaped(&asked.described.name), asked.total_in_words(tree.total));
+        writeln!(out, "{bold}{}{bold:#}: {metric}, {total}, {threads}", opened.name)?;
+        let (first, second) = if tree.is_by_exclusive {
+            ("exclusive", "inclusive")
+        } else {
+            ("inclusive", "exclusive")
+        };
+        writeln!(out, "{faint}{first:>19}  {second:>11}   path{faint:#}")?;
+        let levels = Levels::new(tree, self.least(), out.columns());
+        let mut shown = self.shown();
+        for branch in branches {
+            if shown.takes(&branch) {
+                print_branch(out, asked, tree, &levels, &branch)?;
+            }
+        }
+        more_rows(out, shown.more)?;
+        asked.print_others(out)?;
         Ok(())
     }
 
@@ -98,43 +143,49 @@ impl ListingArgs {
     }
 }
 
-fn print(
-    session: &mut Session,
-    opened: &Opened,
+/// How many nodes are shown yet, and how many more there are.
+struct Shown {
+    left: usize,
+    more: usize,
+}
+
+impl Shown {
+    /// Whether a branch is shown: the nodes that come first, and what is left out beside them.
+    fn takes(&mut self, branch: &Branch<'_>) -> bool {
+        let is_node = matches!(branch, Branch::Node { .. });
+        if self.left > 0 {
+            self.left -= usize::from(is_node);
+            return true;
+        }
+        self.more += usize::from(is_node);
+        false
+    }
+}
+
+/// Prints a line of a tree.
+fn print_branch(
+    out: &mut Output,
     asked: &Asked,
     tree: &PathTree,
-    least: f64,
-    branches: Branches<'_>,
-) -> anyhow::Result<()> {
-    let out = &mut session.out;
+    levels: &Levels,
+    branch: &Branch<'_>,
+) -> std::io::Result<()> {
     let paint = out.paint();
-    let (bold, faint) = (paint.style(style::TITLE), paint.style(style::FAINT));
-    let threads = asked.threads_in_words();
-    let (metric, total) = (escaped(&asked.described.name), asked.total_in_words(tree.total));
-    writeln!(out, "{bold}{}{bold:#}: {metric}, {total}, {threads}", opened.name)?;
-    let (first, second) =
-        if tree.is_by_exclusive { ("exclusive", "inclusive") } else { ("inclusive", "exclusive") };
-    writeln!(out, "{faint}{first:>19}  {second:>11}   path{faint:#}")?;
-    let levels = Levels::new(tree, least, out.columns());
-    for branch in branches {
-        let (indent, label) = levels.label(branch.depth(), &text(&branch, tree));
-        let (weight, other) = branch.spent(tree);
-        // What is computed is no part of a whole, unless the recording says so.
-        let is_part = asked.described.has_share && !weight.is_nan();
-        let share = if is_part { measure::share(weight, tree.total) } else { String::new() };
-        let cells = format!("{:>11}  {share:>6}", measure::known(weight));
-        let is_spent = other != 0.0 && !other.is_nan();
-        let spent = if is_spent { measure::value(other) } else { String::new() };
-        let style = match branch {
-            Branch::Node { is_hot: true, .. } => bold,
-            Branch::Node { node, .. } => paint.style(style::of_share(node.exclusive, tree.total)),
-            Branch::Rest { .. } => faint,
-        };
-        let mark = if matches!(branch, Branch::Node { is_hot: true, .. }) { '>' } else { ' ' };
-        writeln!(out, "{cells}  {spent:>11} {mark} {}{style}{label}{style:#}", Spaces(indent))?;
-    }
-    asked.print_others(out)?;
-    Ok(())
+    let (indent, label) = levels.label(branch.depth(), &text(branch, tree));
+    let (weight, other) = branch.spent(tree);
+    // What is computed is no part of a whole, unless the recording says so.
+    let is_part = asked.described.has_share && !weight.is_nan();
+    let share = if is_part { measure::share(weight, tree.total) } else { String::new() };
+    let cells = format!("{:>11}  {share:>6}", measure::known(weight));
+    let is_spent = other != 0.0 && !other.is_nan();
+    let spent = if is_spent { measure::value(other) } else { String::new() };
+    let style = match branch {
+        Branch::Node { is_hot: true, .. } => paint.style(style::TITLE),
+        Branch::Node { node, .. } => paint.style(style::of_share(node.exclusive, tree.total)),
+        Branch::Rest { .. } => paint.style(style::FAINT),
+    };
+    let mark = if matches!(branch, Branch::Node { is_hot: true, .. }) { '>' } else { ' ' };
+    writeln!(out, "{cells}  {spent:>11} {mark} {}{style}{label}{style:#}", Spaces(indent))
 }
 
 /// How far labels stand to the right, by how deep they are.
@@ -185,7 +236,7 @@ fn text(branch: &Branch<'_>, tree: &PathTree) -> String {
 /// Prints each node as an object, and tells how many are left out.
 fn print_rows(
     session: &mut Session,
-    rows: &mut Rows,
+    (rows, shown): (&mut Rows, &mut Shown),
     opened: &Opened,
     asked: &Asked,
     tree: &PathTree,
@@ -193,6 +244,9 @@ fn print_rows(
 ) -> anyhow::Result<u64> {
     let mut left_out = 0;
     for branch in branches {
+        if !shown.takes(&branch) {
+            continue;
+        }
         let (node, index) = match branch {
             Branch::Node { node, index, .. } => (node, index),
             Branch::Rest { count, .. } => {

@@ -7,6 +7,7 @@ use foldhash::fast::RandomState;
 use super::TracedLine;
 use super::names::Names;
 use crate::model::timeline::{TimeNs, TrackId, Window};
+use crate::slot;
 
 /// Stretches of time.
 #[derive(Debug, Clone, Copy)]
@@ -160,10 +161,7 @@ impl Line {
             }
         }
         let Some((_, label)) = most else { return };
-        if self.strip.len() <= self.now.index {
-            self.strip.resize(self.now.index + 1, None);
-        }
-        self.strip.get_mut(self.now.index).into_iter().for_each(|slot| *slot = Some(label));
+        *slot(&mut self.strip, self.now.index) = Some(label);
     }
 
     /// What is known of the track; nothing where it has no sample.

@@ -10,8 +10,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::ProfileView;
-use crate::Result;
 use crate::model::timeline::{ClockId, Content, TimeNs, TimelineView, TrackId, Window};
+use crate::{Result, slot};
 
 use line::{Line, Scale};
 use names::{Names, Numbered};
@@ -73,7 +73,7 @@ pub fn traced(
     let (mut lines, mut numbers) = (Lines::default(), Numbered::default());
     edges(timeline, window, &mut lines, &mut numbers)?;
     let backwards = each(timeline, window, |track, time, number| {
-        lines.of(track).into_iter().for_each(|line| line.extend(time));
+        lines.of(track).extend(time);
         numbers.want(number);
     })?;
     for line in &mut lines.0 {
@@ -82,7 +82,7 @@ pub fn traced(
     let scales = scales(timeline, &mut lines, stretches);
     let names = Names::new(view, numbers, depth)?;
     each(timeline, window, |track, time, number| {
-        lines.of(track).into_iter().for_each(|line| line.add(&names, time, Some(number)));
+        lines.of(track).add(&names, time, Some(number));
     })?;
     if let Some(until) = window.until {
         for line in lines.0.iter_mut().filter(|line| line.goes_on()) {
@@ -107,11 +107,8 @@ struct Lines(Vec<Line>);
 
 impl Lines {
     /// That of a track, which is made where there is none.
-    fn of(&mut self, track: TrackId) -> Option<&mut Line> {
-        if self.0.len() <= track.0 {
-            self.0.resize_with(track.0.saturating_add(1), Line::default);
-        }
-        self.0.get_mut(track.0)
+    fn of(&mut self, track: TrackId) -> &mut Line {
+        slot(&mut self.0, track.0)
     }
 }
 
@@ -154,7 +151,7 @@ fn edges(
     let all = || (0..timeline.tracks().len()).map(TrackId).collect();
     for track in window.tracks.clone().unwrap_or_else(all) {
         let of_track = Window { tracks: Some(vec![track]), ..Window::default() };
-        let Some(line) = lines.of(track) else { continue };
+        let line = lines.of(track);
         if let Some(from) = window.from {
             let before = Window { until: Some(from), last: Some(1), ..of_track.clone() };
             each(timeline, &before, |_, _, number| {

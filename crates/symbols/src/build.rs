@@ -1,0 +1,70 @@
+//! Whether a program is the one that was measured: addresses that were recorded as those behind calls
+//! have calls before them, and addresses of code are of code.
+
+use bytes::Bytes;
+
+use crate::code::{Code, Flow};
+use crate::executable::Executable;
+use crate::lack::Lack;
+
+/// Addresses that were recorded in a module, by what is known of them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Recorded {
+    /// Where calls were made: within the call, or right behind it.
+    pub calls: Vec<u64>,
+    /// Any others.
+    pub others: Vec<u64>,
+}
+
+/// Of so many addresses one may be another: unwinding goes wrong now and then.
+const ODD_EACH: usize = 10;
+
+/// The longest call of x86-64.
+const CALL_BYTES_MAX: u64 = 8;
+
+/// What is said of a module that was built anew since.
+const ANOTHER: &str = "it is another build";
+
+impl Recorded {
+    /// Whether a program is the one that these were recorded in. Where no call was recorded, code at
+    /// the addresses has to do.
+    ///
+    /// # Errors
+    /// That it is another.
+    pub(crate) fn fit(&self, file: &object::File<'_>, bytes: &Bytes) -> Result<(), Lack> {
+        let code = Executable::of(file);
+        let all = self.calls.iter().chain(&self.others);
+        most(all, "hold code", |address| {
+            code.is_at(address) || code.is_at(address.wrapping_sub(1))
+        })?;
+        match Code::of(file, bytes) {
+            Some(code) => most(self.calls.iter(), "are calls", |address| is_call(&code, address)),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Whether something holds for nearly all addresses.
+fn most<'a>(
+    addresses: impl Iterator<Item = &'a u64>,
+    what: &str,
+    holds: impl Fn(u64) -> bool,
+) -> Result<(), Lack> {
+    let (mut all, mut good) = (0_usize, 0);
+    for address in addresses {
+        all += 1;
+        good += usize::from(holds(*address));
+    }
+    let is_enough = all - good <= all / ODD_EACH;
+    let why = || format!("{ANOTHER}: {good} of {all} addresses that were measured {what} in it");
+    if is_enough { Ok(()) } else { Err(Lack::absent(why())) }
+}
+
+/// Whether a call is at an address, around it, or ends there.
+fn is_call(code: &Code, address: u64) -> bool {
+    (0..=CALL_BYTES_MAX).any(|back| {
+        let Some(start) = address.checked_sub(back) else { return false };
+        let call = code.step(start).filter(|step| matches!(step.flow, Flow::Call(_)));
+        call.is_some_and(|call| u64::from(call.length) >= back)
+    })
+}
