@@ -76,6 +76,30 @@ fn read_one_line(child: &mut Child) -> String {
     line
 }
 
+/// Whoever follows what is no recording, or nothing yet, is told what it waits for.
+#[test]
+fn following_what_is_no_recording_says_what_it_waits_for() {
+    let folder = folder();
+    let path = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        fs::write(&path, text).unwrap();
+        path
+    };
+    for (name, text, said) in [
+        ("notes.txt", "bread, milk\n", "it is no recording yet; waiting for the beginning of one"),
+        ("empty", "", "nothing is in it yet; waiting for the beginning of one"),
+        (
+            "noise.rtc",
+            "\u{1}\u{2}\u{3}\u{4}",
+            "no stream of it can be read as RTC (Ruler Trace Container) so far; waiting for more",
+        ),
+    ] {
+        let (code, out, err) = ended(follow(&path(name, text), &["--idle", "1500ms"]));
+        assert!(err.contains(said), "{name}: {code:?} {err}");
+        assert_eq!(out, "", "{name}");
+    }
+}
+
 #[test]
 fn following_a_file_ends_when_nobody_reads_what_is_shown() {
     let folder = folder();

@@ -16,6 +16,11 @@ impl Names {
         self.taken.insert(name.to_owned());
     }
 
+    /// Whether somebody has a name.
+    pub(crate) fn is_taken(&self, name: &str) -> bool {
+        self.taken.contains(name)
+    }
+
     /// The name, or the first with a number that is free, which is then taken.
     pub(crate) fn free(&mut self, name: &str) -> String {
         if self.taken.insert(name.to_owned()) {

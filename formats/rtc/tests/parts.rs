@@ -12,7 +12,7 @@ use kymo_core::model::timeline::{Clock, Content, Event, TimeNs, Track, TrackId, 
 use kymo_core::{
     Context, Destination, Finding, Followed, Format, Part, Repaired, Severity, Source, Written,
 };
-use kymo_rtc::Rtc;
+use kymo_rtc::{Reader, Rtc};
 use kymo_rtc_wire::meta::StreamMeta;
 use kymo_rtc_wire::write::{ByteOrder, Options, Writer};
 
@@ -105,7 +105,8 @@ fn merging_keeps_values_of_either_byte_order() {
         let (merged, written) = extracted(&inputs, &Part::default());
         assert_eq!((written.events, written.losses.len()), (10, 0));
         let seen = events(&merged);
-        for (number, remarks) in [("n", "remarks"), ("n (2)", "remarks (2)")] {
+        // What both files have is named by its file, 0.rtc and 1.rtc.
+        for (number, remarks) in [("n (0)", "remarks (0)"), ("n (1)", "remarks (1)")] {
             assert_eq!((of(&seen, number), of(&seen, remarks)), (NUMBERS.into(), REMARKS.into()));
         }
     }
@@ -437,4 +438,28 @@ fn a_follower_names_numbers_by_the_byte_order_that_comes_later() {
             assert_eq!(names.0, ["timespec", name, "annotate/uint32"], "by {step}");
         }
     }
+}
+
+/// What both of two files have is named by its file: `stdout (2)` would not say whose it is. What
+/// only one has keeps its name.
+#[test]
+fn streams_of_merged_files_are_named_by_their_file() {
+    let recording = |own: &str| {
+        let mut writer = Writer::new(Vec::new(), Options::new());
+        for name in ["stdout", own] {
+            let stream = writer.add(&StreamMeta::new(name).format("utf-8")).unwrap();
+            writer.write(stream, b"line").unwrap();
+        }
+        writer.finish().unwrap()
+    };
+    let files = [("runs/server.rtc", "load"), ("runs/client.log.rtc", "rate")];
+    let sources = files.map(|(path, own)| Source::from_bytes(path, recording(own)));
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("merged.rtc");
+    let to = Destination::new(&path, false);
+    Rtc.extract(&sources, &Part::default(), &to, &Context::default()).unwrap();
+    let merged = Source::from_bytes("merged.rtc", std::fs::read(&path).unwrap());
+    let reader = Reader::open(&merged, &Context::default()).unwrap();
+    let names: Vec<_> = reader.streams().iter().map(|stream| stream.name.as_str()).collect();
+    assert_eq!(names, ["stdout (server)", "load", "stdout (client.log)", "rate"]);
 }

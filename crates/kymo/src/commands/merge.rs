@@ -11,7 +11,7 @@ use crate::tracks::StreamArgs;
 /// Write several recordings as one, in the order of their times.
 ///
 /// Each stream stays on its own clock, and streams of the same name stay apart unless --join is
-/// given. Recordings whose clocks count from the Epoch are laid side
+/// given: of RTC, they are named by their files, as `stdout (server)`. Recordings whose clocks count from the Epoch are laid side
 /// by side; those whose clocks have zeros of their own follow one another. The inputs are never
 /// changed; the output appears whole or not at all.
 #[derive(Debug, clap::Args)]
@@ -49,7 +49,7 @@ pub(crate) struct Args {
     sort: bool,
 
     /// Take streams for one that have the same name and description and are on the same clock, as
-    /// those of the parts of one recording are; otherwise the later ones get a number.
+    /// those of the parts of one recording are; otherwise the later ones are named by their file.
     #[arg(long)]
     join: bool,
 

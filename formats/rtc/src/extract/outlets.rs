@@ -1,6 +1,7 @@
 //! The streams that are written, and what each is made of.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::path::Path;
 
 use kymo_core::{Finding, Severity, shortened};
 use serde_json::Value as Json;
@@ -42,14 +43,46 @@ impl Outlet {
     }
 }
 
-/// The streams that are written, under names that differ: where files have the same name, the
-/// later ones get a number, or are joined if they are alike and asked to.
+/// The streams that are written, under names that differ: what several files have a stream of is
+/// named by its file, or joined if it is alike and asked to.
 pub(super) fn outlets(inputs: &[Input], session: Option<usize>, join: bool) -> Vec<Outlet> {
-    let mut outlets = Outlets { session, join, ..Outlets::default() };
+    let mut outlets =
+        Outlets { session, join, files: labels(inputs).unwrap_or_default(), ..Outlets::default() };
+    if session.is_none() && !join {
+        outlets.shared = shared(inputs);
+    }
     for (number, input) in inputs.iter().enumerate() {
         outlets.add(number, input);
     }
     outlets.all
+}
+
+/// What streams of each file are named by: its name without folder and extension, or its path where
+/// those are not all different. Nothing where that is not either.
+fn labels(inputs: &[Input]) -> Option<Vec<String>> {
+    let stem = |input: &Input| {
+        let stem = Path::new(&input.name).file_stem();
+        stem.map_or_else(String::new, |stem| stem.to_string_lossy().into_owned())
+    };
+    let stems: Vec<String> = inputs.iter().map(stem).collect();
+    let paths: Vec<String> = inputs.iter().map(|input| input.name.clone()).collect();
+    let differ = |labels: &Vec<String>| labels.iter().collect::<HashSet<_>>().len() == labels.len();
+    [stems, paths].into_iter().find(differ)
+}
+
+/// Names of streams that more than one file has.
+fn shared(inputs: &[Input]) -> HashSet<String> {
+    let mut files: HashMap<&str, usize> = HashMap::new();
+    for input in inputs {
+        let needed = input.needed(None);
+        let streams = needed.iter().filter_map(|index| input.stream(*index));
+        let names: HashSet<&str> = streams.map(|stream| stream.name.as_str()).collect();
+        for name in names {
+            *files.entry(name).or_default() += 1;
+        }
+    }
+    let shared = files.into_iter().filter(|(_, count)| *count > 1);
+    shared.map(|(name, _)| name.to_owned()).collect()
 }
 
 /// The streams that are written, as they come together.
@@ -57,6 +90,9 @@ pub(super) fn outlets(inputs: &[Input], session: Option<usize>, join: bool) -> V
 struct Outlets {
     session: Option<usize>,
     join: bool,
+    /// What streams of each file are named by, unless numbers have to do, and which names need that.
+    files: Vec<String>,
+    shared: HashSet<String>,
     all: Vec<Outlet>,
     names: Names,
     descriptions: Descriptions,
@@ -118,12 +154,21 @@ impl Outlets {
         let mut as_written = stream.clone();
         // One session keeps its names and numbers, whatever they are.
         if self.session.is_none() {
-            as_written.name = self.names.free(&stream.name);
+            as_written.name = self.name(number, &stream.name);
             self.sets.set_apart(&mut as_written, number, place);
         }
         let name = as_written.name.clone();
         self.all.push(Outlet { from: vec![(number, index)], id: stream.id, as_written });
         name
+    }
+
+    /// The name of a stream among those of all files.
+    fn name(&mut self, file: usize, name: &str) -> String {
+        let is_shared = self.shared.contains(name) || (self.join && self.names.is_taken(name));
+        match self.files.get(file).filter(|_| is_shared) {
+            Some(file) => self.names.free(&format!("{name} ({file})")),
+            None => self.names.free(name),
+        }
     }
 
     /// Finds the sets in which the tracks of an input count with those that they are joined to.

@@ -104,6 +104,7 @@ fn follow(session: &mut Session, args: &Args, name: &str) -> anyhow::Result<Outc
         chunk: vec![0; CHUNK_BYTES],
         is_end_told: false,
         is_removal_told: false,
+        is_wait_told: false,
     };
     following.show_last()?;
     following.run()
@@ -141,6 +142,7 @@ fn recognise(
     patience: &mut Patience,
 ) -> anyhow::Result<&'static dyn Format> {
     let mut came_bytes = 0;
+    let mut is_told = false;
     loop {
         let head = Source::from_bytes(&args.file, input.head(Probe::HEAD_BYTES)?);
         if head.size_bytes() > came_bytes {
@@ -151,6 +153,13 @@ fn recognise(
         let is_all = head.size_bytes() >= Probe::HEAD_BYTES as u64 || input.is_at_end();
         if found.is_ok() || is_all || patience.is_over() {
             return found;
+        }
+        if patience.is_long() && !std::mem::replace(&mut is_told, true) {
+            let what =
+                if came_bytes == 0 { "nothing is in it yet" } else { "it is no recording yet" };
+            let name = inputs::display(&args.file);
+            let message = format!("{what}; waiting for the beginning of one");
+            session.report.remark(&name, message);
         }
         session.out.wait(input.pause())?;
     }
@@ -180,6 +189,7 @@ struct Following<'a> {
     chunk: Vec<u8>,
     is_end_told: bool,
     is_removal_told: bool,
+    is_wait_told: bool,
 }
 
 impl Following<'_> {
@@ -279,6 +289,12 @@ impl Following<'_> {
             self.screen.say("it was removed; waiting for another of its name");
         }
         let is_long = self.patience.is_long() || self.patience.is_over();
+        let has_begun = self.screen.has_streams();
+        if is_long && !has_begun && !std::mem::replace(&mut self.is_wait_told, true) {
+            let title = self.format.info().title;
+            let what = format!("no stream of it can be read as {title} so far; waiting for more");
+            self.screen.say(&what);
+        }
         if is_long && is_ended && !std::mem::replace(&mut self.is_end_told, true) {
             self.screen.say("its writer has ended it; waiting for more");
         }
@@ -291,7 +307,7 @@ impl Following<'_> {
         self.follower = follower(self.format, self.screen.session())?;
         self.passed_bytes = 0;
         self.patience.restart();
-        (self.is_end_told, self.is_removal_told) = (false, false);
+        (self.is_end_told, self.is_removal_told, self.is_wait_told) = (false, false, false);
         Ok(())
     }
 }

@@ -123,6 +123,11 @@ impl<'a> Screen<'a> {
         self.rate.aside(|| report.remark(name, what));
     }
 
+    /// Whether any stream is known.
+    pub(super) fn has_streams(&self) -> bool {
+        !self.tracks.is_empty()
+    }
+
     /// Waits for so long; fails when nobody reads what is shown any more.
     pub(super) fn wait(&mut self, pause: Duration) -> io::Result<()> {
         self.session.out.wait(pause)
