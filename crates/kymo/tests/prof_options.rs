@@ -974,7 +974,7 @@ fn force_replaces_a_database_and_nothing_else() {
     let refused = [
         (input.clone(), "the output is the input"),
         (folder.path().to_path_buf(), "a directory with the input in it"),
-        (input.join("inner"), "the output lies within the input"),
+        (input.join("inner"), "the output lies in the input"),
         (at("precious"), "is no HPCToolkit database"),
         (at("file"), "is no HPCToolkit database"),
     ];

@@ -206,6 +206,8 @@ fn derived_metrics_are_computed_of_sums() {
     let derived = derived_of(view.as_ref());
     let names: Vec<_> = derived.iter().map(|derived| derived.metric.name.as_str()).collect();
     assert!(names.contains(&"GSAMP:UTIL") && names.contains(&"GINS: LAT_THR"), "{names:?}");
+    let unit = |name: &str| derived.iter().find(|of| of.metric.name == name)?.metric.unit.clone();
+    assert_eq!(unit("GSAMP:UTIL").as_deref(), Some("%"));
     for (name, over, under) in DERIVED {
         let derived = derived.iter().find(|derived| derived.metric.name == name);
         let derived = derived.unwrap_or_else(|| panic!("{name} is none of {names:?}"));

@@ -9,6 +9,7 @@ use super::branches::{Branch, Branches};
 use crate::profiles::Asked;
 use crate::render::pad::Spaces;
 use crate::render::rows::Rows;
+use crate::render::templates::FoldArgs;
 use crate::render::{escaped, measure, numbers, style};
 use crate::session::{Opened, Session};
 
@@ -35,6 +36,9 @@ pub(in crate::commands) struct ListingArgs {
     /// How deep to go.
     #[arg(short, long, default_value = "40", value_name = "LEVELS", value_parser = levels)]
     pub(in crate::commands) depth: usize,
+
+    #[command(flatten)]
+    fold: FoldArgs,
 }
 
 /// A share in percent.
@@ -71,7 +75,7 @@ impl ListingArgs {
                 let left_out = print_rows(session, rows, opened, asked, tree, branches)?;
                 self.say_left_out(session, opened, left_out);
             }
-            None => print(session, opened, asked, tree, self.least(), branches)?,
+            None => print(session, opened, asked, tree, (self.least(), self.fold), branches)?,
         }
         self.say_deeper(session, opened, tree);
         Ok(())
@@ -103,10 +107,11 @@ fn print(
     opened: &Opened,
     asked: &Asked,
     tree: &PathTree,
-    least: f64,
+    (least, fold): (f64, FoldArgs),
     branches: Branches<'_>,
 ) -> anyhow::Result<()> {
     let out = &mut session.out;
+    let is_terminal = out.is_terminal();
     let paint = out.paint();
     let (bold, faint) = (paint.style(style::TITLE), paint.style(style::FAINT));
     let threads = asked.threads_in_words();
@@ -117,12 +122,13 @@ fn print(
     writeln!(out, "{faint}{first:>19}  {second:>11}   path{faint:#}")?;
     let levels = Levels::new(tree, least, out.columns());
     for branch in branches {
-        let (indent, label) = levels.label(branch.depth(), &text(&branch, tree));
+        let (indent, label) = levels.label(branch.depth(), &text(&branch, tree, fold, is_terminal));
         let (weight, other) = branch.spent(tree);
         // What is computed is no part of a whole, unless the recording says so.
         let is_part = asked.described.has_share && !weight.is_nan();
         let share = if is_part { measure::share(weight, tree.total) } else { String::new() };
-        let cells = format!("{:>11}  {share:>6}", measure::known(weight));
+        let weight = measure::in_unit(weight, asked.described.unit.as_deref());
+        let cells = format!("{weight:>11}  {share:>6}");
         let is_spent = other != 0.0 && !other.is_nan();
         let spent = if is_spent { measure::value(other) } else { String::new() };
         let style = match branch {
@@ -170,11 +176,11 @@ impl Levels {
     }
 }
 
-fn text(branch: &Branch<'_>, tree: &PathTree) -> String {
+fn text(branch: &Branch<'_>, tree: &PathTree, fold: FoldArgs, is_terminal: bool) -> String {
     match branch {
         Branch::Node { node, .. } => {
             let inlined = if node.is_inlined { " (inlined)" } else { "" };
-            format!("{}{inlined}", escaped(tree.label(node)))
+            format!("{}{inlined}", escaped(&fold.name(tree.label(node), is_terminal)))
         }
         Branch::Rest { count, .. } => {
             format!("… {} below the threshold", numbers::grouped(*count))
