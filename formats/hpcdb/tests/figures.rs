@@ -206,8 +206,6 @@ fn derived_metrics_are_computed_of_sums() {
     let derived = derived_of(view.as_ref());
     let names: Vec<_> = derived.iter().map(|derived| derived.metric.name.as_str()).collect();
     assert!(names.contains(&"GSAMP:UTIL") && names.contains(&"GINS: LAT_THR"), "{names:?}");
-    let unit = |name: &str| derived.iter().find(|of| of.metric.name == name)?.metric.unit.clone();
-    assert_eq!(unit("GSAMP:UTIL").as_deref(), Some("%"));
     for (name, over, under) in DERIVED {
         let derived = derived.iter().find(|derived| derived.metric.name == name);
         let derived = derived.unwrap_or_else(|| panic!("{name} is none of {names:?}"));
@@ -222,6 +220,18 @@ fn derived_metrics_are_computed_of_sums() {
             assert!(is_same, "{name} {} {} {expected}", row.label, row.exclusive);
         }
     }
+}
+
+/// Its format says so: `%6.2f %%`.
+#[test]
+fn a_metric_that_is_a_part_of_a_hundred_says_so() {
+    let Some(path) = shared::file("hpctoolkit/pairs/dbase/loops-cuda-nvidiapc-t.d") else { return };
+    let dataset = support::open(&path);
+    let derived = dataset.profile().unwrap().derived();
+    let unit = |name: &str| derived.iter().find(|of| of.name == name).unwrap().unit.clone();
+    assert_eq!(unit("GSAMP:UTIL").as_deref(), Some("%"));
+    assert_eq!(unit("GKER:LMEM (B)").as_deref(), Some("B"));
+    assert_eq!(unit("GKER:BLKS"), None);
 }
 
 /// What each path has, by the names on it.
