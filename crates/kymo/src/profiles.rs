@@ -145,7 +145,7 @@ impl Asked {
 
     /// What was spent in all; of chosen paths, as a part of what all spent.
     pub(crate) fn total_in_words(&self, total: f64) -> String {
-        let known = measure::known(total);
+        let known = measure::in_unit(total, self.described.unit.as_deref());
         match self.whole {
             None => format!("{known} in all"),
             Some(whole) => {

@@ -273,3 +273,56 @@ fn values_that_are_no_numbers_are_said_by_info_as_by_top() {
     assert_eq!(code, Some(1));
     assert!(said.contains("no metric has values") && said.contains("`kymo info` says"), "{said}");
 }
+
+/// Streams of a GPU have no time of a processor: they are left out, and that is said.
+#[test]
+fn threads_of_a_kind_without_the_metric_do_not_look_uneven() {
+    let folder = folder();
+    for number in [0, 1] {
+        thread(folder.path(), number, 2.0, &[]);
+    }
+    let mut stream = ProfileBuilder::new("app");
+    stream.id(6 | 3 << 14, 0, 0);
+    let module = stream.load_module("/none/app", None).unwrap();
+    stream.metric("CPUTIME (sec)", "", true).unwrap();
+    let kernel = stream.metric("GKER (sec)", "", true).unwrap();
+    let node = stream.child(ProfileBuilder::ROOT, module, 0x1187);
+    stream.add(node, kernel, 7.0);
+    let mut bytes = Vec::new();
+    stream.write(&mut bytes).unwrap();
+    fs::write(folder.path().join("app-000000-500-1-2-0.hpcrun"), bytes).unwrap();
+    let (code, out, said) = run(kymo().arg("threads").arg(folder.path()));
+    assert_eq!(code, Some(0), "{said}");
+    assert!(out.contains("CPUTIME (sec), least 2, mean 2, most 2, imbalance 0.0%"), "{out}");
+    assert!(said.contains("1 thread of a kind without CPUTIME (sec) has no row"), "{said}");
+    // The time of the host is chosen, and the other is named.
+    let (_, out, _) = run(kymo().arg("top").arg(folder.path()));
+    assert!(out.contains(": CPUTIME (sec), 4 in all"), "{out}");
+    assert!(out.lines().last().unwrap().contains("GKER (sec)"), "{out}");
+}
+
+/// One word for functions in every command: a name, a part of one, a glob, an expression.
+#[test]
+fn functions_are_found_by_parts_of_names_in_every_command() {
+    let folder = folder();
+    thread(folder.path(), 0, 1.0, &[]);
+    for name in ["app+0x1187", "0x1187", "app+*", "/^app.0x\\d+$/"] {
+        for command in
+            [&["callers", "-f"][..], &["callers", "--function"], &["threads", "--function"]]
+        {
+            let (code, out, said) = run(kymo().args(command).arg(name).arg(folder.path()));
+            assert_eq!(code, Some(0), "{command:?} {name}: {out}{said}");
+        }
+        for option in ["--focus", "--ignore", "--hide"] {
+            for command in ["top", "tree", "callers"] {
+                let (code, out, said) =
+                    run(kymo().args([command, option, name]).arg(folder.path()));
+                assert_eq!(code, Some(0), "{command} {option} {name}: {said}");
+                let is_there = out.contains("app+0x1187");
+                assert_eq!(is_there, option == "--focus", "{command} {option} {name}: {out}");
+            }
+        }
+        let (code, _, _) = run(kymo().args(["callers", "-f", "nothing*"]).arg(folder.path()));
+        assert_eq!(code, Some(1));
+    }
+}

@@ -77,7 +77,7 @@ fn a_kernel_without_a_path_has_the_symbols_of_the_directory() {
 /// count from the beginning of the file.
 fn gpu_program(functions: [(&str, u64); 2]) -> Vec<u8> {
     let mut file = b"\x7fELF\x02\x01\x01\x33".to_vec();
-    let mut number = |file: &mut Vec<u8>, bytes: usize, number: u64| {
+    let number = |file: &mut Vec<u8>, bytes: usize, number: u64| {
         file.extend_from_slice(&number.to_le_bytes()[..bytes]);
     };
     file.resize(16, 0);
@@ -160,5 +160,25 @@ fn the_image_of_a_moved_directory_is_found() {
         put(input.join("vdso/ab.vdso"), &image);
         let (top, whys) = prof(&input, &[]);
         assert!(top.contains("yearly") && whys.is_empty(), "{module}: {top} {whys:?}");
+    }
+}
+
+/// Names are whole where nobody looks at them, and shorter where that is asked for.
+#[test]
+fn arguments_of_templates_are_folded_where_that_is_asked_for() {
+    let folder = folder();
+    let input = measurement(folder.path(), &[("<vmlinux.1>", 0x1104, 0x1204)]);
+    let list = "1100 T main\n1200 T forall<seq_exec,Range<long>>\n1300 T after\n";
+    put(input.join("kernel_symbols/vmlinux.1"), list);
+    let (top, _) = prof(&input, &[]);
+    assert!(top.contains("forall<seq_exec,Range<long>> [vmlinux]"), "{top}");
+    let database = folder.path().join("database");
+    for command in ["top", "tree", "callers"] {
+        let show = |options: &[&str]| run(kymo().arg(command).args(options).arg(&database)).1;
+        let folded = show(&["--fold-templates"]);
+        assert!(folded.contains("forall<…> [vmlinux]"), "{command}: {folded}");
+        assert_eq!(show(&["--fold-templates=never"]), show(&[]));
+        let json = show(&["--fold-templates", "--json"]);
+        assert!(json.contains("forall<seq_exec,Range<long>> [vmlinux]"), "{command}: {json}");
     }
 }

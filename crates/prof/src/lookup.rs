@@ -282,7 +282,10 @@ impl<'a> Lookup<'a> {
     /// The scopes around an address that was not asked for before.
     fn look_up(&mut self, module: u32, offset: u64) -> Chain {
         let Self { names, modules, chains, .. } = self;
-        let Some(known) = modules.get_mut(index(module)) else { return Chain::EMPTY };
+        let Some(known) = modules.get_mut(index(module)) else {
+            debug_assert!(false, "module {module} was not told");
+            return Chain::EMPTY;
+        };
         let around = match (known.structure, &mut known.symbols) {
             (Some(found), _) => match found.innermost(offset) {
                 Some(innermost) => known.within(names, chains, module, found, innermost),

@@ -141,7 +141,10 @@ impl Propagation {
 
 /// Adds its own value to what came from below, and hands that on to the context above.
 fn raise(sums: &mut [Sums], place: u32) {
-    let Some(own) = sums.get_mut(index(place)) else { return };
+    let Some(own) = sums.get_mut(index(place)) else {
+        debug_assert!(false, "context {place} has no sums");
+        return;
+    };
     own.function += own.own;
     own.outside_loops += own.own;
     own.execution += own.own;
@@ -149,7 +152,9 @@ fn raise(sums: &mut [Sums], place: u32) {
     if own.above == place {
         return;
     }
-    if let Some(above) = sums.get_mut(index(own.above)) {
+    let above = sums.get_mut(index(own.above));
+    debug_assert!(above.is_some(), "the context above {place} has no sums");
+    if let Some(above) = above {
         above.execution += own.execution;
         if own.is_lexical {
             above.function += own.function;

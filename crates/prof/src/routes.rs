@@ -148,7 +148,10 @@ fn opened(told: Vec<Vec<Call>>, circles: &Circles, compat: bool) -> Calls {
     for (called, calls) in told.into_iter().enumerate() {
         let is_whole = !compat || first(called) == Some(called);
         let shared = first(called).filter(|_| is_whole).and_then(|at| of_circle.get_mut(at));
-        let Some(to) = shared.or_else(|| own.get_mut(called)) else { continue };
+        let Some(to) = shared.or_else(|| own.get_mut(called)) else {
+            debug_assert!(false, "function {called} has no calls");
+            continue;
+        };
         let from_outside = calls.into_iter().filter(|(_, caller)| first(*caller) != first(called));
         to.extend(from_outside);
     }

@@ -68,7 +68,10 @@ impl Statistics {
         if entries.len() <= index(metric.0) {
             entries.resize_with(index(metric.0) + 1, Runs::default);
         }
-        let Some(entries) = entries.get_mut(index(metric.0)) else { return };
+        let Some(entries) = entries.get_mut(index(metric.0)) else {
+            debug_assert!(false, "there is room for every metric");
+            return;
+        };
         let mut search = entries.search();
         for (context, reached) in rows {
             let slot = search.find(context, || slots.next());

@@ -134,12 +134,12 @@ impl Image {
         let is_stripped = has.is_none() && !has_symbols(&&file) && dwarf.is_none() && !is_of_gpu;
         let nameless = if is_stripped { unwind::functions(&file, endian) } else { Vec::new() };
         Ok(Self {
-            nameless,
             symbols,
             dwarf,
             shared,
             split_files,
             executable,
+            nameless,
             endian,
             code,
             parts,

@@ -184,13 +184,22 @@ fn metrics(view: &Profiles) -> Section {
     for (metric, total) in metrics.iter().zip(&totals).filter(|(_, total)| !total.is_finite()) {
         view.note_total(&metric.name, *total);
     }
-    let spent = metrics.iter().zip(totals).filter(|(_, total)| *total != 0.0);
+    let mut spent: Vec<_> = metrics.iter().zip(totals).filter(|(_, total)| *total != 0.0).collect();
+    // Times first, then what has another unit, then counts; of each what there is most of.
+    spent.sort_by(|(one, most), (other, more)| {
+        let rank = |metric: &Metric| match metric.unit.as_deref() {
+            Some("sec" | "s") => (0, String::new()),
+            Some(unit) => (1, unit.to_owned()),
+            None => (2, String::new()),
+        };
+        rank(one).cmp(&rank(other)).then_with(|| more.total_cmp(most))
+    });
     let row = |(metric, total): (&Metric, f64)| {
         let name = kymo_core::shortened(&metric.name).into_owned();
         let values = vec![("total", Value::from(total))];
         Row { name, text: Value::from(total).to_string(), values }
     };
-    let rows: Vec<_> = spent.map(row).collect();
+    let rows: Vec<_> = spent.into_iter().map(row).collect();
     Section::new("metrics, over all threads", rows, METRICS_MAX)
 }
 

@@ -209,9 +209,11 @@ impl<'a> Gathering<'a> {
                 };
                 for _ in range.clone() {
                     let (metric, value) = (cursor.u16("metricId")?, cursor.f64("value")?);
-                    if let Some(to) = values.get_mut(*place) {
-                        *to = Turned { context: *context, metric, profile: *number, value };
-                    }
+                    let Some(to) = values.get_mut(*place) else {
+                        let why = "has more values than were counted: it changed meanwhile";
+                        return Err(ReadError::invalid("value", at, why));
+                    };
+                    *to = Turned { context: *context, metric, profile: *number, value };
                     *place += 1;
                 }
             }
@@ -301,7 +303,10 @@ impl Order {
         let highest = values.iter().map(|value| value.metric).max().unwrap_or(0);
         places.resize(places.len().max(usize::from(highest) + 1), 0);
         for value in values.iter() {
-            let Some(count) = places.get_mut(usize::from(value.metric)) else { continue };
+            let Some(count) = places.get_mut(usize::from(value.metric)) else {
+                debug_assert!(false, "no place for metric {}", value.metric);
+                continue;
+            };
             if *count == 0 {
                 metrics.push(value.metric);
             }
@@ -316,10 +321,13 @@ impl Order {
         }
         came.extend_from_slice(values);
         for value in came.drain(..) {
-            let Some(place) = places.get_mut(usize::from(value.metric)) else { continue };
-            if let Some(to) = values.get_mut(*place) {
-                *to = value;
-            }
+            let place = places.get_mut(usize::from(value.metric));
+            let to = place.as_ref().and_then(|place| values.get_mut(**place));
+            let (Some(place), Some(to)) = (place, to) else {
+                debug_assert!(false, "a value of metric {} was not counted", value.metric);
+                continue;
+            };
+            *to = value;
             *place += 1;
         }
         for metric in metrics.drain(..) {

@@ -222,6 +222,18 @@ fn derived_metrics_are_computed_of_sums() {
     }
 }
 
+/// Its format says so: `%6.2f %%`.
+#[test]
+fn a_metric_that_is_a_part_of_a_hundred_says_so() {
+    let Some(path) = shared::file("hpctoolkit/pairs/dbase/loops-cuda-nvidiapc-t.d") else { return };
+    let dataset = support::open(&path);
+    let derived = dataset.profile().unwrap().derived();
+    let unit = |name: &str| derived.iter().find(|of| of.name == name).unwrap().unit.clone();
+    assert_eq!(unit("GSAMP:UTIL").as_deref(), Some("%"));
+    assert_eq!(unit("GKER:LMEM (B)").as_deref(), Some("B"));
+    assert_eq!(unit("GKER:BLKS"), None);
+}
+
 /// What each path has, by the names on it.
 fn by_path(tree: &PathTree) -> BTreeMap<Vec<String>, (f64, f64)> {
     let mut paths: Vec<Vec<String>> = Vec::new();

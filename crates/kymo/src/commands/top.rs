@@ -10,6 +10,7 @@ use crate::cli::OpenArgs;
 use crate::profiles::{Asked, PathArgs, ProfileArgs, begin};
 use crate::render::pad::{self, Spaces};
 use crate::render::rows::{RowArgs, Rows};
+use crate::render::templates::FoldArgs;
 use crate::render::{escaped, measure, style};
 use crate::session::{Opened, Outcome, Session};
 
@@ -63,6 +64,9 @@ pub(crate) struct Args {
 
     #[command(flatten)]
     paths: PathArgs,
+
+    #[command(flatten)]
+    fold: FoldArgs,
 
     #[command(flatten)]
     rows: RowArgs,
@@ -131,7 +135,8 @@ fn print(
     let threads = asked.threads_in_words();
     let (metric, total) = (escaped(&asked.described.name), asked.total_in_words(found.total));
     writeln!(out, "{bold}{}{bold:#}: {metric}, {total}, {threads}", opened.name)?;
-    let bars = if out.is_terminal() { BAR + 2 } else { 0 };
+    let is_terminal = out.is_terminal();
+    let bars = if is_terminal { BAR + 2 } else { 0 };
     let gap = usize::try_from(bars).unwrap_or(0);
     let names = format!("{:>19}  {:>19}", "exclusive", "inclusive");
     writeln!(out, "{faint}{names}  {}{}{faint:#}", Spaces(gap), args.by.by().1)?;
@@ -141,14 +146,20 @@ fn print(
             // What is computed is no part of a whole, unless the recording says so.
             let is_part = asked.described.has_share && !value.is_nan();
             let share = if is_part { measure::share(value, found.total) } else { String::new() };
-            let value = measure::known(value);
+            let value = measure::in_unit(value, asked.described.unit.as_deref());
             format!("{value:>11}  {share:>6}")
         });
         let sorted_by = if args.inclusive { row.inclusive } else { row.exclusive };
         let heat = paint.style(style::of_share(sorted_by, found.total));
         let bar =
             if bars > 0 { measure::bar(sorted_by / found.total, BAR, true) } else { String::new() };
-        let label = measure::fitted(&escaped(&row.label), room);
+        let is_function = matches!(args.by, ByArg::Function);
+        let label = if is_function {
+            args.fold.name(&row.label, is_terminal)
+        } else {
+            row.label.as_str().into()
+        };
+        let label = measure::fitted(&escaped(&label), room);
         writeln!(out, "{}  {}  {heat}{}{label}{heat:#}", cells[0], cells[1], pad::left(&bar, gap))?;
     }
     let more = found.more;

@@ -31,6 +31,12 @@ pub(crate) fn known(value: f64) -> String {
     if value.is_nan() { "-".to_owned() } else { self::value(value) }
 }
 
+/// A number that is known; a part of a hundred with its sign, since its name does not say it.
+pub(crate) fn in_unit(value: f64, unit: Option<&str>) -> String {
+    let sign = if unit == Some("%") && !value.is_nan() { " %" } else { "" };
+    known(value) + sign
+}
+
 /// A share of a total: `12.3%`; nothing where there is no total.
 pub(crate) fn share(part: f64, total: f64) -> String {
     if total == 0.0 || part == 0.0 || total.is_nan() {

@@ -16,6 +16,7 @@ pub(crate) mod rows;
 mod runs;
 pub(crate) mod streamed;
 pub(crate) mod style;
+pub(crate) mod templates;
 
 use std::borrow::Cow;
 

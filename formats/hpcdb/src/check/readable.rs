@@ -6,7 +6,7 @@ use kymo_core::Result;
 use kymo_core::model::profile::{
     By, Context, MetricId, ProfileView, Question, Step, ThreadId, Walk, flat,
 };
-use kymo_core::model::timeline::{Events, TimelineView, Window};
+use kymo_core::model::timeline::{TimelineView, Window};
 
 use super::Checking;
 use crate::dataset::summary;

@@ -92,7 +92,9 @@ fn over_threads(checking: &mut Checking, file: &ProfileDb, summary: &Profile) ->
             let Some(Turned { context, metric, .. }) = run.first().copied() else { continue };
             let Some(id) = kinds.sum_of.get(&metric.into()) else { continue };
             let mut sum = Sum::default();
-            run.iter().for_each(|value| sum.add(value.value));
+            for value in run {
+                sum.add(value.value);
+            }
             let told = file.found(summary, context, *id)?;
             let value = told.map_or(0.0, |(_, told)| told);
             if !sum.is(value) && !within.is_less(file, context, metric, value)? {

@@ -162,7 +162,10 @@ impl Profiles {
             let Some(info) = file.part.told(file.context(context.number.0))? else { continue };
             file.part.told(self.each_value(file, &info, id, |thread, value| {
                 let index = usize::try_from(thread.0).unwrap_or(usize::MAX);
-                to.get_mut(index).into_iter().for_each(|to| *to += value);
+                // Of a thread that is not asked for there is no place.
+                if let Some(to) = to.get_mut(index) {
+                    *to += value;
+                }
             }))?;
         }
         inclusive_by_context(self, metric, &others, to)

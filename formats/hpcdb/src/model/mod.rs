@@ -537,7 +537,8 @@ impl ProfileView for Profiles {
             let called = self.columns.without_inclusive();
             for (metric, total) in called.iter().zip(totals_of_called(self, &called, threads)?) {
                 let index = usize::try_from(metric.0).unwrap_or(usize::MAX);
-                totals.get_mut(index).into_iter().for_each(|to| *to = total);
+                let unlisted = || Error::request(format!("metric {} has no total", metric.0));
+                *totals.get_mut(index).ok_or_else(unlisted)? = total;
             }
             Ok(totals)
         });

@@ -49,7 +49,8 @@ impl ByProfile {
     pub(super) fn push(&mut self, profile: u32, value: Value) -> Result<()> {
         let (context, metric, value) = value;
         let run = usize::try_from(profile).ok().and_then(|at| self.profiles.get_mut(at));
-        let Some(run) = run else { return Ok(()) };
+        let uncounted = || Error::request(format!("a value of profile {profile} was not counted"));
+        let run = run.ok_or_else(uncounted)?;
         run.held.extend_from_slice(&context.to_le_bytes());
         run.held.extend_from_slice(&metric.to_le_bytes());
         run.held.extend_from_slice(&value.to_le_bytes());

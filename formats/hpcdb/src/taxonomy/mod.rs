@@ -167,12 +167,15 @@ fn places(metrics: &[Metric]) -> HashMap<String, usize> {
 
 /// What is computed, as core has it.
 fn metric_of(shown: &Shown) -> Metric {
+    let named = Metric::named(shown.name.clone());
+    let percent = shown.is_percent.then(|| "%".to_owned());
     Metric {
+        unit: percent.or(named.unit.clone()),
         description: shown.description.clone(),
         is_shown: shown.is_visible,
         has_share: shown.has_share,
         reaches: vec![Reach::Function, Reach::Execution],
-        ..Metric::named(shown.name.clone())
+        ..named
     }
 }
 

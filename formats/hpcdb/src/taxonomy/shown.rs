@@ -22,6 +22,8 @@ pub(super) struct Shown {
     pub(super) is_visible: bool,
     /// Whether it is shown as a share of the whole, too.
     pub(super) has_share: bool,
+    /// Whether its values are parts of a hundred.
+    pub(super) is_percent: bool,
     pub(super) inclusive: Sides,
     pub(super) exclusive: Sides,
 }
@@ -272,6 +274,7 @@ fn shown<'a>(document: &'a Document, level: &'a Level) -> impl Iterator<Item = S
     let name = text("name");
     let description = text("description").or(text("short description")).or(name);
     let is_visible = text("visible by default") != Some("false");
+    let is_percent = text("format").is_some_and(|format| format.trim_end().ends_with("%%"));
     level.variants.iter().filter_map(move |variant| {
         let name = match variant.name.as_str() {
             "" | "Sum" => name?.to_owned(),
@@ -281,6 +284,6 @@ fn shown<'a>(document: &'a Document, level: &'a Level) -> impl Iterator<Item = S
         let is_visible = is_visible && !variant.is_hidden;
         let (inclusive, exclusive) = (variant.inclusive, variant.exclusive);
         let has_share = variant.has_share;
-        Some(Shown { name, description, is_visible, has_share, inclusive, exclusive })
+        Some(Shown { name, description, is_visible, has_share, is_percent, inclusive, exclusive })
     })
 }

@@ -342,8 +342,14 @@ impl<'a> Labels<'a> {
         if self.is_called(label, pattern.text()) {
             return true;
         }
-        let text = self.entries.get(label.0).and_then(|entry| self.text_of(*entry).ok());
-        text.is_some_and(|text| pattern.matches(&text))
+        let Some(entry) = self.entries.get(label.0).copied() else { return false };
+        let Ok(text) = self.text_of(entry) else { return false };
+        // Directories before the name of a file may be left out, as they are where it is shown.
+        let shown = match entry {
+            Entry::Function { .. } | Entry::Own { .. } => None,
+            _ => text.rsplit_once('/').map(|(_, name)| name),
+        };
+        pattern.matches(&text) || shown.is_some_and(|name| pattern.matches(name))
     }
 
     /// The texts of all labels.

@@ -11,6 +11,7 @@ use crate::profiles::Asked;
 use crate::render::listing::more_rows;
 use crate::render::pad::Spaces;
 use crate::render::rows::Rows;
+use crate::render::templates::FoldArgs;
 use crate::render::{escaped, measure, numbers, style};
 use crate::session::{Opened, Session};
 
@@ -41,6 +42,9 @@ pub(in crate::commands) struct ListingArgs {
     /// How many paths; 0 shows all, as without it.
     #[arg(short, long, value_name = "ROWS", default_value_t = 0, hide_default_value = true)]
     number: usize,
+
+    #[command(flatten)]
+    fold: FoldArgs,
 }
 
 /// A share in percent.
@@ -114,12 +118,41 @@ impl ListingArgs {
         let mut shown = self.shown();
         for branch in branches {
             if shown.takes(&branch) {
-                print_branch(out, asked, tree, &levels, &branch)?;
+                self.print_branch(out, asked, tree, &levels, &branch)?;
             }
         }
         more_rows(out, shown.more)?;
         asked.print_others(out)?;
         Ok(())
+    }
+
+    /// Prints a line of a tree.
+    fn print_branch(
+        self,
+        out: &mut Output,
+        asked: &Asked,
+        tree: &PathTree,
+        levels: &Levels,
+        branch: &Branch<'_>,
+    ) -> std::io::Result<()> {
+        let paint = out.paint();
+        let text = text(branch, tree, self.fold, out.is_terminal());
+        let (indent, label) = levels.label(branch.depth(), &text);
+        let (weight, other) = branch.spent(tree);
+        // What is computed is no part of a whole, unless the recording says so.
+        let is_part = asked.described.has_share && !weight.is_nan();
+        let share = if is_part { measure::share(weight, tree.total) } else { String::new() };
+        let weight = measure::in_unit(weight, asked.described.unit.as_deref());
+        let cells = format!("{weight:>11}  {share:>6}");
+        let is_spent = other != 0.0 && !other.is_nan();
+        let spent = if is_spent { measure::value(other) } else { String::new() };
+        let style = match branch {
+            Branch::Node { is_hot: true, .. } => paint.style(style::TITLE),
+            Branch::Node { node, .. } => paint.style(style::of_share(node.exclusive, tree.total)),
+            Branch::Rest { .. } => paint.style(style::FAINT),
+        };
+        let mark = if matches!(branch, Branch::Node { is_hot: true, .. }) { '>' } else { ' ' };
+        writeln!(out, "{cells}  {spent:>11} {mark} {}{style}{label}{style:#}", Spaces(indent))
     }
 
     /// Says that a list for programs leaves out some, unless that was asked for.
@@ -162,32 +195,6 @@ impl Shown {
     }
 }
 
-/// Prints a line of a tree.
-fn print_branch(
-    out: &mut Output,
-    asked: &Asked,
-    tree: &PathTree,
-    levels: &Levels,
-    branch: &Branch<'_>,
-) -> std::io::Result<()> {
-    let paint = out.paint();
-    let (indent, label) = levels.label(branch.depth(), &text(branch, tree));
-    let (weight, other) = branch.spent(tree);
-    // What is computed is no part of a whole, unless the recording says so.
-    let is_part = asked.described.has_share && !weight.is_nan();
-    let share = if is_part { measure::share(weight, tree.total) } else { String::new() };
-    let cells = format!("{:>11}  {share:>6}", measure::known(weight));
-    let is_spent = other != 0.0 && !other.is_nan();
-    let spent = if is_spent { measure::value(other) } else { String::new() };
-    let style = match branch {
-        Branch::Node { is_hot: true, .. } => paint.style(style::TITLE),
-        Branch::Node { node, .. } => paint.style(style::of_share(node.exclusive, tree.total)),
-        Branch::Rest { .. } => paint.style(style::FAINT),
-    };
-    let mark = if matches!(branch, Branch::Node { is_hot: true, .. }) { '>' } else { ' ' };
-    writeln!(out, "{cells}  {spent:>11} {mark} {}{style}{label}{style:#}", Spaces(indent))
-}
-
 /// How far labels stand to the right, by how deep they are.
 struct Levels {
     /// The places that there are for labels.
@@ -221,11 +228,11 @@ impl Levels {
     }
 }
 
-fn text(branch: &Branch<'_>, tree: &PathTree) -> String {
+fn text(branch: &Branch<'_>, tree: &PathTree, fold: FoldArgs, is_terminal: bool) -> String {
     match branch {
         Branch::Node { node, .. } => {
             let inlined = if node.is_inlined { " (inlined)" } else { "" };
-            format!("{}{inlined}", escaped(tree.label(node)))
+            format!("{}{inlined}", escaped(&fold.name(tree.label(node), is_terminal)))
         }
         Branch::Rest { count, .. } => {
             format!("… {} below the threshold", numbers::grouped(*count))
