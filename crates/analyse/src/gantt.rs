@@ -7,6 +7,7 @@ use kymo_core::model::timeline::{Activity, Content, TimeNs, TrackId};
 
 use crate::bounds::Bounds;
 use crate::messages::Moved;
+use crate::own::own;
 use crate::states::OTHERS;
 use crate::tasks::{CpuId, TaskId, Tasks};
 use crate::{Buckets, LeftOut, Messages, Pass, Seen, Standing, Stretch};
@@ -122,7 +123,9 @@ impl Row {
 fn add(cells: &mut Vec<u64>, buckets: Buckets, since: TimeNs, until: TimeNs) {
     cells.resize(buckets.count, 0);
     for (index, ns) in buckets.split(since, until) {
-        cells.get_mut(index).into_iter().for_each(|cell| *cell = cell.saturating_add(ns));
+        if let Some(cell) = own(cells, index) {
+            *cell = cell.saturating_add(ns);
+        }
     }
 }
 
@@ -285,7 +288,7 @@ impl Gantt {
             let (rows, cells) = (rows_of.get(&tasks.home(track)), self.unknown.get(&cpu));
             let Some((rows, cells)) = rows.zip(cells) else { continue };
             for row in rows {
-                let Some(row) = self.rows.get_mut(*row) else { continue };
+                let Some(row) = own(&mut self.rows, *row) else { continue };
                 row.unknown.resize(cells.len(), 0);
                 for (known, ns) in row.unknown.iter_mut().zip(cells) {
                     *known = (*known).max(*ns);

@@ -3,6 +3,7 @@
 use kymo_core::model::timeline::{Activity, Content, TimeNs};
 
 use crate::bounds::Bounds;
+use crate::own::own;
 use crate::sched::{Progress, Sched};
 use crate::{Pass, Run, Seen, Standing, Stretch, Tasks, elapsed, took};
 
@@ -91,7 +92,7 @@ impl History<'_> {
         }
         if let Some(recording) = seen.lacks_events() {
             self.gaps.resize(self.gaps.len().max(recording + 1), 0);
-            if let Some(gaps) = self.gaps.get_mut(recording) {
+            if let Some(gaps) = own(&mut self.gaps, recording) {
                 *gaps = gaps.wrapping_add(1);
             }
         }

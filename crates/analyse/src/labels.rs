@@ -8,6 +8,7 @@ use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
 use kymo_core::model::timeline::{Track, TrackId, TrackKind};
 
+use crate::own::own;
 use crate::tasks::place_above;
 
 /// What tells tracks from others of their kind and name: `ctl (core0.log)`. There may be millions of
@@ -54,7 +55,9 @@ impl Labels {
         for group in ids.chunk_by(|one, other| key(one) == key(other)) {
             let how = tell_apart(tracks, group);
             for id in group {
-                told_by.get_mut(id.0).into_iter().for_each(|of| *of = how);
+                if let Some(of) = own(&mut told_by, id.0) {
+                    *of = how;
+                }
             }
         }
         Self { told_by }

@@ -32,6 +32,7 @@ mod load;
 mod messages;
 mod nest;
 mod outside;
+mod own;
 mod resolver;
 mod rules;
 mod sched;

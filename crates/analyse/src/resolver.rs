@@ -7,6 +7,7 @@ use kymo_core::model::timeline::{Activity, Content, Event, Missing, TimeNs, Trac
 
 use crate::bounds::Bounds;
 use crate::nest::{Ends, Nest};
+use crate::own::own;
 use crate::switches::{Ended, Running, Switches};
 use crate::tasks::{CpuId, Tasks};
 use crate::{Interrupt, InterruptRun, Run, Seen, Stretch};
@@ -163,7 +164,9 @@ impl UnderWay {
     /// No task begins within an interrupt: the ends of those that are under way are missing, or they
     /// are deferred with the task that they run in.
     fn leave(&mut self, cpu: CpuId) {
-        self.of_cpu.get_mut(cpu.0).into_iter().for_each(Nest::clear);
+        if let Some(under_way) = own(&mut self.of_cpu, cpu.0) {
+            under_way.clear();
+        }
     }
 }
 

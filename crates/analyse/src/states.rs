@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use kymo_core::model::timeline::{Activity, Content, TimeNs, TrackId};
 
 use crate::bounds::Bounds;
+use crate::own::own;
 use crate::{Distribution, LeftOut, Pass, Seen, Standing, Tasks, elapsed, took};
 
 /// States of one machine that are told apart; the rest are one.
@@ -72,7 +73,9 @@ impl MachineStates {
     pub fn transitions(&self) -> Vec<(&str, &str, u64)> {
         let mut names = vec![""; self.states.len()];
         for (name, place) in &self.places {
-            names.get_mut(*place).into_iter().for_each(|of| *of = name);
+            if let Some(of) = own(&mut names, *place) {
+                *of = name;
+            }
         }
         let name = |place: usize| names.get(place).copied().unwrap_or_default();
         let transitions = self.transitions.iter();

@@ -3,6 +3,7 @@
 use kymo_core::model::timeline::{TimeNs, TrackId};
 
 use crate::Stretch;
+use crate::own::own;
 use crate::slot::{Slot, at};
 use crate::tasks::{CpuId, TaskId, Tasks};
 
@@ -90,7 +91,9 @@ impl Switches {
             if let Some(first) = switches.of_cpu.get_mut(cpu.0) {
                 first.get_or_insert(lane);
             }
-            switches.of_track.get_mut(track).into_iter().for_each(|of| *of = Slot::new(lane));
+            if let Some(of) = own(&mut switches.of_track, track) {
+                *of = Slot::new(lane);
+            }
         }
         switches
     }

@@ -22,7 +22,7 @@ const MEMORY_FACTOR: u64 = 64;
 /// … and in any case: a few values of the largest size that the limits allow.
 const MEMORY_VALUES: u64 = 8;
 
-/// Each sample, sound or not, is read with one byte damaged, at every place, and with eight bytes of zeros: nothing panics,
+/// Each sample, sound or not, is read with one byte damaged, at every place: nothing panics,
 /// hangs, breaks the promises of [`survive`](crate::survive()), or takes more memory than 64
 /// times the file and 8 MiB, whatever the damaged numbers say.
 pub fn every_flipped_byte_is_survived(subject: &Subject) {
@@ -45,7 +45,20 @@ fn flip(format: &dyn Format, sample: &Sample, cases: &mut Cases) {
         bounded(format, &bytes);
         bytes[at] ^= mask;
     }
-    // Room that was not written, or was lost.
+}
+
+/// Each sample is read with eight bytes of zeros at every place, as where room was not written or was
+/// lost: the same holds as of bytes that are [flipped](every_flipped_byte_is_survived).
+pub fn zeros_are_survived(subject: &Subject) {
+    let format = subject.format;
+    promise::each(subject.samples(), move |sample, cases| {
+        zero(format, sample, cases);
+    });
+}
+
+fn zero(format: &dyn Format, sample: &Sample, cases: &mut Cases) {
+    let size = sample.bytes.len();
+    let mut bytes = sample.bytes.to_vec();
     for at in spread(size.saturating_sub(ZEROS), BUDGET_BYTES / MASKS.len() / size.max(1)) {
         cases.begin(|| format!("{}, {ZEROS} zeros at {at:#x}", sample.name));
         let kept: Vec<u8> = bytes.splice(at..at + ZEROS, [0; ZEROS]).collect();

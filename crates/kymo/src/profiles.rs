@@ -323,11 +323,15 @@ fn say_odd(session: &mut Session, opened: &Opened, odd: &str) -> Outcome {
     Outcome::Findings
 }
 
+/// What does not fit in the calls that a profile was made of.
+pub(crate) fn calls_finding(text: &str) -> Finding {
+    Finding::whole(Severity::Warning, "calls", text)
+}
+
 /// Says what does not fit in what a profile was made of.
 pub(crate) fn say_doubts(session: &mut Session, opened: &Opened, doubts: &[String]) -> Outcome {
     for text in doubts {
-        let finding = Finding::whole(Severity::Warning, "calls", text.clone());
-        session.report.loss(&opened.name, &finding);
+        session.report.loss(&opened.name, &calls_finding(text));
     }
     if doubts.is_empty() { Outcome::Done } else { Outcome::Findings }
 }

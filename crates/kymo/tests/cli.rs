@@ -349,3 +349,52 @@ fn traces_of_measurements_are_chosen_and_named_as_their_profiles_are() {
         assert!(line.contains("\"NODE 0 [0x7f0100] / CORE 0 / THREAD 3\""), "{line}");
     }
 }
+
+/// `-n` means the same everywhere.
+#[test]
+fn states_and_trees_are_as_long_as_is_asked_for() {
+    let robot = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/textlog/robot.txt");
+    let database = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/hpcdb/matmul-omp");
+    for (command, file) in [("states", &robot), ("tree", &database), ("callers", &database)] {
+        let json = |options: &[&str]| {
+            let (_, out, _) = run(kymo().args([command, "--json"]).args(options).arg(file));
+            out.lines().map(str::to_owned).collect::<Vec<_>>()
+        };
+        let all = json(&[]);
+        assert!(all.len() > 2, "{command}");
+        assert_eq!(json(&["-n", "2"]), all[..2], "{command}");
+        assert_eq!(json(&["-n", "0"]), all, "{command}");
+        let (_, out, _) = run(kymo().args([command, "-n", "1"]).arg(file));
+        assert!(out.contains("more (-n 0 shows all)"), "{command}: {out}");
+    }
+}
+
+#[test]
+fn classes_are_chosen_by_patterns() {
+    let trace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/ctf/control");
+    let count = |class: &str| {
+        let words = ["dump", "--stream", "channel*", "--class", class];
+        run(kymo().args(words).arg(&trace)).1.lines().count()
+    };
+    let (switches, wakings) = (count("sched_switch"), count("sched_waking"));
+    assert!(switches > 0 && wakings > 0);
+    assert_eq!(count("sched_*"), switches + wakings);
+    assert_eq!(count("/^sched_s/"), switches);
+    assert_eq!(count("*_entry,sched_switch"), count("irq_handler_entry") + switches);
+}
+
+/// A log set that is merged with itself has each task twice: one line each, with both.
+#[test]
+fn tasks_of_one_name_are_one_line_of_info() {
+    let folder = folder();
+    let log = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/bbbin/two_logs.bin");
+    let twice = folder.path().join("twice.bin");
+    let (_, _, said) = run(kymo().arg("merge").args([&log, &log]).arg("-o").arg(&twice));
+    assert!(twice.exists(), "{said}");
+    let (_, out, _) = run(kymo().args(["info", "--json"]).arg(&twice));
+    let info: serde_json::Value = serde_json::from_str(&out).unwrap();
+    let rows = info["sections"]["task_executions"].as_array().unwrap();
+    assert_eq!(rows.len(), 4, "{rows:?}");
+    let texts: Vec<_> = rows.iter().map(|row| row["value"].as_str().unwrap()).collect();
+    assert!(texts.iter().all(|text| text.ends_with("%, 2 tasks of this name")), "{texts:?}");
+}

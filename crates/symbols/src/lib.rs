@@ -359,17 +359,23 @@ impl Resolver for Module<'_> {
                     at: None,
                     entry: Some(symbol.start),
                 }));
-                if let (Some(symbol), Some(finder)) = (symbol, finder) {
-                    finder.resolve(symbol, address, to);
+                if let (Some(symbol), Some(finder)) = (symbol, finder.as_deref_mut()) {
+                    finder.resolve(image.parts(symbol), address, to);
                 }
                 to.extend(line.map(|at| Resolved::Line { at }));
-                if to.is_empty() && programs.style == Style::Best {
-                    to.extend(image.nameless(address).map(|range| Resolved::Function {
+                if to.is_empty()
+                    && programs.style == Style::Best
+                    && let Some(range) = image.nameless(address)
+                {
+                    to.push(Resolved::Function {
                         record: 1 << 63 | range.start,
                         name: format!("<unknown> {:#x}", range.start),
                         at: None,
                         entry: Some(range.start),
-                    }));
+                    });
+                    if let Some(finder) = finder {
+                        finder.resolve((range.start, vec![range.clone()]), address, to);
+                    }
                 }
             }
         }

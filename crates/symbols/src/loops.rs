@@ -105,9 +105,14 @@ impl<'a> Finder<'a> {
         self.loops(graph)
     }
 
-    /// Appends the loops around an address in a function that only a symbol tells of.
-    pub(crate) fn resolve(&mut self, symbol: &Symbol, address: u64, to: &mut Vec<Resolved>) {
-        let (entry, ranges) = self.image.parts(symbol);
+    /// Appends the loops around an address in a function without debug information, which has an
+    /// entry and ranges of code.
+    pub(crate) fn resolve(
+        &mut self,
+        (entry, ranges): (u64, Vec<Range<u64>>),
+        address: u64,
+        to: &mut Vec<Resolved>,
+    ) {
         if !self.of_symbols.contains_key(&entry) {
             let loops = self.find_by_symbol(ranges, entry);
             self.of_symbols.insert(entry, loops);

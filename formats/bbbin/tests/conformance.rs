@@ -10,3 +10,5 @@ kymo_conformance::promises!(
         .freedom(&["foreign_"])
         .completes()
 );
+
+kymo_conformance::promises!(Subject::new(&Bbbin); zeros_are_survived);

@@ -8,6 +8,8 @@ kymo_conformance::promises!(
         .valid_prefix(ends_between_blocks)
 );
 
+kymo_conformance::promises!(Subject::new(&kymo_ctf::Ctf); zeros_are_survived);
+
 #[test]
 fn every_damaged_file_of_a_trace_is_answered() {
     for name in ["ctf/control", "ctf/control2", "ctf/kinds2"] {

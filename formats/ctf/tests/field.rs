@@ -313,3 +313,15 @@ fn a_foreign_file_beside_streams_is_said_to_be_none() {
     fs::write(folder.path().join("notes.txt"), [0; 64]).unwrap();
     assert_eq!(rules(&check(folder.path())), [("unreadable", Some("notes.txt"), Some(0))]);
 }
+
+/// An index that cannot be looked at tells nothing of what is missing, which is said.
+#[cfg(unix)]
+#[test]
+fn an_index_that_leads_nowhere_is_said() {
+    let metadata = plain_metadata(BOTH, "u8 id; stamp timestamp;");
+    let folder = trace(&metadata, &packet(&[100, 200], &event(150, 1)));
+    let index = folder.path().join("index");
+    fs::create_dir(&index).unwrap();
+    std::os::unix::fs::symlink("nowhere", index.join("stream.idx")).unwrap();
+    assert_eq!(rules(&check(folder.path())), [("index", Some("index/stream.idx"), None)]);
+}

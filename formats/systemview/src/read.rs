@@ -290,7 +290,13 @@ impl Reader {
     pub(crate) fn packet(&self, core: u32, place: &mut Place) -> Option<Packet> {
         let end = self.core(core)?.end();
         let is_there = place.packets < end.packets;
-        is_there.then(|| place.packet(self.bytes.get(..end.at)?, core).ok()).flatten()
+        if !is_there {
+            return None;
+        }
+        let packet = place.packet(self.bytes.get(..end.at)?, core);
+        // Only a file that is written to meanwhile can be another, and whoever reads says that it was.
+        debug_assert!(packet.is_ok(), "a packet that was read cannot be read again: {packet:?}");
+        packet.ok()
     }
 
     fn core(&self, core: u32) -> Option<&Core> {

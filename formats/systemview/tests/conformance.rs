@@ -11,6 +11,8 @@ kymo_conformance::promises!(
         .valid_prefix(is_valid)
 );
 
+kymo_conformance::promises!(Subject::new(&kymo_systemview::SystemView); zeros_are_survived);
+
 fn is_valid(bytes: &[u8], end: usize) -> bool {
     bytes == support::recording() && support::ends_between_packets(end)
 }

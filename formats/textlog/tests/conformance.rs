@@ -6,6 +6,8 @@ kymo_conformance::promises!(
     Subject::new(&kymo_textlog::TextLog).unsound(&["bad/"]).valid_prefix(ends_between_lines)
 );
 
+kymo_conformance::promises!(Subject::new(&kymo_textlog::TextLog); zeros_are_survived);
+
 /// Whether the grammar is whole, a line follows, and the last one is whole too.
 fn ends_between_lines(bytes: &[u8], end: usize) -> bool {
     let text = String::from_utf8_lossy(bytes);

@@ -3,6 +3,7 @@
 use kymo_core::model::timeline::TimeNs;
 
 use crate::elapsed;
+use crate::own::own;
 
 /// Stretches of time of one length, one after another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,7 +40,9 @@ impl Buckets {
     pub fn shares_of(&self, times: &[(TimeNs, TimeNs)]) -> Vec<u64> {
         let mut shares = vec![0_u64; self.count];
         for (at, ns) in times.iter().flat_map(|(since, until)| self.split(*since, *until)) {
-            shares.get_mut(at).into_iter().for_each(|share| *share = share.saturating_add(ns));
+            if let Some(share) = own(&mut shares, at) {
+                *share = share.saturating_add(ns);
+            }
         }
         shares
     }

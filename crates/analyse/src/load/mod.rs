@@ -474,12 +474,17 @@ impl Pass for Load {
     fn goes_on(&mut self, cpu: CpuId, until: TimeNs) {
         if self.seen(cpu).is_some() {
             self.see(cpu, until);
-            self.gaps.get_mut(&cpu).into_iter().for_each(|gaps| gaps.end(until));
+            // Few processors have any.
+            if let Some(gaps) = self.gaps.get_mut(&cpu) {
+                gaps.end(until);
+            }
         }
     }
 
     fn interrupts_lost(&mut self, cpu: CpuId) {
-        self.interrupts.get_mut(&cpu).into_iter().for_each(Interrupts::forget);
+        if let Some(interrupts) = self.interrupts.get_mut(&cpu) {
+            interrupts.forget();
+        }
     }
 
     fn switches(&mut self, cpu: CpuId) {

@@ -12,6 +12,7 @@ use foldhash::fast::RandomState;
 use kymo_core::model::timeline::{Activity, Content, Message, TimeNs, TrackId};
 
 use crate::bounds::Bounds;
+use crate::own::own;
 use crate::tasks::Tasks;
 use crate::{LeftOut, Pass, Seen, Standing};
 use inbox::{Inbox, InboxId};
@@ -558,7 +559,9 @@ impl Pass for Messages {
         *self = Self { bounds, ..Messages::clone(under_way) };
         for (key, at) in &self.keys {
             let within = self.within(key);
-            self.pairs.get_mut(*at).into_iter().for_each(|pair| pair.within = within);
+            if let Some(pair) = own(&mut self.pairs, *at) {
+                pair.within = within;
+            }
         }
     }
 

@@ -3,6 +3,7 @@
 use kymo_core::model::timeline::{Activity, Content, Message, TimeNs, TrackId};
 
 use super::{Left, Messages, Moved, PairKey};
+use crate::own::own;
 use crate::{Pass, Run, Seen, Standing, TaskId};
 
 /// What these messages are called.
@@ -127,11 +128,15 @@ impl Wakeups {
     /// Where events are missing, it is not known who runs nor what tasks were woken for.
     fn gap(&mut self, seen: &Seen<'_>) {
         for stretch in seen.cut {
-            self.of(stretch.task).into_iter().for_each(|woken| woken.is_running = false);
+            if let Some(woken) = self.of(stretch.task) {
+                woken.is_running = false;
+            }
         }
         if let Some(recording) = seen.lacks_events() {
             self.gaps.resize(self.gaps.len().max(recording + 1), 0);
-            self.gaps.get_mut(recording).into_iter().for_each(|gaps| *gaps = gaps.wrapping_add(1));
+            if let Some(gaps) = own(&mut self.gaps, recording) {
+                *gaps = gaps.wrapping_add(1);
+            }
         }
     }
 

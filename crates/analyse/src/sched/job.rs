@@ -100,7 +100,40 @@ pub(super) struct Releases {
     /// When the job was released that started last.
     started_last: Option<TimeNs>,
     /// Releases after which the task did not run yet.
-    delayed: VecDeque<TimeNs>,
+    delayed: Delayed,
+}
+
+/// Releases after which a task did not run yet, in their order: few tasks have more than one.
+#[derive(Debug, Clone, Default)]
+struct Delayed {
+    first: Option<TimeNs>,
+    rest: Option<Box<VecDeque<TimeNs>>>,
+}
+
+impl Delayed {
+    const NONE: Self = Self { first: None, rest: None };
+
+    fn len(&self) -> usize {
+        usize::from(self.first.is_some()) + self.rest.as_ref().map_or(0, |rest| rest.len())
+    }
+
+    fn push(&mut self, release: TimeNs) {
+        if self.first.is_none() {
+            self.first = Some(release);
+        } else {
+            self.rest.get_or_insert_default().push_back(release);
+        }
+    }
+
+    /// Takes the first, unless it is later than a moment.
+    fn take_until(&mut self, time: TimeNs) -> Option<TimeNs> {
+        let first = self.first.filter(|release| *release <= time)?;
+        self.first = self.rest.as_mut().and_then(|rest| rest.pop_front());
+        if self.first.is_none() {
+            self.rest = None;
+        }
+        Some(first)
+    }
 }
 
 /// Releases one after another: few tasks have any that wait.
@@ -114,7 +147,7 @@ impl Releases {
         counted: 0,
         released_last: None,
         started_last: None,
-        delayed: VecDeque::new(),
+        delayed: Delayed::NONE,
     };
 }
 
@@ -194,7 +227,7 @@ impl Job {
         if figures.tells_completion {
             // What it is woken for is one job, whose start tells the delay.
         } else if self.delayed.len() <= WAITING_MAX {
-            self.delayed.push_back(release.time);
+            self.delayed.push(release.time);
         } else if figures.counted == counted {
             figures.undelayed += 1;
         }
@@ -305,10 +338,8 @@ impl Job {
     /// It runs since a moment for what it was released for until then. Tells the longest delay.
     fn run_after_releases(&mut self, since: TimeNs, figures: &mut TaskSched) -> Option<u64> {
         let delayed = &mut self.releases.as_mut()?.delayed;
-        let is_before = |release: &TimeNs| *release <= since;
         let mut longest = None;
-        while let Some(release) = delayed.front().copied().filter(is_before) {
-            delayed.pop_front();
+        while let Some(release) = delayed.take_until(since) {
             let delay = elapsed(release, since);
             figures.delay_ns.add(delay);
             longest = longest.max(Some(delay));
@@ -319,7 +350,7 @@ impl Job {
     /// It ran after what it was released for, and nothing tells since when.
     fn forget_delays(&mut self) {
         if let Some(releases) = &mut self.releases {
-            releases.delayed.clear();
+            releases.delayed = Delayed::NONE;
         }
     }
 

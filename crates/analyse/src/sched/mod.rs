@@ -7,6 +7,7 @@ use std::ops::{Deref, DerefMut};
 use kymo_core::model::timeline::{Activity, Content, TimeNs, TrackId};
 
 use crate::bounds::Bounds;
+use crate::own::own;
 use crate::tasks::{TaskId, Tasks};
 use crate::{Distribution, LeftOut, Pass, Run, Seen, Standing, Stretch, elapsed, took};
 use job::Job;
@@ -219,7 +220,7 @@ impl Sched {
         }
         if let Some(recording) = seen.lacks_events() {
             self.gaps.resize(self.gaps.len().max(recording + 1), 0);
-            if let Some(gaps) = self.gaps.get_mut(recording) {
+            if let Some(gaps) = own(&mut self.gaps, recording) {
                 *gaps = gaps.wrapping_add(1);
             }
         }

@@ -3,11 +3,14 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use kymo_core::{Finding, Progress, Severity};
+use kymo_analyse::Calls;
+use kymo_core::bytes::Limits;
+use kymo_core::{Finding, Format, Progress, Severity, Source};
 
 use crate::cli::FormatArgs;
 use crate::failure::Unreadable;
 use crate::inputs;
+use crate::profiles::calls_finding;
 use crate::render::alike::{self, Few};
 use crate::render::{numbers, style};
 use crate::session::{Outcome, Session, named_format};
@@ -142,7 +145,22 @@ fn check(session: &mut Session, args: &Args, path: &Path) -> anyhow::Result<Vec<
     session.bars.end();
     source.verify()?;
     // A check says all that is wrong by itself: it is no help to run it again.
-    checked.map_err(|error| Unreadable::of(error.into(), || false))
+    let mut findings = checked.map_err(|error| Unreadable::of(error.into(), || false))?;
+    findings.extend(of_calls(session, &source, format));
+    Ok(findings)
+}
+
+/// What does not fit in the calls of functions, as all commands say it that make a profile of them.
+fn of_calls(session: &Session, source: &Source, format: &dyn Format) -> Vec<Finding> {
+    // What cannot be opened or read was found before.
+    let Ok(dataset) = format.open(source, &session.context()) else { return Vec::new() };
+    let calls = dataset.timeline().map(|timeline| Calls::new(&timeline, &Limits::default()));
+    match calls {
+        Some(Ok(Some(calls))) if dataset.profile().is_none() => {
+            calls.profile().doubts().iter().map(|text| calls_finding(text)).collect()
+        }
+        _ => Vec::new(),
+    }
 }
 
 /// Says how much was found, unless that is plain from what was said already.

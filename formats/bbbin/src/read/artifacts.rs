@@ -41,7 +41,9 @@ impl Artifacts {
     }
 
     pub(super) fn get<'a>(&self, place: usize, bytes: &'a [u8]) -> Option<Declared<'a>> {
-        read(*self.offsets.get(place)?, bytes)
+        let found = read(*self.offsets.get(place)?, bytes);
+        debug_assert!(found.is_some(), "an artifact that was read cannot be read again");
+        found
     }
 
     pub(super) fn find<'a>(&self, key: Key, bytes: &'a [u8]) -> Option<Declared<'a>> {

@@ -30,8 +30,11 @@ impl Header {
 
     /// The first byte of a section, if the section can be there.
     pub(crate) fn start(&self, section: Section) -> ReadResult<u64> {
-        let place = Section::ALL.iter().position(|other| *other == section).unwrap_or_default();
-        let pointer = self.pointers.get(place).copied().unwrap_or_default();
+        let mut pointers = Section::ALL.iter().zip(self.pointers).enumerate();
+        let found = pointers.find(|(_, (other, _))| **other == section);
+        let no_pointer =
+            || ReadError::invalid(section.pointer(), 8, "it is of no section, a fault of kymo");
+        let (place, (_, pointer)) = found.ok_or_else(no_pointer)?;
         let last = self.size_bytes.saturating_sub(section.bytes_min());
         u64::try_from(pointer).ok().filter(|start| *start <= last).ok_or_else(|| {
             let why = format!(

@@ -158,7 +158,9 @@ impl<W: Write + Seek> Writer<W> {
         }
         debug_assert_eq!(self.sink.len() as u64, HEADER_BYTES);
         let place = Section::ALL.iter().position(|section| *section == Section::Events);
-        let events = place.and_then(|place| self.pointers.get(place)).copied().unwrap_or_default();
+        let events = place.and_then(|place| self.pointers.get(place)).copied();
+        // Anywhere else the number of events would be written over something.
+        let events = events.ok_or(Error::Broken("the header has no place for the events"))?;
         let seek = "go back to the header";
         self.out.seek(SeekFrom::Start(0)).map_err(Error::io(seek))?;
         self.out.write_all(self.sink.as_slice())?;

@@ -155,7 +155,11 @@ impl Survey {
     }
 
     fn note(&mut self, place: usize, time: Option<i64>, text: &[u8]) {
-        self.names.get_mut(place).into_iter().for_each(|name| name.note(time, text));
+        let name = self.names.get_mut(place);
+        debug_assert!(name.is_some(), "what there is a track of has a place for its name");
+        if let Some(name) = name {
+            name.note(time, text);
+        }
     }
 
     fn task(&mut self, cpu: Option<u64>, tid: Option<i64>, time: Option<i64>, name: Option<&[u8]>) {

@@ -341,7 +341,9 @@ impl<'a> Decoder<'a> {
     /// Decodes a node. They are nested [`DEPTH_MAX`](crate::spec::DEPTH_MAX) deep at most.
     pub(crate) fn decode<V: Visitor>(&mut self, id: NodeId, visitor: &mut V) -> ReadResult<()> {
         let layouts = self.layouts;
-        let Some(node) = layouts.node(id) else { return Ok(()) };
+        let node = layouts.node(id);
+        let node =
+            node.ok_or_else(|| self.error("a field has no layout, which is a fault of kymo"))?;
         if let (true, Some(bits)) = (V::IS_DEAF, node.fixed_bits) {
             self.align(node.align);
             return self.take(bits).map(drop);

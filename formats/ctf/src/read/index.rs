@@ -23,8 +23,14 @@ type Files<'a> = HashMap<&'a Path, usize>;
 
 /// Says which files are not there, or have fewer packets than were written.
 pub(super) fn compare(reader: &Reader, source: &Source, part: usize) -> Result<()> {
-    let Some(index) = source.child(Path::new(DIRECTORY), &reader.limits).ok().flatten() else {
-        return Ok(());
+    let index = match source.child(Path::new(DIRECTORY), &reader.limits) {
+        Ok(Some(index)) => index,
+        Ok(None) => return Ok(()),
+        Err(error) => {
+            let why = format!("it cannot be opened: {error}");
+            reader.doubts(&reader.within(part, Path::new(DIRECTORY)), &why);
+            return Ok(());
+        }
     };
     if !index.is_directory() {
         return Ok(());
@@ -35,8 +41,21 @@ pub(super) fn compare(reader: &Reader, source: &Source, part: usize) -> Result<(
         if name.extension().is_none_or(|extension| extension != EXTENSION) {
             continue;
         }
-        let Some(file) = index.child(&name, &reader.limits).ok().flatten() else { continue };
-        let Ok(bytes) = file.bytes() else { continue };
+        let bytes = match index
+            .child(&name, &reader.limits)
+            .and_then(|file| file.map(|file| file.bytes()).transpose())
+        {
+            Ok(Some(bytes)) => bytes,
+            found => {
+                let why =
+                    found.err().map_or("it is a link that leads nowhere".to_owned(), |error| {
+                        format!("it cannot be read: {error}")
+                    });
+                let name = Path::new(DIRECTORY).join(&name);
+                reader.doubts(&reader.within(part, &name), &why);
+                continue;
+            }
+        };
         let said = packets(&bytes);
         let fault = match said {
             // One that nothing was written to yet.

@@ -375,16 +375,17 @@ impl Reader {
 
     /// Goes from packet to packet.
     fn pass_packets(&mut self, file: usize, of: usize, state: &mut State) -> ReadResult<()> {
-        let Some(bytes) = self.files.get(file).map(|file| file.bytes.clone()) else {
-            return Ok(());
+        let no_file = || {
+            ReadError::invalid("packets", 0, "their file or trace is not there, a fault of kymo")
         };
+        let bytes = self.files.get(file).map(|file| file.bytes.clone()).ok_or_else(no_file)?;
         let mut offset = 0;
         while offset < bytes.len() as u64 {
             if self.packets.len() as u64 >= self.limits.items_max {
                 let why = format!("more than {} packets", self.limits.items_max);
                 return Err(ReadError::invalid("packets", offset, why));
             }
-            let Some(part) = self.parts.get(of) else { return Ok(()) };
+            let part = self.parts.get(of).ok_or_else(no_file)?;
             let packet = packets::read(part, state, &bytes, (of, file, offset))?;
             if packet.bytes == 0 {
                 return Err(ReadError::invalid("packet", offset, "it is empty"));
@@ -414,9 +415,11 @@ impl Reader {
                 self.tracks.push(Track { name, part, stream, cpu, packets: Vec::new() });
             }
             packet.track = track;
-            if let Some(track) = self.tracks.get_mut(track) {
-                track.packets.push(index);
-            }
+            let track = self.tracks.get_mut(track);
+            track
+                .ok_or(Error::Broken("a packet is of a stream that is not there"))?
+                .packets
+                .push(index);
         }
         self.place_packets()?;
         repeated::leave_out(self);

@@ -74,10 +74,15 @@ pub(crate) struct Taken<'a> {
 impl<'a> Within<'a> {
     #[inline]
     pub(super) fn new(reader: &'a Reader, index: usize) -> Option<Self> {
-        let packet = reader.packets().get(index)?;
-        let layouts = reader.layouts(packet.part)?;
-        let stream = layouts.stream(packet.layout)?;
-        Some(Self { reader, index, packet, layouts, stream })
+        let find = || {
+            let packet = reader.packets().get(index)?;
+            let layouts = reader.layouts(packet.part)?;
+            let stream = layouts.stream(packet.layout)?;
+            Some(Self { reader, index, packet, layouts, stream })
+        };
+        let found = find();
+        debug_assert!(found.is_some(), "a packet of a stream has a trace and a layout");
+        found
     }
 
     /// Goes to the first event.
