@@ -18,7 +18,6 @@ use kymo_core::model::structure::{Resolved, SourcePlace};
 
 use crate::calls::{Call, CallId, Calls};
 use crate::code::{Callee, Code, Extent, Graph, Loops, Returns};
-use crate::elf::Symbol;
 use crate::image::Image;
 use crate::lack::Lack;
 
