@@ -339,7 +339,10 @@ impl Survey {
     }
 
     fn time(&mut self, time: TimeNs, offset: u64) {
-        self.blocks.last_mut().into_iter().for_each(|block| block.see(time));
+        debug_assert!(!self.blocks.is_empty(), "a line is in a block");
+        if let Some(block) = self.blocks.last_mut() {
+            block.see(time);
+        }
         self.disorder.see(time, offset);
         let (min, max) = self.times.unwrap_or((time, time));
         self.times = Some((min.min(time), max.max(time)));

@@ -8,7 +8,7 @@ use arrow_array::{ArrayRef, Int64Array, StringArray, UInt64Array};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use kymo_core::model::timeline::TimeNs;
 use kymo_core::table::Columns;
-use kymo_core::{Error, Flow, Record, RecordSink, Result, Value};
+use kymo_core::{Error, Flow, Invariant as _, Record, RecordSink, Result, Value};
 use serde_json::Value as Json;
 
 use crate::fields::whole_number;
@@ -75,8 +75,14 @@ impl<G: Grammar> Columns for Events<G> {
     }
 
     fn rows(&self, rows: Range<usize>) -> Result<Vec<Row<'_>>> {
-        let Some(block) = self.0.block_of(rows.start as u64) else { return Ok(Vec::new()) };
-        let skip = rows.start.saturating_sub(usize::try_from(block.events_before).unwrap_or(0));
+        if rows.is_empty() {
+            return Ok(Vec::new());
+        }
+        let block = self.0.block_of(rows.start as u64);
+        let block = block.or_broken("a row is in a block of lines")?;
+        let before = usize::try_from(block.events_before).ok();
+        let skip = before.and_then(|before| rows.start.checked_sub(before));
+        let skip = skip.or_broken("a block begins before its rows")?;
         let (mut found, mut bytes) = (Vec::new(), 0);
         let mut number = 0;
         for line in self.0.lines(block.start, u64::MAX) {

@@ -7,7 +7,7 @@ use arrow_array::builder::{BinaryBuilder, StringBuilder, UInt64Builder};
 use arrow_array::{ArrayRef, RecordBatch, StringArray, UInt64Array};
 use arrow_schema::{DataType, Field, Schema as ArrowSchema, SchemaRef};
 use kymo_core::table::{Batches, ColumnTable, Columns, Scan};
-use kymo_core::{Error, Field as Cell, Result, Table, Value};
+use kymo_core::{Error, Field as Cell, Invariant as _, Result, Table, Value};
 
 use crate::Reader;
 use crate::dump::{json, payload, schema_text};
@@ -72,7 +72,8 @@ impl<T: Send + Sync + 'static> Columns for Listed<T> {
     }
 
     fn rows(&self, rows: Range<usize>) -> Result<Vec<&T>> {
-        Ok(self.all().get(rows).unwrap_or_default().iter().collect())
+        let rows = self.all().get(rows).or_broken("rows are among those that are there")?;
+        Ok(rows.iter().collect())
     }
 
     fn column(&self, index: usize, rows: &[&T]) -> Result<ArrayRef> {

@@ -1,7 +1,7 @@
 //! Reading a recording that is still being written.
 
 use kymo_core::bytes::Limits;
-use kymo_core::{Context, Error, Follow, Followed, Result, Source};
+use kymo_core::{Context, Error, Follow, Followed, Invariant as _, Result, Source};
 use kymo_rtc_wire::read::{Item, NeedMore, Unit, View, Walker, major_index, marker_before};
 use kymo_rtc_wire::spec::id;
 
@@ -120,9 +120,8 @@ impl Follower {
                 let Some(completed) = completed else { return Ok(()) };
                 let view = View::part(&self.bytes, self.base, is_final);
                 let message = self.tracker.message(&completed, &frame, &view);
-                let Some(stream) = self.tracker.streams().get(message.stream) else {
-                    return Ok(());
-                };
+                let stream = self.tracker.streams().get(message.stream);
+                let stream = stream.or_broken("a message is of a stream that is known")?;
                 let (endian, decoders) = (self.tracker.endian(), &self.decoders);
                 let decode = || decode::decode(message.payload, stream, endian, decoders);
                 let (lanes, turned) = (&self.lanes, &mut self.turned);

@@ -14,7 +14,9 @@ use kymo_core::model::timeline::{
     Clock, ClockId, Content, Event, Fielded, Fields, Losses, NumberKind, Numbers, TimeNs,
     TimelineView, Track, TrackId, TrackKind, fielded_tracks,
 };
-use kymo_core::{Destination, Finding, Result, Severity, Value, Written, shortened};
+use kymo_core::{
+    Destination, Finding, Invariant as _, Result, Severity, Value, Written, shortened,
+};
 use kymo_rtc_wire::meta::StreamMeta;
 use serde_json::Value as Json;
 
@@ -233,7 +235,8 @@ impl<W: Write> Taking<W> {
     }
 
     fn event(&mut self, event: &Event<'_>, fields: Option<&Fields<'_>>) -> Result<()> {
-        let Some(track) = self.tracks.get(event.track.0) else { return Ok(()) };
+        let track = self.tracks.get(event.track.0);
+        let track = track.or_broken("an event is on a track of its timeline")?;
         if track.is_clock() {
             // Its messages are the times that its clock shows.
             if let (Some(clock), Some(time)) = (track.clock, event.time) {
@@ -330,7 +333,7 @@ impl<W: Write> Taking<W> {
     fn add_track(&mut self, id: TrackId, way: Way) -> Result<()> {
         self.ways.insert(id, way);
         let kept = self.kept(id);
-        let Some(track) = self.tracks.get(id.0) else { return Ok(()) };
+        let track = self.tracks.get(id.0).or_broken("a stream is made of a track")?;
         let meta = StreamMeta::new(&track.name);
         let meta = match way {
             Way::Payload => meta.format(&track.content),

@@ -5,7 +5,8 @@ use std::io::Write;
 use std::sync::Arc;
 
 use kymo_core::{
-    Context, Destination, Error, Finding, Repaired, Result, Severity, Source, shortened,
+    Context, Destination, Error, Finding, Invariant as _, Repaired, Result, Severity, Source,
+    shortened, slot,
 };
 
 use crate::read::Scan;
@@ -52,11 +53,16 @@ fn copy(reader: &Arc<Reader>, out: &mut dyn Write, repaired: &mut Repaired) -> R
     let mut writer = copying.begin(out);
     while let Some(found) = messages.advance() {
         let message = messages.message(&found);
-        let of = reader.streams().get(message.stream).map_or(0, |stream| stream.session);
+        let stream = reader.streams().get(message.stream);
+        let of = stream.or_broken("a message is of a stream that is known")?.session;
         while copying.session < of {
             writer = copying.next_session(writer, repaired)?;
         }
         copying.join(&mut writer, message.offset, repaired)?;
+        // Of damaged files a stream may be told of behind its first message.
+        if !writer.has(message.stream) {
+            copying.join(&mut writer, u64::MAX, repaired)?;
+        }
         if writer.write(message.stream, message.payload)? {
             repaired.kept += 1;
         } else {
@@ -91,9 +97,7 @@ fn plans(scan: &Scan) -> Vec<Plan> {
             least = (stream.session, u64::MAX);
         }
         least.1 = least.1.min(stream.offset);
-        if let Some(plan) = plans.get_mut(stream.session) {
-            plan.push((least.1, index));
-        }
+        slot(&mut plans, stream.session).push((least.1, index));
     }
     for plan in &mut plans {
         plan.reverse();

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::io::{BufWriter, Write};
 
 use kymo_core::bytes::Endian;
-use kymo_core::{Error, Result};
+use kymo_core::{Error, Invariant as _, Result};
 use kymo_rtc_wire::crc::Polynomial;
 use kymo_rtc_wire::meta::StreamMeta;
 use kymo_rtc_wire::read::Ruler;
@@ -108,10 +108,15 @@ impl<W: Write> SessionWriter<W> {
         Ok(is_kept)
     }
 
+    /// Whether a stream was added.
+    pub(crate) fn has(&self, stream: usize) -> bool {
+        self.ids.contains_key(&stream)
+    }
+
     /// Writes a message. Returns whether it could be: one of a stream of fixed length must have
     /// that length.
     pub(crate) fn write(&mut self, stream: usize, payload: &[u8]) -> Result<bool> {
-        let Some(id) = self.ids.get(&stream) else { return Ok(false) };
+        let id = self.ids.get(&stream).or_broken("a message is of a stream that was added")?;
         match self.writer.write_even_empty(*id, payload) {
             Ok(()) => Ok(true),
             Err(WriteError::Length { .. }) => Ok(false),
@@ -121,7 +126,8 @@ impl<W: Write> SessionWriter<W> {
 
     /// Has every later Unit begin with what a clock shows, until it shows something else.
     pub(crate) fn keep(&mut self, clock: usize, payload: &[u8]) -> Result<()> {
-        self.ids.get(&clock).map_or(Ok(()), |id| self.writer.keep(*id, payload).map_err(failed))
+        let id = self.ids.get(&clock).or_broken("a clock is a stream that was added")?;
+        self.writer.keep(*id, payload).map_err(failed)
     }
 
     /// Ends the session.

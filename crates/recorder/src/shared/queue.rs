@@ -66,7 +66,9 @@ impl Batch {
     ) -> impl Iterator<Item = (Option<StreamId>, Option<(Clock, Time)>, &[u8])> {
         let mut rest = self.bytes.as_slice();
         self.records.iter().map(move |record| {
-            let (bytes, later) = rest.split_at_checked(record.length).unwrap_or_default();
+            let split = rest.split_at_checked(record.length);
+            debug_assert!(split.is_some(), "the bytes of a message are in its batch");
+            let (bytes, later) = split.unwrap_or_default();
             rest = later;
             (record.to, record.date, bytes)
         })

@@ -252,9 +252,13 @@ fn long_readings(
         };
         if is_padding(frame.id) {
             let is_padded = *is_padded;
-            padded.get_mut(at).into_iter().for_each(|padded| *padded = is_padded);
+            if let Some(padded) = padded.get_mut(at) {
+                *padded = is_padded;
+            }
         } else if frame.id == id::MINOR_META || frame.id >= id::FIRST_USER {
-            runs.get_mut(at).into_iter().for_each(|slot| *slot = run);
+            if let Some(slot) = runs.get_mut(at) {
+                *slot = run;
+            }
             let is_long = run.0 >= LONG_FRAMES && run.1 - at >= LONG_BYTES;
             if let (true, Ok(end), Some(slot)) = (is_long, u32::try_from(end), next.get_mut(at)) {
                 *slot = end;

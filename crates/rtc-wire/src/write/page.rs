@@ -132,7 +132,10 @@ impl<O: Output> Page<O> {
             return Err(WriteError::Broken);
         }
         self.sum();
-        let filled = self.buffer.get(self.start..self.fill).unwrap_or_default();
+        // Without the bytes it says to have, nothing that follows would be right.
+        let Some(filled) = self.buffer.get(self.start..self.fill) else {
+            return Err(WriteError::Broken);
+        };
         if !filled.is_empty()
             && let Err(error) = self.output.write(filled)
         {

@@ -12,7 +12,9 @@ use kymo_core::model::timeline::{
     Clock, Content, Event, Fielded, Fields, TimeNs, TimelineView, Times, Track, TrackId,
     fielded_tracks,
 };
-use kymo_core::{AtomicFile, Context, Destination, Error, Finding, Result, Severity, Written};
+use kymo_core::{
+    AtomicFile, Context, Destination, Error, Finding, Result, Severity, Written, slot,
+};
 
 use super::channels;
 use crate::types::Message;
@@ -114,6 +116,7 @@ impl Taking {
 
     /// Whether events of a track are spelt as JSON, by its first.
     fn is_spelt(&self, event: &Event<'_>) -> bool {
+        // That there is no such track is an error of its channel.
         let Some(track) = self.tracks.get(event.track.0) else { return false };
         let is_plain = match &event.content {
             Content::Payload => true,
@@ -169,9 +172,7 @@ impl Taking {
         let schema_id = schema.map_or(0, |schema| schema.id);
         self.writer.channel(&channels::channel(of, clock, id, schema_id, is_spelt))?;
         let taken = Taken { channel_id: id, is_spelt, sequence: 0 };
-        if let Some(slot) = self.written.get_mut(track) {
-            *slot = Some(taken);
-        }
+        *slot(&mut self.written, track) = Some(taken);
         Ok(taken)
     }
 

@@ -17,7 +17,8 @@ use std::sync::Arc;
 use kymo_core::bytes::{Endian, Limits};
 use kymo_core::model::timeline::Window;
 use kymo_core::{
-    Context, Destination, Error, Finding, Part, Result, Severity, Source, Written, shortened,
+    Context, Destination, Error, Finding, Invariant as _, Part, Result, Severity, Source, Written,
+    shortened,
 };
 use kymo_rtc_wire::meta::StreamMeta;
 
@@ -261,9 +262,8 @@ fn merge(
     let number = session.unwrap_or(0);
     let mut outlets = outlets(inputs, session, part.join);
     for (_, clock) in falling.range((number, 0)..(number + 1, 0)) {
-        if let Some(outlet) = outlets.get_mut(*clock) {
-            copied.written.losses.extend(outlet.fall());
-        }
+        let outlet = outlets.get_mut(*clock).or_broken("a clock that falls has an outlet")?;
+        copied.written.losses.extend(outlet.fall());
     }
     let layout = match (&*inputs, session) {
         ([only], Some(session)) => only.reader.scan().sessions.get(session).map(Layout::of),
@@ -281,9 +281,8 @@ fn merge(
     }
     for (number, outlet) in outlets.iter().enumerate() {
         for (of, stream) in &outlet.from {
-            if let Some(input) = inputs.get_mut(*of) {
-                input.outlets.insert(*stream, number);
-            }
+            let input = inputs.get_mut(*of).or_broken("an outlet is of an input")?;
+            input.outlets.insert(*stream, number);
         }
     }
     let window = Window { tracks: None, from: part.from, until: part.until, last: None };
@@ -359,7 +358,7 @@ impl Input {
         {
             self.set_clock(clock, false, writer, said)?;
         }
-        let Some(outlet) = self.outlets.get(&index) else { return Ok(()) };
+        let outlet = self.outlets.get(&index).or_broken("what is asked for has an outlet")?;
         let message = self.messages.message(&found);
         if writer.write(*outlet, &self.turned(index, message.payload))? {
             written.events += 1;

@@ -61,7 +61,7 @@ impl Reader {
         let outline = Outline::new(&View::whole(&bytes), &context.limits);
         if outline.is_none() {
             // Nothing less than all of it tells what it has.
-            let all = Scan::new(&bytes, Arc::default(), context, false)?;
+            let all = Scan::new(&bytes, Arc::default(), context)?;
             return Ok(Arc::new(Self::scanned(bytes, context, decoders, all)));
         }
         Ok(Arc::new(Self {
@@ -77,7 +77,7 @@ impl Reader {
     /// Opens as much of a file as the limits allow, and goes through all of that.
     pub fn salvage(source: &Source, context: &Context<'_>) -> Result<Arc<Self>> {
         let bytes = source.bytes()?;
-        let all = Scan::new(&bytes, Arc::default(), context, true)?;
+        let all = Scan::salvage(&bytes, Arc::default(), context);
         Ok(Arc::new(Self::scanned(bytes, context, Decoders::default(), all)))
     }
 
@@ -98,8 +98,8 @@ impl Reader {
     pub(crate) fn scan(&self) -> &Scan {
         self.scan.get_or_init(|| {
             let context = Context { progress: &self.progress, ..Context::with_limits(self.limits) };
-            // What is over the limits is left out, and said; nothing else fails.
-            Scan::new(&self.bytes, self.known(), &context, true).unwrap_or_default()
+            // What is over the limits is left out, and said.
+            Scan::salvage(&self.bytes, self.known(), &context)
         })
     }
 

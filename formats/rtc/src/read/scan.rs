@@ -115,28 +115,29 @@ pub(crate) fn begin_unit(tracker: &mut Tracker, unit: &read::Unit, walker: &Walk
 }
 
 impl Scan {
-    /// Goes through a file. What is over the limits is refused, or left out where the file is
-    /// to be salvaged.
-    pub(crate) fn new(
-        bytes: &[u8],
-        known: Arc<Catalog>,
-        context: &Context<'_>,
-        is_salvage: bool,
-    ) -> Result<Self> {
-        let scan = Self::once(bytes, known, context, is_salvage)?;
-        if !scan.has_replaced {
-            return Ok(scan);
-        }
-        // What was said of a stream first was wrong, and messages before were read as it said.
-        Self::once(bytes, Arc::clone(&scan.catalog), context, is_salvage)
+    /// Goes through a file. What is over the limits is refused.
+    pub(crate) fn new(bytes: &[u8], known: Arc<Catalog>, context: &Context<'_>) -> Result<Self> {
+        let scan = Self::salvage(bytes, known, context);
+        let over = scan.problems.iter().find_map(|problem| match problem {
+            Problem::Limit { offset, found, limit } => Some((*offset, *found, *limit)),
+            _ => None,
+        });
+        let Some((offset, found, limit)) = over else { return Ok(scan) };
+        let error = ReadErrorKind::OverLimit { found, limit };
+        Err(Error::Read(error.at("Units and streams", offset)))
     }
 
-    fn once(
-        bytes: &[u8],
-        known: Arc<Catalog>,
-        context: &Context<'_>,
-        is_salvage: bool,
-    ) -> Result<Self> {
+    /// Goes through a file. What is over the limits is left out, which is a problem of its own.
+    pub(crate) fn salvage(bytes: &[u8], known: Arc<Catalog>, context: &Context<'_>) -> Self {
+        let scan = Self::once(bytes, known, context);
+        if !scan.has_replaced {
+            return scan;
+        }
+        // What was said of a stream first was wrong, and messages before were read as it said.
+        Self::once(bytes, Arc::clone(&scan.catalog), context)
+    }
+
+    fn once(bytes: &[u8], known: Arc<Catalog>, context: &Context<'_>) -> Self {
         let mut pass = Pass {
             scan: Self::default(),
             tracker: Tracker::knowing(known, &context.limits),
@@ -154,12 +155,9 @@ impl Scan {
             }
             let position = pass.walker.position();
             if let Err((found, limit)) = pass.take(item, &view) {
-                if !is_salvage {
-                    let error = ReadErrorKind::OverLimit { found, limit };
-                    return Err(Error::Read(error.at("Units and streams", position)));
-                }
-                pass.problem(Problem::Limit { offset: position, found, limit });
-                return Ok(pass.finish(position));
+                // It is kept whatever else was found.
+                pass.scan.problems.push(Problem::Limit { offset: position, found, limit });
+                return pass.finish(position);
             }
             if pass.walker.position().saturating_sub(told) > PROGRESS_BYTES {
                 told = pass.walker.position();
@@ -167,7 +165,7 @@ impl Scan {
             }
         }
         context.progress.end();
-        Ok(pass.finish(view.end()))
+        pass.finish(view.end())
     }
 }
 

@@ -3,6 +3,7 @@
 use std::ops::RangeInclusive;
 
 use kymo_core::model::timeline::TimeNs;
+use kymo_core::slot;
 use kymo_rtc_wire::index::split_count;
 use kymo_rtc_wire::read::{Frame, Walker};
 use kymo_rtc_wire::spec::id;
@@ -57,8 +58,7 @@ impl Tally {
             return;
         }
         let Some(stream) = tracker.find(tracker.session(), frame.id) else { return };
-        self.reach(tracker.streams().len());
-        let Some(statistics) = self.statistics.get_mut(stream) else { return };
+        let statistics = slot(&mut self.statistics, stream);
         statistics.frames += 1;
         statistics.payload_bytes += frame.end - frame.payload;
         let Some(completed) = completed else { return };

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use kymo_core::bytes::{Endian, Limits};
 use kymo_core::model::timeline::TimeNs;
+use kymo_core::slot;
 use kymo_rtc_wire::read::{Begin, Frame, View, Walker};
 use kymo_rtc_wire::spec::id;
 
@@ -56,12 +57,7 @@ impl Catalog {
         let index = self.streams.len();
         self.by_id.insert((stream.session, stream.id), index);
         // Sessions are numbered as they come, so that this grows by one at a time.
-        if self.by_session.len() <= stream.session {
-            self.by_session.resize_with(stream.session + 1, Vec::new);
-        }
-        if let Some(of_session) = self.by_session.get_mut(stream.session) {
-            of_session.push(index);
-        }
+        slot(&mut self.by_session, stream.session).push(index);
         self.streams.push(stream);
         index
     }
@@ -215,9 +211,7 @@ impl Tracker {
 
     /// Sets what a clock shows, for reading that begins in the middle.
     pub(crate) fn set_clock(&mut self, clock: usize, time: Option<TimeNs>) {
-        if let Some(shown) = self.shown.get_mut(clock) {
-            *shown = time;
-        }
+        *slot(&mut self.shown, clock) = time;
     }
 
     pub(crate) fn find(&self, session: usize, id: u32) -> Option<usize> {
