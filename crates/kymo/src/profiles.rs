@@ -395,16 +395,13 @@ impl ProfileArgs {
         let threads = self.threads.of(view.as_ref())?;
         let metrics = view.metrics();
         let mut others = Vec::new();
-        let metric = match &self.metric {
-            Some(name) => {
-                refuse_derived(view.as_ref(), name)?;
-                named_in(view.as_ref(), &metrics, threads.as_ref(), name)?
-            }
-            None => {
-                let chosen = first(view.as_ref(), &metrics, threads.as_ref())?;
-                others = chosen.others;
-                chosen.metric
-            }
+        let metric = if let Some(name) = &self.metric {
+            refuse_derived(view.as_ref(), name)?;
+            named_in(view.as_ref(), &metrics, threads.as_ref(), name)?
+        } else {
+            let chosen = first(view.as_ref(), &metrics, threads.as_ref())?;
+            others = chosen.others;
+            chosen.metric
         };
         let index = usize::try_from(metric.0).unwrap_or(usize::MAX);
         let described = metrics.get(index).cloned();

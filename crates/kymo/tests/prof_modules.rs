@@ -175,8 +175,8 @@ fn arguments_of_templates_are_folded_where_that_is_asked_for() {
     let database = folder.path().join("database");
     for command in ["top", "tree", "callers"] {
         let show = |options: &[&str]| run(kymo().arg(command).args(options).arg(&database)).1;
-        let folded = show(&["--fold-templates"]);
-        assert!(folded.contains("forall<…> [vmlinux]"), "{command}: {folded}");
+        let short = show(&["--fold-templates"]);
+        assert!(short.contains("forall<…> [vmlinux]"), "{command}: {short}");
         assert_eq!(show(&["--fold-templates=never"]), show(&[]));
         let json = show(&["--fold-templates", "--json"]);
         assert!(json.contains("forall<seq_exec,Range<long>> [vmlinux]"), "{command}: {json}");

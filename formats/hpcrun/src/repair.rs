@@ -116,7 +116,7 @@ fn file(
     match (file, records) {
         (File::Trace(trace), Some(records)) => {
             for bytes in records.of(&trace, &source.bytes()?) {
-                out.write_all(&bytes)?;
+                out.write_all(bytes)?;
             }
         }
         (File::Trace(trace), None) => trace.write(&mut out)?,

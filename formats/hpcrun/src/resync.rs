@@ -117,9 +117,7 @@ impl Known<'_> {
         match (first, end.and_then(|end| anything.time(end))) {
             (Some(first), Some(end)) if first <= end => Some(first..end),
             // What begins in no order is no older than any trace.
-            (None, Some(end)) => {
-                Some(end.saturating_sub(self.trace.from_nanoseconds(LONGEST_NS))..end)
-            }
+            (None, Some(end)) => Some(end.saturating_sub(self.trace.units_of(LONGEST_NS))..end),
             (first, _) => first.map(|first| first..u64::MAX),
         }
     }
@@ -202,7 +200,7 @@ impl Search<'_> {
     /// Whether a time is not too far behind another.
     fn is_near(&self, time: u64, last: u64) -> bool {
         let is_near = || {
-            let leap = self.known.trace.from_nanoseconds(LEAP_NS);
+            let leap = self.known.trace.units_of(LEAP_NS);
             let last = last.max(self.times.start);
             let so_far = last - self.times.start;
             time <= last.saturating_add(leap.max(so_far.saturating_mul(LEAP_TIMES)))
@@ -239,7 +237,9 @@ mod tests {
 
     fn file(endian: Endian, flags: u64) -> Vec<u8> {
         let mut writer = TraceWriter::with(Vec::new(), TraceVersion::V0101, endian, flags).unwrap();
-        records().iter().for_each(|record| writer.record(record).unwrap());
+        for record in records() {
+            writer.record(&record).unwrap();
+        }
         writer.finish().unwrap()
     }
 

@@ -186,8 +186,8 @@ impl Trace {
     }
 
     /// A duration in the unit of the times.
-    pub(crate) fn from_nanoseconds(&self, duration: u64) -> u64 {
-        duration / self.unit.factor()
+    pub(crate) fn units_of(&self, duration_ns: u64) -> u64 {
+        duration_ns / self.unit.factor()
     }
 
     /// A time of this trace in nanoseconds; nothing where it is not of the unit of the others.

@@ -56,9 +56,10 @@ fn take(found: &mut BTreeMap<String, Addresses>, thread: &MeasuredThread, direct
         let Frame::Code { module, offset, is_called: true } = node.frame else { continue };
         let path = usize::try_from(module).ok().and_then(|module| thread.modules.get(module));
         let Some(path) = path else { continue };
-        let path = match Path::new(path).is_relative() {
-            true => directory.join(path).to_string_lossy().into_owned(),
-            false => path.clone(),
+        let path = if Path::new(path).is_relative() {
+            directory.join(path).to_string_lossy().into_owned()
+        } else {
+            path.clone()
         };
         let addresses = found.entry(path).or_default();
         let of = if is_caller { &mut addresses.calls } else { &mut addresses.others };
