@@ -129,7 +129,7 @@ pub(crate) struct FormatArgs {
     #[arg(long)]
     pub(crate) utf8: bool,
 
-    /// Ticks in a second of a SystemView recording that has no INIT.
+    /// Ticks in a second, where a recording of systemview has no INIT.
     #[arg(long, value_name = "HZ", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) frequency: Option<u64>,
 }

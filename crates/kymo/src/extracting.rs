@@ -31,7 +31,7 @@ pub(crate) struct Wanted<'a> {
 
 /// Writes the part, and says what it has and what was lost.
 pub(crate) fn run(session: &mut Session, wanted: &Wanted<'_>) -> anyhow::Result<Outcome> {
-    session.assume(&wanted.format);
+    session.assume(wanted.format);
     let sources = sources(session, wanted)?;
     let format = format(&sources, wanted)?;
     outlet::refuse_other_name(wanted.output, format.info())?;

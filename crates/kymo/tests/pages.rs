@@ -3,6 +3,7 @@
 
 mod support;
 
+use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
@@ -21,8 +22,9 @@ fn page(file: &Path, options: &[&str]) -> String {
 
 /// The texts of the cells of the rows below a heading, up to the next heading.
 fn rows(page: &str, heading: &str) -> Vec<Vec<String>> {
-    let below = page.split_once(&format!("<h2>{heading}</h2>\n"));
-    let below = below.unwrap_or_else(|| panic!("no {heading} in {page}")).1;
+    let heading = format!("<h2>{heading}</h2>\n");
+    assert!(page.contains(&heading), "no {heading} in {page}");
+    let below = page.split_once(&heading).unwrap().1;
     let table = below.split("</table>").next().unwrap();
     let rows = table.lines().filter(|line| line.starts_with("<tr><td"));
     let cells = |row: &str| {
@@ -71,10 +73,10 @@ fn streams_have_counts_rates_a_picture_and_their_most_frequent_messages() {
 ";
     let mut lines = String::new();
     for second in 0..10 {
-        lines += &format!("{second} out request {second} took {second}.5 ms\n");
+        writeln!(lines, "{second} out request {second} took {second}.5 ms").unwrap();
     }
     for second in 10..13 {
-        lines += &format!("{second} err cannot open <file {second}>\n");
+        writeln!(lines, "{second} err cannot open <file {second}>").unwrap();
     }
     fs::write(&log, format!("{grammar}{lines}")).unwrap();
     let page = page(&log, &["--from", "textlog"]);

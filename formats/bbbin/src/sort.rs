@@ -105,12 +105,11 @@ impl<'a> Sort<'a> {
 /// Puts what is held into the temporary file, as a run.
 fn spill(held: &mut Vec<Key>, to: &mut Option<(BufWriter<File>, Vec<Run>)>) -> Result<()> {
     held.sort_unstable();
-    let (out, runs) = match to {
-        Some(begun) => begun,
-        None => {
-            let file = tempfile::tempfile().map_err(failed)?;
-            to.insert((BufWriter::new(file), Vec::new()))
-        }
+    let (out, runs) = if let Some(begun) = to {
+        begun
+    } else {
+        let file = tempfile::tempfile().map_err(failed)?;
+        to.insert((BufWriter::new(file), Vec::new()))
     };
     for (time, log, offset) in &*held {
         let mut bytes = [0; KEY_BYTES];

@@ -107,28 +107,32 @@ pub(super) struct Releases {
 #[derive(Debug, Clone, Default)]
 struct Delayed {
     first: Option<TimeNs>,
-    rest: Option<Box<VecDeque<TimeNs>>>,
+    rest: Option<Box<Later>>,
 }
+
+/// Those after the first.
+#[derive(Debug, Clone, Default)]
+struct Later(VecDeque<TimeNs>);
 
 impl Delayed {
     const NONE: Self = Self { first: None, rest: None };
 
     fn len(&self) -> usize {
-        usize::from(self.first.is_some()) + self.rest.as_ref().map_or(0, |rest| rest.len())
+        usize::from(self.first.is_some()) + self.rest.as_ref().map_or(0, |rest| rest.0.len())
     }
 
     fn push(&mut self, release: TimeNs) {
         if self.first.is_none() {
             self.first = Some(release);
         } else {
-            self.rest.get_or_insert_default().push_back(release);
+            self.rest.get_or_insert_default().0.push_back(release);
         }
     }
 
     /// Takes the first, unless it is later than a moment.
     fn take_until(&mut self, time: TimeNs) -> Option<TimeNs> {
         let first = self.first.filter(|release| *release <= time)?;
-        self.first = self.rest.as_mut().and_then(|rest| rest.pop_front());
+        self.first = self.rest.as_mut().and_then(|rest| rest.0.pop_front());
         if self.first.is_none() {
             self.rest = None;
         }

@@ -31,14 +31,13 @@ pub(super) fn find(reader: &Reader, packets: &[usize]) -> Vec<(usize, Told)> {
         if file.replace(within.packet.file) != Some(within.packet.file) {
             state = State::default();
         }
-        match within.packet.times {
-            Some((_, end)) => (state.clock, state.ticks) = (within.packet.clock, end),
-            None => {
-                found.push((*index, read(reader, &within, &mut state)));
-                if let Some(end) = within.packet.only_end {
-                    (state.clock, state.ticks) = (within.packet.clock, end);
-                }
-            }
+        if let Some((_, end)) = within.packet.times {
+            (state.clock, state.ticks) = (within.packet.clock, end);
+            continue;
+        }
+        found.push((*index, read(reader, &within, &mut state)));
+        if let Some(end) = within.packet.only_end {
+            (state.clock, state.ticks) = (within.packet.clock, end);
         }
     }
     found

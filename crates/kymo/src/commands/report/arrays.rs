@@ -26,7 +26,7 @@ pub(super) fn add(
         let variable = view.variable(id);
         let found = if id.0 < READ_MAX { statistics(&view, id)? } else { None };
         let [min, max] = match &found {
-            Some(found) => [&found.min, &found.max].map(|of| Cell::Number(value(of).to_string())),
+            Some(found) => [&found.min, &found.max].map(|of| Cell::Number(value(of))),
             None => [Cell::Number(String::new()), Cell::Number(String::new())],
         };
         let nan = found.filter(|found| found.nan > 0);
@@ -47,7 +47,7 @@ pub(super) fn add(
         ("largest", true),
         ("NaN", true),
     ];
-    page.listed("Variables", &heads, rows, 0);
+    page.listed("Variables", &heads, &rows, 0);
     if shown < count {
         page.remarks(&[format!("{} more", numbers::grouped((count - shown) as u64))]);
     }

@@ -167,7 +167,7 @@ impl Page {
         &mut self,
         title: &str,
         heads: &[(&str, bool)],
-        rows: Vec<Vec<Cell>>,
+        rows: &[Vec<Cell>],
         rows_max: usize,
     ) {
         if rows.is_empty() {

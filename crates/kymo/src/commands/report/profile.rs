@@ -58,7 +58,7 @@ fn metrics(page: &mut Page, metrics: &[Metric], totals: &[f64], rows_max: usize)
         ]
     };
     let heads = [("in all", true), ("unit", false), ("metric", false), ("", false)];
-    page.listed("Metrics", &heads, rows.into_iter().map(row).collect(), rows_max);
+    page.listed("Metrics", &heads, &rows.into_iter().map(row).collect::<Vec<_>>(), rows_max);
 }
 
 /// The functions that spent most themselves.
@@ -80,7 +80,7 @@ fn functions(page: &mut Page, args: &Args, asked: &Asked) -> anyhow::Result<()> 
     let (metric, total) = (&asked.described.name, asked.total_in_words(found.total));
     let title = format!("Functions by {metric}");
     let is_any = !rows.is_empty();
-    page.listed(&title, &heads, rows, 0);
+    page.listed(&title, &heads, &rows, 0);
     if is_any {
         let more = match found.more {
             0 => String::new(),
@@ -110,6 +110,6 @@ fn threads(page: &mut Page, args: &Args, asked: &Asked) -> anyhow::Result<()> {
         vec![Cell::Number(measure::known(value)), Cell::Share(value / most), Cell::Text(name)]
     };
     let heads = [("spent", true), ("of the most", true), ("thread", false)];
-    page.listed("Threads", &heads, rows.into_iter().map(row).collect(), args.number);
+    page.listed("Threads", &heads, &rows.into_iter().map(row).collect::<Vec<_>>(), args.number);
     Ok(())
 }

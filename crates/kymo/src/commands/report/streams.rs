@@ -82,7 +82,7 @@ fn table(
         let (from, to) = tally.times.map(|(from, to)| (shown(from), shown(to))).unzip();
         let span = tally.times.map(|(from, to)| from.0.abs_diff(to.0));
         let [min, max] = tally.numbers.as_ref().map_or([String::new(), String::new()], |numbers| {
-            numbers.each_ref().map(|number| value(number).to_string())
+            numbers.each_ref().map(|number| value(number))
         });
         vec![
             Cell::Number(numbers::grouped(tally.events)),
@@ -105,7 +105,7 @@ fn table(
         ("kind", false),
         ("stream", false),
     ];
-    page.listed("Streams", &heads, busiest.iter().map(row).collect(), args.number);
+    page.listed("Streams", &heads, &busiest.iter().map(row).collect::<Vec<_>>(), args.number);
 }
 
 /// Events a second between the first and the last.
@@ -310,7 +310,7 @@ impl Wordings {
             ("Most frequent messages", "message, # for numbers")
         };
         let heads = [("times", true), ("", true), (head, false)];
-        page.listed(title, &heads, rows.into_iter().map(row).collect(), args.number);
+        page.listed(title, &heads, &rows.into_iter().map(row).collect::<Vec<_>>(), args.number);
         if self.others > 0 {
             page.remarks(&[format!("{} of other wordings", numbers::grouped(self.others))]);
         }
