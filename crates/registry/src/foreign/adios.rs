@@ -51,7 +51,8 @@ fn directory(source: &Source) -> Option<Kind> {
     }
     let name = source.path().file_name()?.to_str()?.strip_suffix(".dir")?;
     let first = source.path().join(Path::new(&format!("{name}.0")));
-    (name.ends_with(".bp") && first.is_file()).then_some(DATA)
+    let is_bp = Path::new(name).extension().is_some_and(|extension| extension == "bp");
+    (is_bp && first.is_file()).then_some(DATA)
 }
 
 /// The last 28 bytes: the places of three indices, two bytes of which the first tells the byte order,
