@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 use anyhow::{Context, Result, ensure};
@@ -53,12 +53,11 @@ type Kept = BTreeMap<String, String>;
 
 /// Compares outputs with those kept, or keeps them.
 pub(crate) fn run(repo: &Repo, args: &Args) -> Result<()> {
-    let program = match &args.program {
-        Some(program) => program.canonicalize()?,
-        None => {
-            repo::run(&mut repo.cargo(["build", "--release", "-p", "kymo"]))?;
-            repo.target("release/kymo")
-        }
+    let program = if let Some(program) = &args.program {
+        program.canonicalize()?
+    } else {
+        repo::run(&mut repo.cargo(["build", "--release", "-p", "kymo"]))?;
+        repo.target("release/kymo")
     };
     let mut roots = vec![("testdata", repo.path("testdata"))];
     roots.extend(data::folder(repo)?.map(|folder| ("data", folder)));
@@ -126,12 +125,12 @@ fn checksums(program: &Path, name: &str, root: &Path, recordings: &[PathBuf]) ->
         while let Some(path) = recordings.get(next.fetch_add(1, Ordering::Relaxed)) {
             let sums = checksums_of_recording(program, root, path);
             let sums = sums.map(|sums| (format!("{name}/{}", path.display()), sums));
-            kept.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).push(sums);
+            kept.lock().unwrap_or_else(PoisonError::into_inner).push(sums);
         }
     };
     let threads = thread::available_parallelism().map_or(1, usize::from);
     thread::scope(|scope| (0..threads).for_each(|_| drop(scope.spawn(work))));
-    kept.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner()).into_iter().collect()
+    kept.into_inner().unwrap_or_else(PoisonError::into_inner).into_iter().collect()
 }
 
 fn checksums_of_recording(program: &Path, root: &Path, path: &Path) -> Result<String> {

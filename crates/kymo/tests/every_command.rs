@@ -1,6 +1,11 @@
 //! What holds of every command, whatever the file: what it reports `check` reports, and no name is too
 //! long for it.
-#![allow(clippy::indexing_slicing, clippy::unwrap_used, reason = "tests may fail loudly")]
+#![allow(
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "tests may fail loudly"
+)]
 
 mod support;
 
@@ -89,7 +94,9 @@ fn copy(from: &Path, to: &Path) {
         return;
     }
     fs::create_dir_all(to).unwrap();
-    names(from).iter().for_each(|name| copy(&from.join(name), &to.join(name)));
+    for name in names(from) {
+        copy(&from.join(&name), &to.join(&name));
+    }
 }
 
 /// What commands report of a file and `check` does not.

@@ -1,5 +1,6 @@
 //! What is never written over: the input, devices, pipes, and files where a folder is to be.
 #![cfg(unix)]
+#![allow(clippy::unwrap_used, reason = "tests may fail loudly")]
 
 mod support;
 

@@ -340,7 +340,8 @@ mod tests {
         let mut finder = Finder::new(&image).unwrap();
         for (address, left, is_said) in [(0x40_0127, 1 << 20, false), (0x40_01e5, 1, true)] {
             finder.left = left;
-            finder.resolve(image.symbol(address).unwrap(), address, &mut Vec::new());
+            let function = image.parts(image.symbol(address).unwrap());
+            finder.resolve(function, address, &mut Vec::new());
             assert_eq!(finder.lack().is_some_and(|lack| lack.is_damaged), is_said);
         }
     }

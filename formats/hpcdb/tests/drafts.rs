@@ -112,7 +112,7 @@ fn sorted(lines: impl Iterator<Item = String>) -> Vec<String> {
 /// What top, tree, callers and threads say of each metric.
 fn reports(view: &dyn ProfileView) -> Vec<(String, Vec<String>)> {
     let mut reports = Vec::new();
-    let foo = NamePattern::new("foo").unwrap();
+    let name = NamePattern::new("foo").unwrap();
     for (metric, described) in (0..).map(MetricId).zip(view.metrics()) {
         let question = Question { view, metric, threads: None };
         let mut add =
@@ -125,8 +125,8 @@ fn reports(view: &dyn ProfileView) -> Vec<(String, Vec<String>)> {
             add("tree", shown(&top_down(&question, detail, 99).unwrap()));
         }
         add("callers", shown(&bottom_up(&question, None, 99, 0.0).unwrap()));
-        add("callers of foo", shown(&bottom_up(&question, Some(&foo), 99, 0.0).unwrap()));
-        for within in [Within::All, Within::Function(&foo)] {
+        add("callers of foo", shown(&bottom_up(&question, Some(&name), 99, 0.0).unwrap()));
+        for within in [Within::All, Within::Function(&name)] {
             let spent = per_thread(&question, within).unwrap();
             add("threads", vec![format!("{within:?} {spent:?}")]);
         }

@@ -81,9 +81,10 @@ fn table(
         let shown = |time| Shown::on(clock, time).to_string();
         let (from, to) = tally.times.map(|(from, to)| (shown(from), shown(to))).unzip();
         let span = tally.times.map(|(from, to)| from.0.abs_diff(to.0));
-        let [min, max] = tally.numbers.as_ref().map_or([String::new(), String::new()], |numbers| {
-            numbers.each_ref().map(|number| value(number))
-        });
+        let [min, max] = tally
+            .numbers
+            .as_ref()
+            .map_or([String::new(), String::new()], |numbers| numbers.each_ref().map(value));
         vec![
             Cell::Number(numbers::grouped(tally.events)),
             Cell::Number(span.and_then(|ns| rate(tally.events, ns)).unwrap_or_default()),
