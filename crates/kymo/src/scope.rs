@@ -540,14 +540,12 @@ fn few<'a>(names: impl Iterator<Item = &'a str>) -> Option<String> {
     Some(if words.is_empty() { last } else { format!("{} and {last}", words.join(", ")) })
 }
 
-/// Whether people call a task so that runs when there is nothing to do: `idle`, `IDLE1`,
-/// `Idle task`, `swapper/3`; also with the number that tells it from that of another recording:
-/// `idle (2)`.
+/// Returns true for names that people give to tasks that run when there is nothing to do: `idle`,
+/// `IDLE1`, `Idle task`, `swapper/3`. A merge puts the file or a number behind them: `idle (server)`.
 fn is_idle_name(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
-    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    let numbered = name.strip_suffix(')').and_then(|name| name.rsplit_once(" ("));
-    let name = numbered.filter(|(_, number)| is_number(number)).map_or(&*name, |(name, _)| name);
+    let merged = name.strip_suffix(')').and_then(|name| name.rsplit_once(" ("));
+    let name = merged.filter(|(_, file)| !file.is_empty()).map_or(&*name, |(name, _)| name);
     let rest = name.strip_prefix("idle").or_else(|| name.strip_prefix("swapper"));
     let Some(rest) = rest else { return false };
     let between = |c: char| matches!(c, ' ' | '_' | '-' | '/' | '.');
@@ -575,10 +573,10 @@ mod tests {
         {
             assert!(is_idle_name(name), "{name}");
         }
-        for name in ["idle (2)", "swapper/0 (13)", "Idle task (2)"] {
+        for name in ["idle (2)", "swapper/0 (server)", "Idle task (2)"] {
             assert!(is_idle_name(name), "{name}");
         }
-        for name in ["idle ()", "idle (x)", "idle (2) (", "control (2)", "idle(2", "(2)"] {
+        for name in ["idle ()", "idle (2) (", "control (2)", "idle(2", "(2)"] {
             assert!(!is_idle_name(name), "{name}");
         }
         for name in ["idle_inject/0", "idler", "idle time", "my idle", "", "swapperd"] {

@@ -127,7 +127,9 @@ fn zeros_over_some_elements_cost_those_only() {
         bytes[starts[from]..starts[to]].fill(0);
         let (kept, losses) = repaired(&Source::from_bytes("zeros.bp", bytes));
         assert_eq!(kept, [&sound[..starts[from]], &sound[starts[to]..]].concat(), "{from} to {to}");
-        assert_eq!(losses.len(), 1, "{from} to {to}: {losses:?}");
+        // That nothing is found without looking behind the zeros is said besides.
+        let expected = 1 + usize::from(from == 0);
+        assert_eq!(losses.len(), expected, "{from} to {to}: {losses:?}");
     }
     // From the middle of the values of one element into the header of the next.
     let mut bytes = sound.clone();

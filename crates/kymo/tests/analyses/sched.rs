@@ -186,7 +186,7 @@ fn one_kind_of_time_is_shown_in_full() {
 }
 
 #[test]
-fn what_is_idle_is_so_with_the_number_that_a_merge_gives_it() {
+fn what_is_idle_is_so_with_the_name_of_the_file_that_a_merge_gives_it() {
     let folder = folder();
     let make = |name: &str, task: &str| {
         let lines = format!("0 cpu0 idle -> {task}\n10 cpu0 {task} -> idle\n40 cpu0 idle -> x\n");
@@ -199,14 +199,14 @@ fn what_is_idle_is_so_with_the_number_that_a_merge_gives_it() {
     let (code, _, said) = run(kymo().arg("merge").args([&one, &two]).arg("-o").arg(&both));
     assert_eq!(code, Some(0), "{said}");
     let (_, streams, _) = run(kymo().arg("ls").arg(&both));
-    assert!(streams.contains("idle (2)"), "{streams}");
+    assert!(streams.contains("idle (two)"), "{streams}");
     let (_, tasks, said) = run(kymo().args(["sched", "--json"]).arg(&both));
     let tasks = json(&tasks);
     let tasks: Vec<_> = tasks.iter().map(|of| of["task"].as_str().unwrap()).collect();
     assert_eq!(tasks, ["a", "b"], "{said}");
     // A load is of one clock; which streams are on which is said.
     let (code, _, said) = run(kymo().arg("load").arg(&both));
-    let hint = "hint: choose streams of one clock with --stream (events of cpu 0 is on clock, events of cpu 0 (2) is on \
-                clock (2))";
+    let hint = "hint: choose streams of one clock with --stream (events of cpu 0 (one) is on \
+                clock (one), events of cpu 0 (two) is on clock (two))";
     assert!(code == Some(1) && said.contains(hint), "{said}");
 }

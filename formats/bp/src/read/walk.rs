@@ -476,14 +476,14 @@ impl<'a, 'c> Walker<'a, 'c> {
             let why = format!("{zeros} zeros end the file; {more} after them are not looked at");
             self.findings.push(Finding::at(Severity::Warning, "data-after-end", offset, why));
         }
-        self.note_zeros_at_start();
+        self.note_zeros_at_start("there is no element in it");
         End::ZeroWord { offset }
     }
 
     /// Notes that zeros end the file before its first element.
-    fn note_zeros_at_start(&mut self) {
+    fn note_zeros_at_start(&mut self, outcome: &str) {
         if self.entries.is_empty() {
-            let why = "the file begins with a length of zero: there is no element in it";
+            let why = format!("the file begins with a length of zero: {outcome}");
             self.findings.push(Finding::at(Severity::Warning, "no-elements", self.offset, why));
         }
     }
@@ -497,8 +497,7 @@ impl<'a, 'c> Walker<'a, 'c> {
         let passed = counted(passed);
         let why = format!("a length of zero, but no end: a sound element follows after {passed}");
         self.findings.push(Finding::at(severity, "data-after-end", self.offset, why));
-        // A reader that does not look behind the zeros finds nothing.
-        self.note_zeros_at_start();
+        self.note_zeros_at_start("whoever does not look behind it finds no element");
         self.offset = next;
     }
 

@@ -2,7 +2,7 @@
 //! and guessed.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
+use std::fmt::{Debug, Write as _};
 
 use kymo_core::model::timeline::{Event, TimeNs, TrackId};
 use kymo_core::{Field, Record};
@@ -51,7 +51,7 @@ impl RecordKeys {
     }
 }
 
-fn assert_unique(mut keys: Vec<Key>, of: impl Fn() -> String) {
+fn assert_unique<K: Ord + Debug>(mut keys: Vec<K>, of: impl Fn() -> String) {
     keys.sort_unstable();
     let again = keys.array_windows().find(|[key, next]| key == next);
     assert!(again.is_none(), "{} is given twice: {again:x?}", of());
@@ -79,6 +79,10 @@ impl Stored {
 #[derive(Default)]
 struct OfStream {
     keys: Vec<Key>,
+    /// The keys of events of a directory with their times: where times were damaged, which of its
+    /// files an event is in may be told wrongly.
+    timed: Vec<(Key, Option<TimeNs>)>,
+    last: Option<Key>,
     last_time: Option<TimeNs>,
     /// As how many events the last record was told so far.
     derived: u32,
@@ -101,19 +105,26 @@ impl EventKeys {
     pub(super) fn see(&mut self, stored: Stored, position: u64) {
         let Stored { of, time, offset, payload_bytes } = stored;
         let key = (offset, position);
+        let is_in_directory = of.1.is_some();
         let of_stream = self.of_streams.entry(of).or_default();
-        let last = of_stream.keys.last().copied();
+        let last = of_stream.last;
         if last == Some(key) {
             of_stream.derived += 1;
             assert!(of_stream.derived < DERIVED_MAX, "{} events of one record", of_stream.derived);
         } else {
             // Those without a time come last.
             let is_later = time.is_none() || time >= of_stream.last_time;
-            assert!(last < Some(key) || is_later, "an event at {key:x?} behind that at {last:x?}");
-            of_stream.keys.push(key);
+            // Packets in the files of a directory come by their times, which damage turns around.
+            let may_be = last < Some(key) || is_later || is_in_directory;
+            assert!(may_be, "an event at {key:x?} behind that at {last:x?}");
+            if is_in_directory {
+                of_stream.timed.push((key, time));
+            } else {
+                of_stream.keys.push(key);
+            }
             of_stream.derived = 0;
         }
-        of_stream.last_time = time;
+        (of_stream.last, of_stream.last_time) = (Some(key), time);
         // What one record is told as comes together, and has its payload once.
         if self.payload_of.replace(key) != Some(key) {
             self.payload_bytes += payload_bytes;
@@ -129,6 +140,7 @@ impl EventKeys {
     pub(super) fn assert_once(self, size_bytes: u64) {
         for ((track, file), of_stream) in self.of_streams {
             assert_unique(of_stream.keys, || format!("an event of {track:?} {file:?}"));
+            assert_unique(of_stream.timed, || format!("an event of {track:?} {file:?}"));
         }
         let (found, stored) = (self.payload_bytes, self.decompressed.values().sum::<u64>());
         let most = size_bytes.saturating_add(stored);
