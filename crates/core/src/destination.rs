@@ -300,7 +300,7 @@ fn put_in_place(made: &Path, destination: &Destination) -> Result<Vec<Aside>> {
             Error::Io { action: "rename the output into place", error }
         });
     }
-    Err(Error::Exists(destination.path.clone()))
+    Err(Error::request("other programs keep putting something where the output is to be"))
 }
 
 /// What is being replaced, in a hidden directory beside its old place.

@@ -108,7 +108,8 @@ fn unreported(path: &Path) -> Vec<String> {
             "-" => path.as_os_str(),
             word => word.as_ref(),
         });
-        let (_, _, said) = run(kymo().args(arguments));
+        let (code, _, said) = run(kymo().args(arguments));
+        assert!(matches!(code, Some(0 | 1 | 3)), "{} {}: {said}", command[0], path.display());
         let own_name = path.file_name().and_then(|name| name.to_str());
         let places = said.lines().filter_map(place).map(|(rule, part, offset)| {
             // A single file of measurements is named as the directory that it would be in does.

@@ -49,8 +49,8 @@ fn message_fields<'a>(
         ("bytes", message.payload.len().into()),
     ];
     if message.time.is_none() {
-        let bounds =
-            [("relative_ns", message.relative), ("not_after_ns", reader.not_after(message.stream))];
+        let not_after = reader.not_after(message.stream, message.offset);
+        let bounds = [("relative_ns", message.relative), ("not_after_ns", not_after)];
         let bounds = bounds.into_iter().filter_map(|(name, time)| Some((name, time?.0.into())));
         fields.extend(bounds);
     }

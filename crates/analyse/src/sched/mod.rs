@@ -17,8 +17,8 @@ pub use job::{Completed, Open, Release};
 ///
 /// A *job* is what a task does from its release to its completion. A *delay* is the time from a
 /// release until the task runs next, whether the job is ever complete or not; a task that goes on
-/// running when a job is complete runs for the next from then on. A job's *run* the time it runs, its *response* the time until it is complete, and
-/// its *wait* the response without the run.
+/// running when a job is complete runs for the next from then on. A job's *run* is the time it runs,
+/// its *response* the time until it is complete, and its *wait* the response without the run.
 ///
 /// A task that is released again before it ran has one job, unless releases have budgets: then
 /// each is a job of its own. One that is released while it runs has another job to do when that

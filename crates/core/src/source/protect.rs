@@ -18,23 +18,28 @@ impl Source {
         }
         match &self.kind {
             Kind::Memory(_) if self.path != Path::new("-") => Ok(()),
-            Kind::Directory(directory) if self.is_folder => {
+            Kind::Directory(directory) => {
+                // Links may lead to files elsewhere.
                 let opened = directory.opened();
                 if opened.iter().any(|name| is_same(&self.path.join(name), output)) {
                     return Err(Error::OverInput("is a file that the input was read with"));
                 }
-                Ok(())
+                if self.is_folder { Ok(()) } else { refuse_overlap(&self.path, output) }
             }
             _ => refuse_overlap(&self.path, output),
         }
     }
 }
 
-/// Fails when an output would change what is at the path of an input; `-` is standard input.
+/// Fails when an output would change what is at the path of an input. The input `-` is standard
+/// input, and the output `-` standard output, which is no file.
 ///
 /// # Errors
 /// [`Error::OverInput`] says how the two overlap.
 pub fn refuse_overlap(input: &Path, output: &Path) -> Result<()> {
+    if output == Path::new("-") {
+        return Ok(());
+    }
     let input = if input == Path::new("-") { Path::new("/dev/stdin") } else { input };
     overlap(input, output).map_or(Ok(()), |how| Err(Error::OverInput(how)))
 }
@@ -172,5 +177,27 @@ mod tests {
         assert_eq!(refused(&open("trace"), &at("other")), Some("lies in the input"));
         let how = Some("is a directory with the input in it");
         assert_eq!(refused(&open("other"), &at("trace")), how);
+    }
+
+    #[test]
+    fn standard_output_is_in_no_directory() {
+        let folder = folder();
+        let source = Source::open(&folder.path().join("trace"), &Limits::default()).unwrap();
+        assert_eq!(refused(&source, Path::new("-")), None);
+        assert!(refuse_overlap(Path::new("."), Path::new("-")).is_ok());
+    }
+
+    /// `trace/a/b` is a link to `other`.
+    #[cfg(unix)]
+    #[test]
+    fn what_a_link_deep_in_a_directory_leads_to_is_refused_once_it_was_read() {
+        let folder = folder();
+        let at = |name: &str| folder.path().join(name);
+        fs::remove_file(at("trace/a/b")).unwrap();
+        std::os::unix::fs::symlink(at("other"), at("trace/a/b")).unwrap();
+        let source = Source::open(&at("trace"), &Limits::default()).unwrap();
+        let read = source.child(Path::new("a/b"), &Limits::default()).unwrap().unwrap();
+        assert_eq!(read.size_bytes(), 5);
+        assert_eq!(refused(&source, &at("other")), Some("is a file that the input was read with"));
     }
 }

@@ -111,6 +111,10 @@ fn over_threads(checking: &mut Checking, file: &ProfileDb, summary: &Profile) ->
     for row in rows {
         alone(checking, file, &kinds, &[], &row);
     }
+    if within.lookups > LOOKUPS_MAX {
+        let why = "there are very many loops and threads: sums of some loops were not checked";
+        checking.note(&file.part, "summary-sum", summary.offset, why);
+    }
     Ok(())
 }
 

@@ -47,10 +47,12 @@ pub(crate) fn repair(source: &Source, to: &Destination, context: &Context<'_>) -
             && finding.severity == Severity::Error
     };
     let is_cut = database.meta.as_ref().is_some_and(|meta| meta.part.require_footer().is_err());
-    if found.iter().filter(|finding| is_damaged(finding)).count() > usize::from(is_cut)
-        && let Ok(saved) = shown::save(source, &database, &found, to, context)
-    {
-        return Ok(saved);
+    if found.iter().filter(|finding| is_damaged(finding)).count() > usize::from(is_cut) {
+        match shown::save(source, &database, &found, to, context) {
+            // There is nothing that can be shown, or it makes no sound database.
+            Err(Error::Request(_)) => {}
+            saved => return saved,
+        }
     }
     let directory = to.directory()?;
     let mut repairing = Repairing {

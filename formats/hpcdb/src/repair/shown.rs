@@ -8,10 +8,12 @@ use kymo_core::model::profile::{
 use kymo_core::model::timeline::TimeNs;
 use kymo_core::{Context, Destination, Error, Finding, Repaired, Result, Severity, Source};
 
-use super::{copy_rest, still_odd};
+use super::values::STATISTICS_LOST;
+use super::{copy_rest, said, still_odd, witness};
 use crate::model::Profiles;
 use crate::read::Database;
 use crate::repair::trace::sound;
+use crate::spec::FileKind;
 use crate::types::Layout;
 use crate::walk::TreeWalk;
 use crate::write::Writer;
@@ -65,15 +67,38 @@ pub(super) fn save(
     let is_wrong = |finding: &&Finding| finding.severity > Severity::Note;
     let mut losses: Vec<_> = found.iter().filter(is_wrong).cloned().collect();
     losses.extend(unreadable);
+    losses.extend(not_written(database));
     let why = format!(
-        "it was damaged: {} contexts and {samples} samples that can be shown were written again",
+        "it was damaged: all files are written again, of {} contexts and {samples} samples that can be \
+         shown",
         listed.len()
     );
     let mut corrected = vec![Finding {
-        file: Some(crate::spec::FileKind::Meta.name().to_owned()),
+        file: Some(FileKind::Meta.name().to_owned()),
         ..Finding::whole(Severity::Warning, "repaired", why)
     }];
     corrected.extend(odd);
     let kept = 3 + u64::from(samples > 0);
     Ok(Repaired { kept, unit: "files", corrected, losses })
+}
+
+/// What sound files have and the new ones do not: statistics other than sums, and the readings of
+/// `cct.db` that differ from those of `profile.db`.
+fn not_written(database: &Arc<Database>) -> Vec<Finding> {
+    let mut losses = Vec::new();
+    let metrics = database.meta.iter().flat_map(|meta| &meta.metrics);
+    if metrics.flat_map(|metric| &metric.statistics).any(|statistic| !statistic.is_sum()) {
+        losses.push(said(Severity::Warning, "lost", FileKind::Profile, STATISTICS_LOST));
+    }
+    let message = match witness::judged(database) {
+        Ok(differing) if differing.is_empty() => return losses,
+        Ok(differing) => format!(
+            "{} values differ from those of cct.db, and are written as they are here: which are \
+             right is not known",
+            differing.len()
+        ),
+        Err(error) => format!("its values cannot be compared with those of cct.db: {error}"),
+    };
+    losses.push(said(Severity::Warning, "lost", FileKind::Profile, message));
+    losses
 }

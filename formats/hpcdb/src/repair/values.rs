@@ -22,7 +22,7 @@ use crate::write::{Numbered, ProfileWriter, write_cct};
 const SUMMARY_LOST: &str = "statistics of the summary other than sums; of loops, lex_aware is what \
                             threads come to";
 
-const STATISTICS_LOST: &str = "statistics of the summary other than sums";
+pub(super) const STATISTICS_LOST: &str = "statistics of the summary other than sums";
 
 const SUMS_AGAIN: &str = "sums of its summary were made again from its threads";
 

@@ -249,12 +249,13 @@ impl Reader {
     }
 
     /// When a message without a time happened at the latest: when what its clock counts from was
-    /// first set. Nothing where that may go back.
-    pub(crate) fn not_after(&self, stream: usize) -> Option<TimeNs> {
+    /// first set, which comes after it. Nothing where that may go back.
+    pub(crate) fn not_after(&self, stream: usize, offset: u64) -> Option<TimeNs> {
         let clock_of = |stream: usize| self.clocks().get(stream).copied().flatten();
         let root = root_of(clock_of(stream)?, clock_of);
         let is_rising = self.streams().get(root).is_some_and(|stream| !stream.may_go_back());
-        self.scan().statistics.get(root).filter(|_| is_rising)?.first_time
+        let (at, time) = self.scan().statistics.get(root).filter(|_| is_rising)?.first_time?;
+        (offset < at).then_some(time)
     }
 
     /// The byte order of a session's writer.

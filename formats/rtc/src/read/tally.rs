@@ -27,8 +27,8 @@ pub(crate) struct Statistics {
     pub frames: u64,
     pub payload_bytes: u64,
     pub times: Option<RangeInclusive<TimeNs>>,
-    /// The time of the first message that has one.
-    pub first_time: Option<TimeNs>,
+    /// The first message that has a time: where it is, and the time.
+    pub first_time: Option<(u64, TimeNs)>,
     /// A clock that went back, and where.
     pub went_back: Option<u64>,
     /// A time that does not fit, and where.
@@ -126,7 +126,7 @@ impl Statistics {
     }
 
     fn see(&mut self, time: TimeNs, is_clock: bool, offset: u64) {
-        self.first_time = self.first_time.or(Some(time));
+        self.first_time = self.first_time.or(Some((offset, time)));
         self.times = Some(match self.times.take() {
             None => time..=time,
             Some(times) => {

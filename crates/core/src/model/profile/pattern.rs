@@ -28,8 +28,13 @@ impl NamePattern {
     /// [`Self::found_in`] makes it a part of names where no function is called so.
     ///
     /// # Errors
-    /// When a regular expression is not one.
+    /// When the text is empty, or a regular expression is not one.
     pub fn new(text: &str) -> Result<Self> {
+        if text.is_empty() {
+            return Err(Error::request(
+                "a pattern of names is empty: write a name or a part of one",
+            ));
+        }
         let between = text.strip_prefix('/').and_then(|rest| rest.strip_suffix('/'));
         let expression = match between {
             Some(expression) if !expression.is_empty() => Some(expression.to_owned()),
@@ -46,26 +51,28 @@ impl NamePattern {
         Ok(Self { text: text.to_owned(), test: found })
     }
 
-    /// The pattern for a profile: where no function has the whole name, a part of names.
+    /// The pattern for a profile: where a function has the very text as its name, that function, also
+    /// with a `*` or `?` in it. Where none has, a text without these is a part of names.
     ///
     /// # Errors
     /// When the profile cannot be read.
     pub fn found_in(self, view: &dyn ProfileView) -> Result<Self> {
-        if !matches!(self.test, Test::Whole) {
-            return Ok(self);
-        }
+        let whole = Self { text: self.text.clone(), test: Test::Whole };
         let mut labels = Labels::of_view(view);
         for step in Walk::new(view)? {
             if let Step::Enter(context, _) = step?
                 && context.is_frame()
             {
                 let label = labels.of_context(&context)?;
-                if labels.matches(label, &self) {
-                    return Ok(self);
+                if labels.matches(label, &whole) {
+                    return Ok(whole);
                 }
             }
         }
-        Ok(Self { test: Test::Part, ..self })
+        Ok(match self.test {
+            Test::Whole => Self { test: Test::Part, ..self },
+            Test::Part | Test::Expression(_) => self,
+        })
     }
 
     /// The text that was typed.
@@ -104,8 +111,9 @@ pub(super) fn is_called(text: &str, name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::fixture;
+    use super::super::{CallTreeBuilder, Function, Node, Relation, Scope, fixture};
     use super::*;
+    use crate::bytes::Limits;
 
     #[test]
     fn a_function_is_called_by_its_name_with_or_without_its_module() {
@@ -137,5 +145,21 @@ mod tests {
         let found = |text| NamePattern::new(text).unwrap().found_in(&tree).unwrap();
         assert!(!found("work").matches("workers"));
         assert!(found("wor").matches("workers"));
+        assert!(NamePattern::new("").is_err());
+    }
+
+    #[test]
+    fn a_whole_name_with_a_star_in_it_is_no_glob() {
+        let mut builder = CallTreeBuilder::new(&Limits::default());
+        for name in ["f(int*)", "f(int*, int)"] {
+            let function =
+                builder.function(Function { name: name.to_owned(), ..Function::default() });
+            let node = Node::new(Scope::Function, Relation::Call);
+            builder.child(None, Node { function: Some(function), ..node }).unwrap();
+        }
+        let tree = builder.finish();
+        let found = |text| NamePattern::new(text).unwrap().found_in(&tree).unwrap();
+        assert!(!found("f(int*)").matches("f(int*, int)"));
+        assert!(found("f(*)").matches("f(int*, int)"));
     }
 }

@@ -35,9 +35,9 @@ const PART_BYTES_MIN: u64 = 64 << 10;
 /// Lines come from standard input, from a command's standard output and error, or from named pipes
 /// or files. A line of more than 1 MiB becomes several messages, and it is said how many did. The
 /// file is readable at any moment, also when kymo is killed: `kymo follow` shows it as it grows.
-/// Killed (kill -9), kymo loses at most what came in the last 200 ms, and of that no more than 64 KiB
-/// (--flush-every, --flush-bytes), besides what it had not recorded yet of a source that is faster
-/// than the file: 64 lines, and 8 KiB of each source. Interrupting ends the recording properly. A command
+/// Killed (kill -9), kymo loses at most the lines of the last 200 ms, and of these no more than 64 KiB
+/// (--flush-every, --flush-bytes), besides what was not recorded yet: a line that has not ended, what
+/// a pipe holds, and up to 64 lines of sources that are faster than the file. Interrupting ends the recording properly. A command
 /// that is recorded is left to end by itself, and what it says meanwhile is recorded too; after two
 /// seconds it is told to end, and interrupting again ends it at once. Programs that it started and
 /// that go on are not waited for.
