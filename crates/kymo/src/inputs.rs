@@ -66,6 +66,9 @@ fn walk(root: &Path, from: Option<&dyn Format>, open: Open<'_>) -> Vec<Input> {
                 found.push(Err((path, Failure::new("it is no file").into())));
             }
             Some(Ok(false)) | None if !kind.is_dir() => {}
+            Some(Ok(false)) if let Some(foreign) = foreign(&path, open) => {
+                found.push(Err((path, foreign.into())));
+            }
             Some(Ok(false)) | None => match entries(&path) {
                 // What comes first in the order is taken from the end of the list.
                 Ok(entries) => pending.extend(entries.into_iter().rev()),

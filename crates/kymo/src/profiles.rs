@@ -148,6 +148,7 @@ impl Asked {
         let known = measure::in_unit(total, self.described.unit.as_deref());
         match self.whole {
             None => format!("{known} in all"),
+            Some(whole) if total == 0.0 => format!("nothing of {}", measure::known(whole)),
             Some(whole) => {
                 let (share, whole) = (measure::share(total, whole), measure::known(whole));
                 format!("{known} of {whole} ({share})")
@@ -207,6 +208,9 @@ impl Asked {
 
     /// That nothing has a value, and why.
     fn nothing(&self) -> String {
+        if self.whole.is_some() {
+            return "no path is left by --focus, --ignore and --hide".to_owned();
+        }
         let name = escaped(&self.described.name);
         // It is only a reason: what cannot be read is said elsewhere.
         let totals = self.view.totals(self.threads.as_ref()).unwrap_or_default();
@@ -448,12 +452,13 @@ impl ThreadArgs {
     }
 }
 
-/// The place of the metric that is computed and called so, or of the only one whose name starts so,
-/// unless one that is stored does.
+/// The place of the computed metric of a name, or of the only one that a pattern or the start of a
+/// name fits, unless these fit a metric that is stored.
 fn derived_place(view: &dyn ProfileView, name: &str) -> Option<usize> {
     let names = view.derived();
     let is_exact = names.iter().any(|metric| metric.name == name);
-    if !is_exact && found(&view.metrics(), name).is_ok() {
+    let fits_stored = found(&view.metrics(), name).map_or_else(|alike| !alike.is_empty(), |_| true);
+    if !is_exact && fits_stored {
         return None;
     }
     usize::try_from(found(&names, name).ok()?.0).ok()

@@ -718,3 +718,24 @@ fn rows_that_are_left_out_are_counted() {
     let (_, said) = rows(&["tree", "--json", "-t", "0"], &path);
     assert_eq!(said, "");
 }
+
+/// A directory with recordings that are not read is no directory without recordings.
+#[test]
+fn every_old_database_in_a_directory_is_named() {
+    let folder = folder();
+    for name in ["one", "two"] {
+        let database = folder.path().join(name);
+        fs::create_dir(&database).unwrap();
+        let text =
+            r#"<?xml version="1.0"?><HPCToolkitExperiment version="2.2"></HPCToolkitExperiment>"#;
+        fs::write(database.join("experiment.xml"), text).unwrap();
+    }
+    for command in ["info", "check"] {
+        let (code, out, said) = run(kymo().arg(command).arg(folder.path()));
+        assert!(matches!(code, Some(1 | 3)), "{command}: {said}");
+        for name in ["one", "two"] {
+            let is_named = |line: &str| line.contains(name) && line.contains("2011 to 2022");
+            assert!(out.lines().chain(said.lines()).any(is_named), "{command}: {out}{said}");
+        }
+    }
+}
