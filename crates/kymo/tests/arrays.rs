@@ -66,12 +66,15 @@ fn compare(python: &Path, sources: &[PathBuf], targets: &[Target]) {
     run_script(python, "compare.py", &jobs);
 }
 
+/// Folders of files that are damaged, or are of later formats, which are not read.
+const LEFT_OUT: [&str; 3] = ["malformed", "bad", "adios1"];
+
 /// The sound files below a folder.
 fn sound(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
-        if path.is_dir() && !path.ends_with("malformed") && !path.ends_with("bad") {
+        if path.is_dir() && !LEFT_OUT.iter().any(|folder| path.ends_with(folder)) {
             found.extend(sound(&path));
         } else if path.extension().is_some_and(|extension| extension == "bp") {
             found.push(path);
