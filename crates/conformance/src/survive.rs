@@ -26,9 +26,11 @@ const TOO_MANY: &str = "too-many";
 /// Bytes that [`Folder::packed`] made are fed as a folder.
 pub fn survive(format: &dyn Format, bytes: &[u8]) {
     if let Some(folder) = Folder::unpacked(bytes) {
-        return exercise_source(format, &folder.source(), folder.largest());
+        answers(format, &folder.source(), folder.largest());
+        return;
     }
-    exercise(format, bytes);
+    let source = Source::from_bytes("", bytes.to_vec());
+    answers(format, &source, source.size_bytes());
     let sum = bytes.iter().fold(0_u32, |sum, &byte| sum.wrapping_mul(31).wrapping_add(byte.into()));
     if sum.is_multiple_of(REPAIR_EVERY) {
         repair_is_sound(format, bytes);
@@ -43,6 +45,13 @@ pub(crate) fn exercise(format: &dyn Format, bytes: &[u8]) {
 
 /// As [`exercise`], of a file or a folder; no offset is beyond `size_bytes`.
 pub(crate) fn exercise_source(format: &dyn Format, source: &Source, size_bytes: u64) {
+    let (reported, found) = answers(format, source, size_bytes);
+    assert_reported(&reported, &found);
+}
+
+/// Opens, walks, checks and salvages. Returns what the dataset reports, and what `check` finds.
+fn answers(format: &dyn Format, source: &Source, size_bytes: u64) -> (Vec<Finding>, Vec<Finding>) {
+    let mut reported = Vec::new();
     let context = Context::with_limits(Limits::tight());
     // Of a folder only the largest file is measured.
     let stored_bytes = if source.is_directory() { u64::MAX } else { size_bytes };
@@ -52,10 +61,10 @@ pub(crate) fn exercise_source(format: &dyn Format, source: &Source, size_bytes: 
     let opened = format.open(source, &context);
     match &opened {
         // What is no folder of the format at all is refused as a whole.
-        Err(Error::Request(_)) if source.is_directory() => return,
+        Err(Error::Request(_)) if source.is_directory() => return (reported, found),
         Ok(dataset) => {
             walk_through(&**dataset, size_bytes, stored_bytes);
-            assert_reported(&dataset.findings(), &found);
+            reported.extend(dataset.findings());
         }
         Err(error) => {
             assert_offset(error, size_bytes);
@@ -73,6 +82,7 @@ pub(crate) fn exercise_source(format: &dyn Format, source: &Source, size_bytes: 
             walk_through(&*salvaged, size_bytes, stored_bytes);
         }
     }
+    (reported, found)
 }
 
 /// Checks, which must succeed whatever the bytes are.
