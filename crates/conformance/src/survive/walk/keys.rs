@@ -2,7 +2,7 @@
 //! and guessed.
 
 use std::collections::BTreeMap;
-use std::fmt::{Debug, Write as _};
+use std::fmt::Write as _;
 
 use kymo_core::model::timeline::{Event, TimeNs, TrackId};
 use kymo_core::{Field, Record};
@@ -51,7 +51,7 @@ impl RecordKeys {
     }
 }
 
-fn assert_unique<K: Ord + Debug>(mut keys: Vec<K>, of: impl Fn() -> String) {
+fn assert_unique(mut keys: Vec<Key>, of: impl Fn() -> String) {
     keys.sort_unstable();
     let again = keys.array_windows().find(|[key, next]| key == next);
     assert!(again.is_none(), "{} is given twice: {again:x?}", of());
@@ -79,9 +79,6 @@ impl Stored {
 #[derive(Default)]
 struct OfStream {
     keys: Vec<Key>,
-    /// The keys of events of a directory with their times: where times were damaged, which of its
-    /// files an event is in may be told wrongly.
-    timed: Vec<(Key, Option<TimeNs>)>,
     last: Option<Key>,
     last_time: Option<TimeNs>,
     /// As how many events the last record was told so far.
@@ -117,9 +114,8 @@ impl EventKeys {
             // Packets in the files of a directory come by their times, which damage turns around.
             let may_be = last < Some(key) || is_later || is_in_directory;
             assert!(may_be, "an event at {key:x?} behind that at {last:x?}");
-            if is_in_directory {
-                of_stream.timed.push((key, time));
-            } else {
+            // Which file of a directory an event is in is found by its time, which may be damaged.
+            if !is_in_directory {
                 of_stream.keys.push(key);
             }
             of_stream.derived = 0;
@@ -140,7 +136,6 @@ impl EventKeys {
     pub(super) fn assert_once(self, size_bytes: u64) {
         for ((track, file), of_stream) in self.of_streams {
             assert_unique(of_stream.keys, || format!("an event of {track:?} {file:?}"));
-            assert_unique(of_stream.timed, || format!("an event of {track:?} {file:?}"));
         }
         let (found, stored) = (self.payload_bytes, self.decompressed.values().sum::<u64>());
         let most = size_bytes.saturating_add(stored);
