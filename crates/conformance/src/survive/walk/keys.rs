@@ -102,7 +102,6 @@ impl EventKeys {
     pub(super) fn see(&mut self, stored: Stored, position: u64) {
         let Stored { of, time, offset, payload_bytes } = stored;
         let key = (offset, position);
-        let is_in_directory = of.1.is_some();
         let of_stream = self.of_streams.entry(of).or_default();
         let last = of_stream.last;
         if last == Some(key) {
@@ -111,13 +110,8 @@ impl EventKeys {
         } else {
             // Those without a time come last.
             let is_later = time.is_none() || time >= of_stream.last_time;
-            // Packets in the files of a directory come by their times, which damage turns around.
-            let may_be = last < Some(key) || is_later || is_in_directory;
-            assert!(may_be, "an event at {key:x?} behind that at {last:x?}");
-            // Which file of a directory an event is in is found by its time, which may be damaged.
-            if !is_in_directory {
-                of_stream.keys.push(key);
-            }
+            assert!(last < Some(key) || is_later, "an event at {key:x?} behind that at {last:x?}");
+            of_stream.keys.push(key);
             of_stream.derived = 0;
         }
         (of_stream.last, of_stream.last_time) = (Some(key), time);
