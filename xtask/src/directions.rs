@@ -118,7 +118,7 @@ fn group(root: &Path, folder: &Path) -> Result<Group> {
 mod tests {
     use super::*;
 
-    /// Whether the crate in folder `from` may depend on the one in folder `to`.
+    /// Returns true if the crate in folder `from` may depend on the one in folder `to`.
     fn may(from: &str, to: &str, is_dev: bool) -> bool {
         let group = |folder| Group::of(Path::new(folder)).unwrap();
         group(from).objection(group(to), is_dev).is_none()

@@ -190,7 +190,7 @@ fn flatten(from: &Path, to: &Path) -> Result<usize> {
     Ok(count)
 }
 
-/// Whether a file is a small recording, and no text about recordings.
+/// Returns true if a file is a small recording, and no text about recordings.
 fn is_seed(path: &Path) -> Result<bool> {
     let is_text = ["json", "md", "txt"].iter().any(|text| path.extension() == Some(text.as_ref()));
     Ok(!is_text && path.metadata()?.len() <= INPUT_BYTES_MAX)

@@ -57,7 +57,7 @@ fn objection(package: &Package, allowed: &[String]) -> Option<String> {
     Some(format!("{} {}: {why}", package.name, package.version))
 }
 
-/// Whether the SPDX `expression` can be met with `allowed` licences alone.
+/// Returns true if the SPDX `expression` can be met with `allowed` licences alone.
 ///
 /// The old way of writing "or", a slash, is understood too. What cannot be parsed is not met.
 fn is_allowed(expression: &str, allowed: &[String]) -> bool {

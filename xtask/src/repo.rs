@@ -82,7 +82,7 @@ pub(crate) fn output(command: &mut Command) -> Result<String> {
     String::from_utf8(output.stdout).with_context(|| format!("`{line}` printed no text"))
 }
 
-/// Whether a command can be run and succeeds; what it prints is dropped.
+/// Returns true if a command can be run and succeeds; what it prints is dropped.
 pub(crate) fn succeeds(command: &mut Command) -> bool {
     let quiet = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     quiet.status().is_ok_and(|status| status.success())

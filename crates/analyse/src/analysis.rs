@@ -27,7 +27,7 @@ pub struct Analysis {
     is_all_read: bool,
     resolver: Resolver,
     bounds: Bounds,
-    /// Whether all that was before the window is known.
+    /// True if all that was before the window is known.
     is_all_before: bool,
 }
 
@@ -66,7 +66,7 @@ pub trait Pass {
         false
     }
 
-    /// Whether it has to know which states machines are in when the window begins.
+    /// Returns true if it has to know which states machines are in when the window begins.
     fn follows_states(&self) -> bool {
         false
     }
@@ -104,7 +104,7 @@ pub trait Pass {
     /// Takes the time that was looked at, when all is seen.
     fn finish(&mut self, _bounds: &Bounds, _tasks: &Tasks) {}
 
-    /// Whether it waits for what comes after the window.
+    /// Returns true if it waits for what comes after the window.
     fn awaits(&self) -> bool {
         false
     }
@@ -263,7 +263,7 @@ impl Seen<'_> {
         missing.and_then(|_| self.tasks.recording_of(self.event.track))
     }
 
-    /// Whether events of a track may be missing from here on.
+    /// Returns true if events of a track may be missing from here on.
     pub(crate) fn may_lack(&self, track: TrackId) -> bool {
         let missing = self.gap().filter(|missing| *missing != Missing::Switches);
         missing.is_some_and(|missing| self.tasks.may_lack(track, (self.event.track, missing)))
@@ -336,7 +336,7 @@ impl Analysis {
         self.meant.as_ref().is_none_or(|meant| meant.has(track))
     }
 
-    /// Whether a track is meant itself.
+    /// Returns true if a track is meant itself.
     #[must_use]
     pub fn means_itself(&self, track: TrackId) -> bool {
         self.meant.as_ref().is_none_or(|meant| meant.has(track) && !meant.homes.contains(&track))
@@ -350,7 +350,7 @@ impl Analysis {
         Some(tracks.filter_map(|track| self.tasks.of_track(track)).collect())
     }
 
-    /// Whether a task is meant: one of its tracks is.
+    /// Returns true if a task is meant: one of its tracks is.
     #[must_use]
     pub fn means_task(&self, task: TaskId) -> bool {
         self.tasks.get(task).is_some_and(|task| self.means(task.home))

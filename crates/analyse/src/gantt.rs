@@ -57,7 +57,7 @@ impl Row {
         Self { kind, cells, parts, unknown, states, releases, now, lost_since }
     }
 
-    /// Whether more of a cell is not known than is filled.
+    /// Returns true if more of a cell is not known than is filled.
     #[must_use]
     pub fn is_unknown(&self, cell: usize) -> bool {
         let filled = self.cells.get(cell).map_or(0, |(ns, _)| *ns);
@@ -175,7 +175,7 @@ impl Gantt {
         }
     }
 
-    /// Whether anything is not known, since events are missing.
+    /// Returns true if anything is not known, since events are missing.
     #[must_use]
     pub fn has_unknown(&self) -> bool {
         let mut cells =

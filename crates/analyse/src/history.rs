@@ -47,7 +47,7 @@ struct Before {
     delay_ns: Option<u64>,
     /// The priority that it runs with.
     priority: Option<i64>,
-    /// Whether it was seen to begin what it runs.
+    /// True if it was seen to begin what it runs.
     is_begun: bool,
     /// How many gaps are behind it: of these it matters whether there are others than before.
     gaps: u32,

@@ -148,7 +148,7 @@ fn same<'a>(tracks: &'a [Track], ids: &[TrackId]) -> Same<'a> {
     Same { place, number: track.and_then(Track::task_id) }
 }
 
-/// Whether each has something, and no two the same.
+/// Returns true if each has something, and no two the same.
 fn are_distinct<T: Ord>(all: impl Iterator<Item = Option<T>>) -> bool {
     let Some(mut all) = all.collect::<Option<Vec<_>>>() else { return false };
     all.sort_unstable();

@@ -29,7 +29,7 @@ struct Open<T> {
     key: Option<u64>,
     /// When it will be over, where that was told when it began.
     ends: Option<TimeNs>,
-    /// Whether it is over as soon as it begins.
+    /// True if it is over as soon as it begins.
     is_moment: bool,
     call: T,
 }
@@ -40,7 +40,7 @@ pub(crate) struct Over<T> {
     pub(crate) call: T,
     /// When it was over.
     pub(crate) time: TimeNs,
-    /// Whether that was told of itself, and not of one around it.
+    /// True if that was told of itself, and not of one around it.
     pub(crate) is_told: bool,
 }
 
@@ -144,7 +144,7 @@ impl<T> Nest<T> {
         self.beyond = 0;
     }
 
-    /// Whether one more call is too far in to be told apart; it is counted then.
+    /// Returns true if one more call is too far in to be told apart; it is counted then.
     pub(crate) fn is_beyond(&mut self) -> bool {
         let is_beyond = self.open.len() >= DEPTH_MAX;
         self.beyond += u64::from(is_beyond);

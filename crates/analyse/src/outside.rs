@@ -36,7 +36,7 @@ pub(crate) struct Before {
     pub(crate) states: BTreeMap<TrackId, String>,
     /// What is under way, where that is asked for.
     under_way: Option<(Messages, Wakeups)>,
-    /// Whether there is nothing further back.
+    /// True if there is nothing further back.
     pub(crate) is_all: bool,
 }
 
@@ -160,7 +160,7 @@ pub(crate) struct After {
     switching: BTreeSet<CpuId>,
     /// Processors where interrupts are under way, and whether the outermost ends, once that is known.
     interrupts: BTreeMap<CpuId, Option<bool>>,
-    /// Whether there is nothing further on.
+    /// True if there is nothing further on.
     is_all: bool,
 }
 
@@ -179,13 +179,13 @@ pub(crate) enum Fate {
 struct Asked {
     /// What these do next.
     lanes: BTreeSet<usize>,
-    /// Whether these switch.
+    /// True if these switch.
     cpus: BTreeSet<CpuId>,
     under_way: UnderWay,
 }
 
 impl Asked {
-    /// Whether all is told of tasks.
+    /// Returns true if all is told of tasks.
     fn is_done(&self) -> bool {
         self.lanes.is_empty() && self.cpus.is_empty()
     }
@@ -307,14 +307,14 @@ impl After {
         self.interrupts.entry(cpu).and_modify(|known| _ = known.get_or_insert(is_ended));
     }
 
-    /// Whether what interrupts a processor at the end of the window ends at a time that is known, if
-    /// anything does; nothing where that is too far on to be found.
+    /// Returns true if what interrupts a processor at the end of the window ends at a time that is
+    /// known, if anything does; nothing where that is too far on to be found.
     pub(crate) fn interrupts_end(&self, cpu: CpuId) -> Option<bool> {
         let Some(known) = self.interrupts.get(&cpu) else { return Some(true) };
         known.or(self.is_all.then_some(false))
     }
 
-    /// Whether a processor switches again; nothing where that is too far on to be found.
+    /// Returns true if a processor switches again; nothing where that is too far on to be found.
     pub(crate) fn switches(&self, cpu: CpuId) -> Option<bool> {
         let is_switching = self.switching.contains(&cpu);
         (is_switching || self.is_all).then_some(is_switching)
@@ -329,7 +329,7 @@ impl After {
         }
     }
 
-    /// Whether it is known what a lane does next.
+    /// Returns true if it is known what a lane does next.
     pub(crate) fn tells(&self, lane: usize) -> bool {
         self.first.contains_key(&lane)
     }

@@ -14,7 +14,7 @@ pub(crate) struct Lane {
     pub(crate) running: Option<Running>,
     /// Whether it is known who runs, or that nobody does.
     pub(crate) is_known: bool,
-    /// Whether that is not known since events are missing.
+    /// True if that is not known since events are missing.
     pub(crate) is_lost: bool,
 }
 
@@ -26,7 +26,7 @@ pub(crate) struct Running {
     pub(crate) since: TimeNs,
     /// The priority that it began to run with.
     pub(crate) priority: Option<i64>,
-    /// Whether it began before the window.
+    /// True if it began before the window.
     pub(crate) is_standing: bool,
 }
 

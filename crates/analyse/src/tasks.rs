@@ -47,10 +47,10 @@ pub struct Cpu {
     pub recording: usize,
     /// What gives its times.
     pub clock: Option<ClockId>,
-    /// Whether it is one processor, where one task runs at a time. On what the recording calls no
+    /// True if it is one processor, where one task runs at a time. On what the recording calls no
     /// processor, tasks run side by side.
     pub is_one: bool,
-    /// Whether the stretches of its track are interrupts.
+    /// True if the stretches of its track are interrupts.
     pub has_interrupts: bool,
 }
 
@@ -186,7 +186,7 @@ impl Tasks {
         self.tracks.get(track.0).map(|track| track.recording)
     }
 
-    /// Whether what is missing from a gap on may be of a track.
+    /// Returns true if what is missing from a gap on may be of a track.
     pub(crate) fn may_lack(&self, track: TrackId, (gap, missing): (TrackId, Missing)) -> bool {
         let is_same = self.recording_of(track) == self.recording_of(gap);
         let (of, place) = (at(&self.places, track.0), at(&self.places, gap.0));
@@ -268,13 +268,13 @@ impl Tasks {
         track.attributes.number(Track::TASK_PRIORITY)
     }
 
-    /// Whether a task runs when there is nothing to do.
+    /// Returns true if a task runs when there is nothing to do.
     #[must_use]
     pub fn is_idle(&self, id: TaskId) -> bool {
         self.get(id).is_some_and(|task| task.is_idle)
     }
 
-    /// Whether a task is an interrupt.
+    /// Returns true if a task is an interrupt.
     #[must_use]
     pub fn is_interrupt(&self, id: TaskId) -> bool {
         self.get(id).is_some_and(|task| task.is_interrupt)
@@ -292,7 +292,7 @@ impl Tasks {
         self.all.len()
     }
 
-    /// Whether there are no tasks.
+    /// Returns true if there are no tasks.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.all.is_empty()

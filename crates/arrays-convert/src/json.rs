@@ -35,8 +35,8 @@ pub(crate) fn attributes(path: &str, held: &[Attribute], losses: &mut Vec<Loss>)
     Value::Object(map)
 }
 
-/// Whether numbers of a kind are what a reader of JSON makes of numbers: whole ones of 64 bits, and
-/// doubles.
+/// Returns true if numbers of a kind are what a reader of JSON makes of numbers: whole ones of 64
+/// bits, and doubles.
 fn is_json(kind: Kind) -> bool {
     matches!(kind, Kind::Signed(8) | Kind::Float(8))
 }

@@ -90,7 +90,7 @@ pub(crate) fn look(
     Ok(Overlap { differing, unseen: 0 })
 }
 
-/// Whether two blocks have an index in common.
+/// Returns true if two blocks have an index in common.
 fn have_common(one: &Block, other: &Block) -> bool {
     let one = one.start.iter().zip(&one.count);
     let mut pairs = one.zip(other.start.iter().zip(&other.count));

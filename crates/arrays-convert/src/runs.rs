@@ -31,7 +31,8 @@ pub(crate) fn in_order(step: Step) -> Option<Vec<Block>> {
     (at == volume(&shape)).then_some(blocks)
 }
 
-/// Whether a box is one run: of what is slower than a dimension that is not whole, it has one.
+/// Returns true if a box is one run: of what is slower than a dimension that is not whole, it has
+/// one.
 fn is_one_run(count: &[u64], shape: &[u64]) -> bool {
     let mut slower = count.iter().zip(shape).rev().skip_while(|(count, length)| count == length);
     slower.next();

@@ -21,17 +21,17 @@ pub trait Target: Sync {
     /// File name extensions without the dot, the usual one first.
     fn extensions(&self) -> &'static [&'static str];
 
-    /// Whether the output is a directory.
+    /// Returns true if the output is a directory.
     fn is_directory(&self) -> bool {
         false
     }
 
-    /// Whether the output is one array and no more.
+    /// Returns true if the output is one array and no more.
     fn is_one_array(&self) -> bool {
         false
     }
 
-    /// Whether values can stay in the source, and the output refer to them.
+    /// Returns true if values can stay in the source, and the output refer to them.
     fn can_link(&self) -> bool {
         false
     }
@@ -86,9 +86,9 @@ pub struct Job<'a> {
     pub only: &'a [VariableId],
     /// The file that values stay in, where the output is to refer to them.
     pub link: Option<&'a Path>,
-    /// Whether to write nothing when anything cannot stay as it was.
+    /// True if to write nothing when anything cannot stay as it was.
     pub strict: bool,
-    /// Whether something is wrong with the source, so that strictness refuses it.
+    /// True if something is wrong with the source, so that strictness refuses it.
     pub is_faulty: bool,
     /// Told how far it is.
     pub progress: &'a dyn Progress,
@@ -97,7 +97,7 @@ pub struct Job<'a> {
 /// What a conversion did; by default nothing.
 #[derive(Debug, Default)]
 pub struct Converted {
-    /// Whether there is an output; strictness may have refused it.
+    /// True if there is an output; strictness may have refused it.
     pub is_written: bool,
     /// How many arrays were written.
     pub arrays: usize,

@@ -10,7 +10,7 @@ const SHOWN: usize = 40;
 /// Lines around a difference that are the same.
 const AROUND: usize = 3;
 
-/// Whether golden files are to be rewritten.
+/// Returns true if golden files are to be rewritten.
 #[must_use]
 pub fn blessing() -> bool {
     env::var_os("BLESS").is_some_and(|value| !value.is_empty() && value != "0")

@@ -89,8 +89,8 @@ fn field_of(record: &Captured, name: &str) -> Value {
     }
 }
 
-/// Whether a cell shows a value: as JSON the same, or, in a column that has values of several
-/// kinds as text, the same to read.
+/// Returns true if a cell shows a value: as JSON the same, or, in a column that has values of
+/// several kinds as text, the same to read.
 fn is_same(value: &Value, cell: &Value) -> bool {
     let json = |value: &Value| serde_json::to_value(value).expect("a value as JSON");
     match (value, cell) {

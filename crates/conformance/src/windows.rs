@@ -44,7 +44,7 @@ fn compare(subject: &Subject, sample: &Sample, cases: &mut Cases) {
     }
 }
 
-/// Whether the times of a track are out of order.
+/// Returns true if the times of a track are out of order.
 fn goes_back(all: &[Essence], tracks: usize) -> bool {
     let mut latest = vec![None; tracks];
     all.iter().any(|(track, time, ..)| {
@@ -55,8 +55,8 @@ fn goes_back(all: &[Essence], tracks: usize) -> bool {
     })
 }
 
-/// Whether something is wrong with a sample. One whose times are out of order against the format's
-/// rules cannot be searched by time, and says so.
+/// Returns true if something is wrong with a sample. One whose times are out of order against the
+/// format's rules cannot be searched by time, and says so.
 fn is_faulty(subject: &Subject, sample: &Sample) -> bool {
     let found = subject.format.check(&sample.source(), &Context::default()).unwrap_or_default();
     found.iter().any(|finding| finding.severity >= Severity::Warning)

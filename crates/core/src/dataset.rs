@@ -59,7 +59,7 @@ pub trait Dataset: Send + Sync {
         None
     }
 
-    /// Whether it is one of the files of a directory that make a recording together.
+    /// Returns true if it is one of the files of a directory that make a recording together.
     fn is_part(&self) -> bool {
         false
     }

@@ -72,7 +72,7 @@ impl Error {
         Self::Request(why.into())
     }
 
-    /// Whether the reader of our output went away, which is no failure.
+    /// Returns true if the reader of our output went away, which is no failure.
     #[must_use]
     pub fn is_broken_pipe(&self) -> bool {
         matches!(self, Self::Io { error, .. } if error.kind() == io::ErrorKind::BrokenPipe)

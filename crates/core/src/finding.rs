@@ -126,7 +126,8 @@ impl Findings {
         self.kept.len() as u64 + self.beyond.total()
     }
 
-    /// Whether the message of a further finding would be kept, for callers to whom it is costly.
+    /// Returns true if the message of a further finding would be kept, for callers to whom it is
+    /// costly.
     #[must_use]
     pub fn has_room(&self) -> bool {
         self.kept.len() < self.max

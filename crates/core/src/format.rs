@@ -125,7 +125,7 @@ pub struct FormatInfo {
 }
 
 impl FormatInfo {
-    /// Whether it does this.
+    /// Returns true if it does this.
     #[must_use]
     pub fn can(&self, ability: Ability) -> bool {
         self.abilities.contains(&ability)
@@ -234,8 +234,8 @@ pub trait Follow: Send {
         Ok(())
     }
 
-    /// Whether the recording was ended by its writer, as far as the bytes so far tell. It may go on
-    /// all the same, as another session.
+    /// Returns true if the recording was ended by its writer, as far as the bytes so far tell. It
+    /// may go on all the same, as another session.
     fn is_ended(&self) -> bool {
         false
     }

@@ -13,9 +13,9 @@ pub struct Probe<'a> {
     pub size_bytes: u64,
     /// The name as given; empty for standard input.
     pub path: &'a Path,
-    /// Whether it is a directory.
+    /// True if it is a directory.
     pub is_directory: bool,
-    /// Whether the caller named what tells how to read it.
+    /// True if the caller named what tells how to read it.
     pub has_grammar: bool,
 }
 
@@ -26,14 +26,14 @@ impl Probe<'_> {
     /// How many names within a directory a format gets to see.
     pub const ENTRIES_MAX: usize = 1 << 16;
 
-    /// Whether the name ends in one of the extensions, whatever the case.
+    /// Returns true if the name ends in one of the extensions, whatever the case.
     #[must_use]
     pub fn has_extension(&self, extensions: &[&str]) -> bool {
         let extension = self.path.extension().and_then(|extension| extension.to_str());
         extension.is_some_and(|found| extensions.iter().any(|e| e.eq_ignore_ascii_case(found)))
     }
 
-    /// Whether there is a regular file of another name in the folder of this one.
+    /// Returns true if there is a regular file of another name in the folder of this one.
     #[must_use]
     pub fn has_beside(&self, name: impl AsRef<Path>) -> bool {
         let is_named = !self.is_directory && self.path.file_name().is_some();

@@ -42,8 +42,8 @@ pub trait ArrayValues: std::fmt::Debug {
     fn values_at_once(&self) -> u64 {
         u64::MAX
     }
-    /// Whether a value that was read so far was rounded: the format's type is wider than any of
-    /// ours, and this value needed it.
+    /// Returns true if a value that was read so far was rounded: the format's type is wider than
+    /// any of ours, and this value needed it.
     fn has_rounded(&self) -> bool {
         false
     }
@@ -63,7 +63,7 @@ pub struct DumpRequest {
     pub variable: Option<Arc<str>>,
 }
 
-/// Whether a sink wants more.
+/// True if a sink wants more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Flow {
     /// Go on.

@@ -70,7 +70,7 @@ impl Display for Unreadable {
 
 impl std::error::Error for Unreadable {}
 
-/// Whether an error is about what was typed and not about a file.
+/// Returns true if an error is about what was typed and not about a file.
 pub(crate) fn is_usage(error: &anyhow::Error) -> bool {
     if let Some(named) = error.downcast_ref::<Named>() {
         return is_usage(&named.error);

@@ -116,7 +116,7 @@ pub(crate) fn among(root: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Whether something in a directory is named as recordings are.
+/// Returns true if something in a directory is named as recordings are.
 fn is_recording(path: &Path) -> bool {
     let extension = path.extension().and_then(OsStr::to_str);
     let is_of = |format: &&dyn Format| {
@@ -160,7 +160,7 @@ fn natural(path: &Path) -> Vec<(u128, Vec<u8>)> {
     runs
 }
 
-/// Whether a format takes a path for its own, if only by its name.
+/// Returns true if a format takes a path for its own, if only by its name.
 fn is_claimed(path: &Path, from: Option<&dyn Format>, open: Open<'_>) -> kymo_core::Result<bool> {
     let source = open(path)?;
     Ok(match from {

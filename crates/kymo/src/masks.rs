@@ -11,7 +11,7 @@ pub(crate) struct Masks(Vec<Mask>);
 #[derive(Debug)]
 struct Mask {
     matcher: GlobMatcher,
-    /// Whether it is held against the last part of a path and not the whole.
+    /// True if it is held against the last part of a path and not the whole.
     is_name: bool,
 }
 
@@ -22,7 +22,7 @@ impl Masks {
         masks.collect::<Result<_, _>>().map(Self)
     }
 
-    /// Whether a path is meant.
+    /// Returns true if a path is meant.
     pub(crate) fn matches(&self, path: &str) -> bool {
         self.0.is_empty() || self.0.iter().any(|mask| mask.matches(path))
     }

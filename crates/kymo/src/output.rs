@@ -43,14 +43,14 @@ impl Seen {
     }
 }
 
-/// Whether standard output is a file.
+/// Returns true if standard output is a file.
 #[cfg(unix)]
 fn is_file(stdout: &io::Stdout) -> bool {
     let file = std::os::fd::AsFd::as_fd(stdout).try_clone_to_owned().map(File::from);
     file.and_then(|file| file.metadata()).is_ok_and(|of| of.is_file())
 }
 
-/// Whether standard output is a file, which cannot be told here.
+/// Returns true if standard output is a file, which cannot be told here.
 #[cfg(not(unix))]
 fn is_file(_stdout: &io::Stdout) -> bool {
     false
@@ -144,7 +144,7 @@ impl Output {
         &self.name
     }
 
-    /// Whether a person sees it as it is.
+    /// Returns true if a person sees it as it is.
     pub(crate) fn is_terminal(&self) -> bool {
         self.is_terminal
     }
@@ -160,7 +160,7 @@ impl Output {
         self.paint
     }
 
-    /// Whether the reader went away, which is no failure.
+    /// Returns true if the reader went away, which is no failure.
     pub(crate) fn is_closed(&self) -> bool {
         let failure = self.failure.as_ref();
         failure.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
@@ -211,7 +211,7 @@ impl Write for Output {
     }
 }
 
-/// Whether whoever reads standard output goes away within a time, which passes if not.
+/// Returns true if whoever reads standard output goes away within a time, which passes if not.
 #[cfg(unix)]
 fn reader_leaves_within(pause: Duration) -> bool {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -227,7 +227,7 @@ fn reader_leaves_within(pause: Duration) -> bool {
     watched.iter().any(|stdout| stdout.revents().intersects(closed))
 }
 
-/// Whether whoever reads standard output goes away cannot be told without writing to it.
+/// Returns true if whoever reads standard output goes away cannot be told without writing to it.
 #[cfg(not(unix))]
 fn reader_leaves_within(pause: Duration) -> bool {
     thread::sleep(pause);
@@ -241,7 +241,7 @@ pub(crate) struct Paint {
 }
 
 impl Paint {
-    /// Whether a stream is to be coloured.
+    /// Returns true if a stream is to be coloured.
     pub(crate) fn of(choice: ColorChoice, stream: &impl anstream::stream::RawStream) -> Self {
         let is_on = match choice {
             ColorChoice::Always => true,

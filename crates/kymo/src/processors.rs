@@ -15,7 +15,7 @@ pub(crate) struct CpuArgs {
 }
 
 impl CpuArgs {
-    /// Whether all processors are meant.
+    /// Returns true if all processors are meant.
     pub(crate) fn is_all(&self) -> bool {
         self.cpus.is_empty()
     }

@@ -133,7 +133,7 @@ impl Asked {
         Ok(threads)
     }
 
-    /// Whether values of a thread were lost.
+    /// Returns true if values of a thread were lost.
     pub(crate) fn is_incomplete(&self, thread: ThreadId) -> bool {
         self.view.is_incomplete(thread)
     }
@@ -226,12 +226,12 @@ impl Asked {
         format!("nothing has a value of {name}{why}")
     }
 
-    /// Whether what is asked for is known inclusive of calls.
+    /// Returns true if what is asked for is known inclusive of calls.
     fn has_inclusive(&self) -> bool {
         self.has(Reach::Execution)
     }
 
-    /// Whether it is known exclusive of calls.
+    /// Returns true if it is known exclusive of calls.
     fn has_exclusive(&self) -> bool {
         self.has(Reach::Function)
     }
@@ -599,7 +599,7 @@ fn not_found(name: &str, alike: &[&str], all: &[&str]) -> Failure {
     Failure::new(format!("there is no metric {}", escaped(name))).hint(hint)
 }
 
-/// Whether a name has half of the pairs of letters that another has.
+/// Returns true if a name has half of the pairs of letters that another has.
 fn is_similar(name: &str, asked: &str) -> bool {
     let pairs = asked.chars().count().saturating_sub(1);
     pairs > 0 && shared_pairs(name, asked) * 2 >= pairs

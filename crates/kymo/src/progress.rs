@@ -34,7 +34,7 @@ pub(crate) struct Bars {
     began: OnceLock<Instant>,
     stage: Mutex<Option<Stage>>,
     parts: Mutex<Option<Parts>>,
-    /// Whether somebody tells that work goes on.
+    /// True if somebody tells that work goes on.
     is_waiting: AtomicBool,
 }
 
@@ -106,12 +106,12 @@ impl Bars {
         self.is_waiting.store(false, Ordering::Relaxed);
     }
 
-    /// Whether no stage is under way.
+    /// Returns true if no stage is under way.
     fn is_idle(&self) -> bool {
         self.stage.lock().unwrap_or_else(PoisonError::into_inner).is_none()
     }
 
-    /// Whether anybody sees them.
+    /// Returns true if anybody sees them.
     pub(crate) fn is_shown(&self) -> bool {
         self.is_shown
     }

@@ -39,12 +39,12 @@ impl Report {
         Self { writer, paint, is_terminal, is_quiet: false }
     }
 
-    /// Whether nothing is to be said but errors.
+    /// Returns true if nothing is to be said but errors.
     pub(crate) fn is_quiet(&self) -> bool {
         self.is_quiet
     }
 
-    /// Whether a person sees it, and wants to.
+    /// Returns true if a person sees it, and wants to.
     pub(crate) fn is_watched(&self) -> bool {
         self.is_terminal && !self.is_quiet
     }

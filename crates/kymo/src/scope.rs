@@ -90,7 +90,7 @@ impl ScopeArgs {
         })
     }
 
-    /// Whether all events are meant, and nothing is said of them.
+    /// Returns true if all events are meant, and nothing is said of them.
     pub(crate) fn is_all(&self) -> bool {
         let Self { streams, cpus, since, until, idle } = self;
         let is_any_time = since.is_none() && until.is_none();
@@ -203,7 +203,7 @@ impl Scope {
         }
     }
 
-    /// Whether a processor is meant, which is a track: whatever streams are.
+    /// Returns true if a processor is meant, which is a track: whatever streams are.
     pub(crate) fn means_cpu(&self, track: TrackId) -> bool {
         self.on_cpu.as_ref().is_none_or(|on| on.get(track.0).copied().unwrap_or(false))
     }
@@ -451,7 +451,7 @@ impl Scope {
         is_idle_name(name) || self.is_named_idle(name)
     }
 
-    /// Whether a task is idle for no other reason than its name.
+    /// Returns true if a task is idle for no other reason than its name.
     pub(crate) fn is_idle_by_name(&self, analysis: &Analysis, task: TaskId) -> bool {
         let of = analysis.tasks().get(task);
         let track = of.and_then(|of| analysis.tracks().get(of.home.0));
@@ -485,8 +485,8 @@ impl Scope {
         (is_whole && is_same).then(|| quoted(&inputs::display(directory)))
     }
 
-    /// Whether functions are called, as the first events tell: tracks of calls have others, too, and
-    /// those of processors have interrupts.
+    /// Returns true if functions are called, as the first events tell: tracks of calls have others,
+    /// too, and those of processors have interrupts.
     fn has_calls(&self) -> bool {
         let tracks = self.timeline.tracks();
         let is_calls = |of: &Track| of.kind == TrackKind::Calls && !of.says(Track::HAS_INTERRUPTS);

@@ -25,7 +25,7 @@ pub(crate) struct StreamArgs {
 }
 
 impl StreamArgs {
-    /// Whether all streams are meant.
+    /// Returns true if all streams are meant.
     pub(crate) fn is_all(&self) -> bool {
         self.streams.is_empty() && self.exclude.is_empty()
     }
@@ -49,7 +49,7 @@ impl StreamArgs {
         Ok(Some(chosen.unwrap_or_else(all).into_iter().filter(is_event).collect()))
     }
 
-    /// Whether a stream that joins is meant, where clocks are so only by name.
+    /// Returns true if a stream that joins is meant, where clocks are so only by name.
     pub(crate) fn wants(&self, matcher: &StreamMatcher, track: &Track) -> bool {
         matcher.matches(&track.name) && !(self.streams.is_empty() && track.is_clock())
     }
@@ -204,7 +204,7 @@ pub(crate) struct StreamMatcher {
 }
 
 impl StreamMatcher {
-    /// Whether a stream of this name is meant.
+    /// Returns true if a stream of this name is meant.
     pub(crate) fn matches(&self, name: &str) -> bool {
         let has = |patterns: &[Pattern]| patterns.iter().any(|pattern| pattern.matches(name));
         (self.only.is_empty() || has(&self.only)) && !has(&self.exclude)

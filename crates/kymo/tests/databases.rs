@@ -67,7 +67,7 @@ fn sums(rows: &[Value], name: &str, value: &str) -> BTreeMap<String, f64> {
     sums
 }
 
-/// Whether functions have what figures say.
+/// Returns true if functions have what figures say.
 fn compare(found: &BTreeMap<String, f64>, figures: &Value, what: &str) {
     for row in figures.as_array().unwrap() {
         let name = row["name"].as_str().unwrap();
@@ -324,7 +324,7 @@ fn exclusive(figures: &Value) -> Option<(String, BTreeMap<String, f64>)> {
     is_all.then(|| (top["metric"].as_str().unwrap().to_owned(), own))
 }
 
-/// Whether two values are the same but for rounding.
+/// Returns true if two values are the same but for rounding.
 fn is_same(a: f64, b: f64) -> bool {
     (a - b).abs() <= a.abs().max(b.abs()) * 1e-9
 }

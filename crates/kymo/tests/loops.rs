@@ -168,7 +168,7 @@ fn debug_file(id: &str) -> PathBuf {
     PathBuf::from(format!("/usr/lib/debug/.build-id/{first}/{rest}.debug"))
 }
 
-/// Whether a file is there and of this build.
+/// Returns true if a file is there and of this build.
 fn is_build(path: &Path, id: &str) -> bool {
     let byte = |at: usize| u8::from_str_radix(&id[at..at + 2], 16).unwrap();
     let id: Vec<u8> = (0..id.len()).step_by(2).map(byte).collect();
@@ -198,7 +198,7 @@ struct Function {
 }
 
 impl Function {
-    /// Whether both mean the same function.
+    /// Returns true if both mean the same function.
     fn is_known(&self) -> bool {
         let is_same = |entry: &Option<u64>| entry.is_none_or(|entry| entry == self.entry);
         !self.entries.is_empty() && self.entries.iter().all(is_same)

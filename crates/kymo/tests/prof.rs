@@ -78,7 +78,7 @@ fn differences(one: &Path, other: &Path, excepted: &[&str]) -> Vec<String> {
     found.map(str::to_owned).collect()
 }
 
-/// Whether one of these names stands in a path.
+/// Returns true if one of these names stands in a path.
 fn is_excepted(path: &str, excepted: &[&str]) -> bool {
     excepted.iter().any(|name| path.contains(name))
 }
@@ -312,7 +312,8 @@ fn databases_without_structure_are_those_of_hpcprof() {
     }
 }
 
-/// Whether a module has the build-id that it had, and its debug file is there if it had one.
+/// Returns true if a module has the build-id that it had, and its debug file is there if it had
+/// one.
 fn is_there(line: &str) -> bool {
     let mut cells = line.split('\t');
     let (module, id) = (cells.next().unwrap(), cells.next().unwrap());

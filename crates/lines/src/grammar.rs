@@ -27,17 +27,17 @@ pub trait Grammar: Send + Sync + 'static {
     /// Tells what an event is to tasks and the like, in the order in which it happens.
     fn tell<'a>(&'a self, line: &Line<'a>, telling: &mut Telling, to: &mut dyn FnMut(Told<'a>));
 
-    /// Whether what an event is depends on those before it.
+    /// Returns true if what an event is depends on those before it.
     fn is_stateful(&self) -> bool {
         false
     }
 
-    /// Whether what is counted is a field of its line, always.
+    /// Returns true if what is counted is a field of its line, always.
     fn counts_fields(&self) -> bool {
         false
     }
 
-    /// Whether times count from the Epoch.
+    /// Returns true if times count from the Epoch.
     fn is_since_epoch(&self) -> bool {
         false
     }

@@ -26,7 +26,7 @@ impl Block {
         self.times = Some((min.min(time), max.max(time)));
     }
 
-    /// Whether events of a range of time may be in it.
+    /// Returns true if events of a range of time may be in it.
     pub(crate) fn overlaps(&self, window: &Window) -> bool {
         if window.from.is_none() && window.until.is_none() {
             return true;

@@ -57,7 +57,7 @@ pub(crate) struct Survey {
     last_of_all: Option<u64>,
     /// The broken lines that a part begins with: those at the end of the part before belong to them.
     lead: Option<Broken>,
-    /// Whether broken lines that come next cannot belong to those of the part before.
+    /// True if broken lines that come next cannot belong to those of the part before.
     has_begun: bool,
     /// What of events cannot be read, by rule and what to say.
     doubted: BTreeMap<(&'static str, &'static str), Doubted>,

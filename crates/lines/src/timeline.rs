@@ -143,7 +143,7 @@ impl<G: Grammar> Timeline<G> {
         found.get(key).copied()
     }
 
-    /// Whether a counter has what a field of the line says, and nothing else.
+    /// Returns true if a counter has what a field of the line says, and nothing else.
     fn is_field(&self, line: &Line<'_>, key: &Key<'_>) -> bool {
         let Key::Counter(_, counted) = key else { return false };
         let mut fields = self.reader.grammar().fields(line).into_iter();

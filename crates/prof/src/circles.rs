@@ -61,7 +61,7 @@ impl Circles {
         self.states.get(function).copied().unwrap_or_default()
     }
 
-    /// Whether it is met for the first time.
+    /// Returns true if it is met for the first time.
     fn meet(&mut self, function: usize, count: &mut usize, open: &mut Vec<usize>) -> bool {
         let Some(state) = self.states.get_mut(function).filter(|state| state.met == 0) else {
             return false;

@@ -45,7 +45,7 @@ pub struct Options {
     pub compat: bool,
     /// What is computed over all threads.
     pub statistics: Requested,
-    /// Whether to keep where threads were when.
+    /// True if to keep where threads were when.
     pub traces: bool,
     /// How many processors may work on it.
     pub jobs: usize,

@@ -16,7 +16,7 @@ pub(crate) struct Link {
     pub(crate) parent: u32,
     pub(crate) is_lexical: bool,
     pub(crate) is_loop: bool,
-    /// Whether it is part of the line above it.
+    /// True if it is part of the line above it.
     pub(crate) is_elided: bool,
 }
 

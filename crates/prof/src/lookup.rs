@@ -242,7 +242,7 @@ impl<'a> Lookup<'a> {
         contexts
     }
 
-    /// Whether it is told who calls whom in the module of an instruction.
+    /// Returns true if it is told who calls whom in the module of an instruction.
     pub(crate) fn tells_calls(&self, point: u32) -> bool {
         let module = self.points.items().get(index(point)).map(|(module, _)| index(*module));
         let known = module.and_then(|module| self.modules.get(module));

@@ -50,7 +50,7 @@ pub(crate) struct Record {
     pub(crate) entry: u64,
     pub(crate) file: Option<u32>,
     pub(crate) line: u32,
-    /// Whether it stands for something that is no code.
+    /// True if it stands for something that is no code.
     pub(crate) is_placeholder: bool,
 }
 

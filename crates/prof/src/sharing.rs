@@ -40,7 +40,7 @@ impl Room {
         Self(self.0.saturating_add(CONTEXTS_OF_NODE.saturating_mul(nodes as u64)))
     }
 
-    /// Whether there was room for some more.
+    /// Returns true if there was room for some more.
     fn take(&mut self, contexts: u64) -> bool {
         let left = self.0.checked_sub(contexts);
         self.0 = left.unwrap_or(self.0);
@@ -78,7 +78,7 @@ struct Stray {
 pub(crate) struct StrayValue {
     pub(crate) metric: MetricId,
     pub(crate) value: f64,
-    /// Whether it belongs to the function that was called, and not to the instruction.
+    /// True if it belongs to the function that was called, and not to the instruction.
     pub(crate) is_of_call: bool,
 }
 

@@ -34,7 +34,8 @@ impl Found {
         self.view(views)?.thread(self.thread)
     }
 
-    /// Whether all is the same of both. They are read only where all that is cheap to tell is.
+    /// Returns true if all is the same of both. They are read only where all that is cheap to tell
+    /// is.
     fn is_copy(&self, other: &Self, views: &[Arc<dyn MeasurementView>]) -> bool {
         let told = |of: &Self| of.view(views).map(|view| view.program(of.thread)).ok();
         let is_alike = (&self.ids, &self.name) == (&other.ids, &other.name)
@@ -44,7 +45,7 @@ impl Found {
         is_alike && read(self).is_some_and(|one| read(other) == Some(one))
     }
 
-    /// Whether it is something that a GPU did, such as a stream.
+    /// Returns true if it is something that a GPU did, such as a stream.
     pub(crate) fn is_of_gpu(&self) -> bool {
         self.ids.iter().any(|id| id.kind.0.starts_with("GPU"))
     }

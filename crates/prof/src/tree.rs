@@ -63,7 +63,7 @@ impl Key {
         Self { scope: Scope::Function(function), relation: Relation::Call }
     }
 
-    /// Whether it is part of the line above it, and listed nowhere.
+    /// Returns true if it is part of the line above it, and listed nowhere.
     pub(crate) fn is_elided(self) -> bool {
         matches!(self.scope, Scope::Point(_)) && self.relation == Relation::Lexical
     }

@@ -12,12 +12,12 @@ use crate::time::{Resolution, Time};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Clock {
     pub(crate) number: usize,
-    /// Whether it counts ticks rather than seconds.
+    /// True if it counts ticks rather than seconds.
     is_counter: bool,
 }
 
 impl Clock {
-    /// Whether a time is of the kind that the clock shows.
+    /// Returns true if a time is of the kind that the clock shows.
     pub(crate) fn takes(self, time: Time) -> bool {
         self.is_counter == matches!(time, Time::Ticks(_))
     }

@@ -46,7 +46,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Whether nothing can be recorded any more.
+    /// Returns true if nothing can be recorded any more.
     #[must_use]
     pub fn is_final(&self) -> bool {
         matches!(self, Self::Io(_) | Self::Broken | Self::Finished)

@@ -67,8 +67,8 @@ fn lock(file: &File) -> io::Result<()> {
     }
 }
 
-/// Whether a recorder has a file open at present, also of another program. What cannot be asked has
-/// none.
+/// Returns true if a recorder has a file open at present, also of another program. What cannot be
+/// asked has none.
 pub fn is_recorded_to(path: impl AsRef<Path>) -> bool {
     // A pipe would wait for whoever is at its other end.
     let is_file = std::fs::metadata(path.as_ref()).is_ok_and(|found| found.is_file());
@@ -163,7 +163,7 @@ impl Parts {
     }
 }
 
-/// Whether a file begins as a recording does.
+/// Returns true if a file begins as a recording does.
 fn begins_with_marker(path: &Path) -> io::Result<bool> {
     let mut bytes = Vec::new();
     File::open(path)?.take(2).read_to_end(&mut bytes)?;

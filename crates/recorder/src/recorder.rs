@@ -45,7 +45,7 @@ pub struct Recorder {
     writer: Option<Writer<Target>>,
     clocks: Clocks,
     steady: Steady,
-    /// Whether there is more to a flush than a full buffer.
+    /// True if there is more to a flush than a full buffer.
     is_watched: bool,
     flush: Flush,
     sync: Sync,

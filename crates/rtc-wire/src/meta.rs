@@ -152,7 +152,7 @@ impl StreamMeta {
         self.length_bytes
     }
 
-    /// Whether Index and index frames leave the stream out.
+    /// Returns true if Index and index frames leave the stream out.
     #[must_use]
     pub fn is_hidden(&self) -> bool {
         self.is_hidden
@@ -180,7 +180,7 @@ impl StreamMeta {
     }
 }
 
-/// Whether a text is one JSON value.
+/// Returns true if a text is one JSON value.
 #[must_use]
 pub fn is_json(text: &str) -> bool {
     serde_json::from_str::<de::IgnoredAny>(text).is_ok()

@@ -53,7 +53,7 @@ fn meta(bytes: &[u8], index: usize) -> usize {
     index + bytes[index..text].iter().rposition(|byte| *byte == 0x0A).unwrap()
 }
 
-/// Whether the session that ends here was ended with a checksum.
+/// Returns true if the session that ends here was ended with a checksum.
 fn is_ended(bytes: &[u8], end: usize) -> bool {
     read(&bytes[..end]).frames.last().unwrap().id == 8
 }

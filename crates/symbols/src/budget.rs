@@ -26,9 +26,9 @@ pub(crate) struct Budget {
     rows: Cell<usize>,
     /// Ranges of addresses that units, functions and calls say are theirs.
     ranges: Cell<usize>,
-    /// Whether there was not enough.
+    /// True if there was not enough.
     is_spent: Cell<bool>,
-    /// Whether something could not be read.
+    /// True if something could not be read.
     is_damaged: Cell<bool>,
 }
 

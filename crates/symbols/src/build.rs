@@ -1,5 +1,5 @@
-//! Whether a program is the one that was measured: addresses that were recorded as those behind calls
-//! have calls before them, and addresses of code are of code.
+//! True if a program is the one that was measured: addresses that were recorded as those behind
+//! calls have calls before them, and addresses of code are of code.
 
 use bytes::Bytes;
 
@@ -30,8 +30,8 @@ const CALL_BYTES_MAX: u64 = 8;
 const ANOTHER: &str = "it is another build";
 
 impl Recorded {
-    /// Whether a program is the one that these were recorded in. Where no call was recorded, code at
-    /// the addresses has to do.
+    /// Returns true if a program is the one that these were recorded in. Where no call was
+    /// recorded, code at the addresses has to do.
     ///
     /// # Errors
     /// That it is another.
@@ -48,7 +48,7 @@ impl Recorded {
     }
 }
 
-/// Whether something holds for nearly all addresses.
+/// Returns true if something holds for nearly all addresses.
 fn most<'a>(
     addresses: impl Iterator<Item = &'a u64>,
     what: &str,

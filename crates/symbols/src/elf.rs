@@ -66,7 +66,7 @@ const INTEL_GPU: u16 = 205;
 /// Where files say the machine that they are for.
 const MACHINE: std::ops::Range<usize> = 18..20;
 
-/// Whether a file is for a GPU whose addresses count from the beginning of the file.
+/// Returns true if a file is for a GPU whose addresses count from the beginning of the file.
 pub(crate) fn is_of_gpu(bytes: &[u8]) -> bool {
     let machine = bytes.get(MACHINE).and_then(|machine| machine.first_chunk());
     machine.is_some_and(|machine| OF_GPU.contains(&u16::from_le_bytes(*machine)))

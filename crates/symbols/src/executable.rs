@@ -49,7 +49,7 @@ impl Executable {
         Self::Within(within)
     }
 
-    /// Whether code may begin at an address.
+    /// Returns true if code may begin at an address.
     pub(crate) fn is_at(&self, address: u64) -> bool {
         match self {
             Self::Any => true,

@@ -284,8 +284,8 @@ fn debug_file(
     Lack::worst(lacks).map_or(Ok(None), Err)
 }
 
-/// Whether a file has the debug information of a program: by the build-id where the program has one,
-/// and by the checksum of the whole file where a link tells it.
+/// Returns true if a file has the debug information of a program: by the build-id where the program
+/// has one, and by the checksum of the whole file where a link tells it.
 fn is_debug_file(bytes: &[u8], id: Option<&[u8]>, checksum: Option<u32>) -> Result<(), Lack> {
     let found = object::File::parse(bytes).map_err(|_| Lack::damaged("is damaged"))?;
     if !has_dwarf(&found) {
@@ -342,7 +342,7 @@ pub(crate) fn load(
     }
 }
 
-/// Whether anything is taken of a section.
+/// Returns true if anything is taken of a section.
 pub(crate) fn is_needed(id: SectionId) -> bool {
     !matches!(
         id,

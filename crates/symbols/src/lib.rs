@@ -59,11 +59,11 @@ use loops::Finder;
 pub struct Search {
     /// Beginnings of paths, and what to put in their place. The first that fits counts.
     pub replace: Vec<(String, String)>,
-    /// Whether names are those that hpcprof shows: everything demangled as C++.
+    /// True if names are those that hpcprof shows: everything demangled as C++.
     pub compat: bool,
-    /// Whether loops are looked for in the machine code.
+    /// True if loops are looked for in the machine code.
     pub loops: bool,
-    /// Whether nothing is looked for but in the directory of the measurement, and where paths are
+    /// True if nothing is looked for but in the directory of the measurement, and where paths are
     /// replaced to.
     pub only_named: bool,
 }

@@ -27,7 +27,7 @@ struct Function {
 }
 
 impl Logical {
-    /// Whether these are the bytes of a logical file.
+    /// Returns true if these are the bytes of a logical file.
     pub(crate) fn is_it(bytes: &[u8]) -> bool {
         bytes.starts_with(MAGIC)
     }

@@ -46,7 +46,7 @@ pub(crate) struct Finder<'a> {
     of_symbols: HashMap<u64, Loops>,
     /// How many bytes of code may still be looked at. Functions may lie on top of each other.
     left: u64,
-    /// Whether that was not enough.
+    /// True if that was not enough.
     is_spent: bool,
 }
 
@@ -149,7 +149,7 @@ struct Place {
     /// The call that it is in.
     call: CallId,
     at: Option<SourcePlace>,
-    /// Whether it is the same loop of the source as the one around it.
+    /// True if it is the same loop of the source as the one around it.
     is_part: bool,
 }
 

@@ -30,7 +30,7 @@ const CXX: [DwLang; 7] = [
     DW_LANG_ObjC_plus_plus,
 ];
 
-/// Whether an entry was made from C++. What units share may not tell what it was made from.
+/// Returns true if an entry was made from C++. What units share may not tell what it was made from.
 pub(crate) fn is_cxx<'a>(own: &Parsed<'a>, known: &mut Sections<'a>, at: Offset) -> bool {
     let language = match own.within(at) {
         Some(_) => None,
@@ -45,8 +45,8 @@ pub(crate) fn by_symbol(symbol: &Symbol, plain: &str, style: Style) -> Option<St
     ends_so(whole, plain).then(|| style.demangled(whole))
 }
 
-/// Whether a name may be that of a function of which this is the last part. Where functions of the same
-/// code are one, the symbol may be that of another.
+/// Returns true if a name may be that of a function of which this is the last part. Where functions
+/// of the same code are one, the symbol may be that of another.
 fn ends_so(whole: &str, plain: &str) -> bool {
     let last = plain.split('<').next().unwrap_or_default().trim_start_matches('~');
     // Operators are told by two letters.

@@ -76,7 +76,7 @@ fn assert_told(program: &Path) {
     }
 }
 
-/// Whether two are alike but for lines.
+/// Returns true if two are alike but for lines.
 fn same_functions(found: &str, told: &str) -> bool {
     let names = |words: &str| words.split(' ').step_by(2).map(str::to_owned).collect::<Vec<_>>();
     names(found) == names(told)

@@ -72,8 +72,8 @@ const KEPT: [&str; 18] = [
     CUSTOM,
 ];
 
-/// Whether an attribute only says how RTC keeps the events of a track, which have that done to them.
-/// Others may mean something else by the same word: theirs are texts.
+/// Returns true if an attribute only says how RTC keeps the events of a track, which have that done
+/// to them. Others may mean something else by the same word: theirs are texts.
 fn is_storage(track: &Track, name: &str, value: &Json) -> bool {
     match name {
         "stream_id" | "length" | "cont" | "gain" | "offset" => !value.is_string(),

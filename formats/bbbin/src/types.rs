@@ -111,7 +111,7 @@ pub struct CustomType {
 }
 
 impl CustomType {
-    /// Whether it is a type of ours, to the last field.
+    /// Returns true if it is a type of ours, to the last field.
     pub(crate) fn is(&self, own: OwnType) -> bool {
         let is_field = |(field, name): (&CustomField, &&str)| {
             (field.name.as_str(), field.field_type, field.element_count) == (name, Ok(own.of), 0)
@@ -336,7 +336,7 @@ pub struct Message<'a> {
 }
 
 impl Message<'_> {
-    /// Whether it is none: a state machine went to another state, and nobody told it to.
+    /// Returns true if it is none: a state machine went to another state, and nobody told it to.
     pub(crate) fn is_none(&self) -> bool {
         let is_known = self.other_timestamp != UNKNOWN_TIME || self.sender.0 != UNKNOWN_TASK;
         !is_known && self.name.0.is_empty()

@@ -86,7 +86,7 @@ impl LongDouble {
         }
     }
 
-    /// Whether a double holds this very number.
+    /// Returns true if a double holds this very number.
     #[must_use]
     pub fn is_exactly(self, value: f64) -> bool {
         let same = Self::from_f64(value);

@@ -136,7 +136,8 @@ impl Datatype {
         }
     }
 
-    /// Whether some writer made its values of this size. Strings and unknown types can be any.
+    /// Returns true if some writer made its values of this size. Strings and unknown types can be
+    /// any.
     #[must_use]
     pub fn can_have_size(self, bytes: u64) -> bool {
         let sizes = self.sizes();

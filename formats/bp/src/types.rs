@@ -81,7 +81,7 @@ impl ElementKind {
         }
     }
 
-    /// Whether it describes something else.
+    /// Returns true if it describes something else.
     #[must_use]
     pub fn is_attribute(self) -> bool {
         self.is_dataset_attribute() || self.is_group_attribute()
@@ -93,7 +93,7 @@ impl ElementKind {
         matches!(self, Self::DatasetAttributeNumber | Self::DatasetAttributeString)
     }
 
-    /// Whether it describes a group.
+    /// Returns true if it describes a group.
     #[must_use]
     pub fn is_group_attribute(self) -> bool {
         matches!(self, Self::GroupAttributeNumber | Self::GroupAttributeString)
@@ -163,7 +163,7 @@ impl<'a> Dimensions<'a> {
         dimension
     }
 
-    /// Whether the dataset is a part of a larger array.
+    /// Returns true if the dataset is a part of a larger array.
     #[must_use]
     pub fn is_global(self) -> bool {
         self.iter().any(|dimension| dimension.global_bound != 0)
@@ -264,7 +264,7 @@ pub struct Element<'a> {
     pub name: &'a [u8],
     /// Its path as it stands in the file.
     pub path: &'a [u8],
-    /// Whether a path stands in the file at all; it may be empty.
+    /// True if a path stands in the file at all; it may be empty.
     pub has_path: bool,
     /// Its value; a group has none.
     pub payload: Option<Payload<'a>>,
@@ -302,7 +302,8 @@ impl<'a> Element<'a> {
         }
     }
 
-    /// Whether its values were never written: the fault of a known writer of string datasets.
+    /// Returns true if its values were never written: the fault of a known writer of string
+    /// datasets.
     #[must_use]
     pub fn lacks_values(&self) -> bool {
         let lacks = |payload: &Payload<'_>| payload.stated_bytes > payload.bytes.len() as u64;
@@ -318,7 +319,7 @@ pub(crate) fn text(bytes: &[u8]) -> Cow<'_, str> {
     }
 }
 
-/// Whether bytes are no UTF-8, and read as Latin-1.
+/// Returns true if bytes are no UTF-8, and read as Latin-1.
 pub(crate) fn is_latin1(bytes: &[u8]) -> bool {
     std::str::from_utf8(bytes).is_err()
 }

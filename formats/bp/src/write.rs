@@ -111,7 +111,7 @@ impl Data<'_> {
         }
     }
 
-    /// Whether there are no values.
+    /// Returns true if there are no values.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -158,7 +158,7 @@ pub struct Writer<W> {
     out: W,
     options: Options,
     header: Sink,
-    /// Whether the file ends with a length of zero.
+    /// True if the file ends with a length of zero.
     zero_word: bool,
 }
 

@@ -44,7 +44,7 @@ impl Renamed {
         }
     }
 
-    /// Whether the name of a field is what is shown of it.
+    /// Returns true if the name of a field is what is shown of it.
     fn is_plain(&self, node: &Node) -> bool {
         self.lead(node).is_empty() && node.key() == (node.shown(), 0)
     }

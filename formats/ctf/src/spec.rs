@@ -33,7 +33,7 @@ pub(crate) const METADATA_HEADER_BYTES: usize = 37;
 /// Structures within structures, more deeply than this, are refused.
 pub(crate) const DEPTH_MAX: u32 = 48;
 
-/// Whether a file begins as a packet of events does.
+/// Returns true if a file begins as a packet of events does.
 pub(crate) fn is_stream(head: &[u8]) -> bool {
     PACKET_SIGNATURES.iter().any(|signature| head.starts_with(signature))
 }
@@ -56,7 +56,7 @@ fn is_sequence(head: &[u8]) -> bool {
     }
 }
 
-/// Whether text is JSON that is an object.
+/// Returns true if text is JSON that is an object.
 pub(crate) fn begins_object(text: &[u8]) -> bool {
     text.trim_ascii_start().starts_with(b"{")
 }

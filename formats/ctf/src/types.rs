@@ -25,8 +25,8 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// Whether tracers put a line before names of fields, so that they are no words of the language.
-    /// In version 2 there are no such words, and names are what they are.
+    /// Returns true if tracers put a line before names of fields, so that they are no words of the
+    /// language. In version 2 there are no such words, and names are what they are.
     #[must_use]
     pub fn has_lines(&self) -> bool {
         self.version.0 < 2
@@ -42,7 +42,7 @@ pub struct Clock {
     pub frequency: u64,
     /// Seconds to add, and ticks to add, to get to its origin.
     pub offset: (i64, i64),
-    /// Whether its times count from the Epoch.
+    /// True if its times count from the Epoch.
     pub since_epoch: bool,
 }
 
@@ -114,7 +114,7 @@ pub struct Type {
 pub enum Kind {
     /// An integer.
     Integer(Integer),
-    /// Whether an integer is another than 0.
+    /// True if an integer is another than 0.
     Boolean(Integer),
     /// An integer whose bits have names.
     BitMap(Integer, Arc<[Flag]>),
@@ -271,7 +271,7 @@ impl Role {
 pub struct Roles(u16);
 
 impl Roles {
-    /// Whether one of them is among these.
+    /// Returns true if one of them is among these.
     #[must_use]
     pub fn has(self, role: Role) -> bool {
         self.0 & (1 << role as u16) != 0
@@ -290,7 +290,7 @@ pub struct Integer {
     pub bits: u32,
     /// What its place is a multiple of, in bits.
     pub align: u64,
-    /// Whether it can be negative.
+    /// True if it can be negative.
     pub is_signed: bool,
     /// Its byte order.
     pub order: Endian,
@@ -307,7 +307,7 @@ pub struct Integer {
 }
 
 impl Integer {
-    /// Whether its bits are always as many, and in the order that its byte order has.
+    /// Returns true if its bits are always as many, and in the order that its byte order has.
     pub(crate) fn is_plain(&self) -> bool {
         self.coding == Coding::Fixed
     }
@@ -322,7 +322,7 @@ pub struct Float {
     pub align: u64,
     /// Its byte order.
     pub order: Endian,
-    /// Whether its bits are in the other order than its byte order has.
+    /// True if its bits are in the other order than its byte order has.
     pub is_reversed: bool,
 }
 

@@ -69,9 +69,9 @@ fn found(folder: &Path) -> Vec<(i64, String)> {
     found
 }
 
-/// Whether two events are the same. Where a text is empty, babeltrace 2.0 prints the one before it
-/// again; the bytes of the trace show that it is empty. It converts ticks with floating point, which
-/// may be a nanosecond off.
+/// Returns true if two events are the same. Where a text is empty, babeltrace 2.0 prints the one
+/// before it again; the bytes of the trace show that it is empty. It converts ticks with floating
+/// point, which may be a nanosecond off.
 fn agree(found: &(i64, String), expected: &(i64, String)) -> bool {
     let mut parts = found.1.split("\"\"");
     let Some(mut rest) = parts.next().and_then(|first| expected.1.strip_prefix(first)) else {

@@ -32,7 +32,8 @@ pub fn trace(bytes: &[u8]) -> KernelLines {
     if lines.any(|line| is_of_file(&line)) { SEVERAL } else { TRACE }
 }
 
-/// Whether a line is the first that `trace-cmd report` prints of one of several: `a.dat: cpus=2`.
+/// Returns true if a line is the first that `trace-cmd report` prints of one of several: `a.dat:
+/// cpus=2`.
 fn is_of_file(line: &str) -> bool {
     line.rsplit_once(": cpus=").is_some_and(|(_, count)| is_digits(count))
 }
@@ -44,8 +45,8 @@ fn read_several(line: &str) -> Read<'_> {
     Read::Broken(Severity::Error, OF_SEVERAL)
 }
 
-/// Whether the first lines of a file are of ftrace. With the subsystem before its name an event is one
-/// of perf.
+/// Returns true if the first lines of a file are of ftrace. With the subsystem before its name an
+/// event is one of perf.
 pub(crate) fn is_trace(head: &[u8]) -> bool {
     let KernelLines { read, .. } = trace(head);
     let Some(line) = kymo_lines::first_line(head, read) else { return false };
@@ -171,14 +172,14 @@ const AROUND: [&str; 9] = [
     "RT task timings:",
 ];
 
-/// Whether a line is one that `trace-cmd report` prints around events.
+/// Returns true if a line is one that `trace-cmd report` prints around events.
 fn is_around(line: &str) -> bool {
     let is_empty = |rest: &str| rest.ends_with(" is empty");
     AROUND.iter().any(|start| line.starts_with(start))
         || line.strip_prefix("CPU ").is_some_and(is_empty)
 }
 
-/// Whether a line is of a calling context, which stands below its event: ` => name`.
+/// Returns true if a line is of a calling context, which stands below its event: ` => name`.
 fn is_frame(line: &str) -> bool {
     line.trim_start().starts_with("=> ")
 }

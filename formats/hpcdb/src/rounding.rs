@@ -3,7 +3,7 @@
 /// How far they may differ.
 const ROUNDING: f64 = 1e-6;
 
-/// Whether two sums are the same.
+/// Returns true if two sums are the same.
 pub(crate) fn is_same(one: f64, other: f64) -> bool {
     (one - other).abs() <= ROUNDING * one.abs().max(other.abs())
 }
@@ -42,14 +42,14 @@ impl Sum {
         self.terms < 1.0
     }
 
-    /// Whether someone who added up the same values can have come to another sum. The order of two
-    /// makes no difference; each further one is rounded once more.
+    /// Returns true if someone who added up the same values can have come to another sum. The order
+    /// of two makes no difference; each further one is rounded once more.
     pub(crate) fn is(&self, sum: f64) -> bool {
         let rounding = if self.terms > 2.0 { self.terms * f64::EPSILON * self.size } else { 0.0 };
         (self.value - sum).abs() <= rounding
     }
 
-    /// Whether someone who never added what was subtracted can have come to another sum.
+    /// Returns true if someone who never added what was subtracted can have come to another sum.
     pub(crate) fn is_difference(&self, sum: f64) -> bool {
         (self.value - sum).abs() <= (self.terms + 2.0) * f64::EPSILON * self.size
     }

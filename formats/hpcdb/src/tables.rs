@@ -81,7 +81,7 @@ struct Kind<T> {
     name: &'static str,
     record: &'static str,
     about: &'static str,
-    /// Whether there may be very many.
+    /// True if there may be very many.
     is_bulk: bool,
     rows: fn(&Arc<Database>) -> Rows<T>,
     columns: Vec<Column<T>>,

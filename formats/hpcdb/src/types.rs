@@ -52,7 +52,7 @@ impl Strided {
         (index < self.count).then_some(offset)
     }
 
-    /// Whether a record begins at an offset.
+    /// Returns true if a record begins at an offset.
     #[must_use]
     pub(crate) fn begins(&self, offset: u64) -> bool {
         let Some(distance) = offset.checked_sub(self.pointer) else { return false };
@@ -103,8 +103,8 @@ pub(crate) struct Summed {
 }
 
 impl Summed {
-    /// Whether the sum is what the threads come to. Of loops the summary has another `lex_aware`
-    /// value than threads have.
+    /// Returns true if the sum is what the threads come to. Of loops the summary has another
+    /// `lex_aware` value than threads have.
     pub(crate) fn is_of_threads(&self) -> bool {
         &*self.scope != "lex_aware"
     }
@@ -137,7 +137,7 @@ pub(crate) struct Statistic {
 }
 
 impl Statistic {
-    /// Whether it is the sum of what threads have.
+    /// Returns true if it is the sum of what threads have.
     pub(crate) fn is_sum(&self) -> bool {
         self.combine == COMBINE_SUM && &*self.formula == "$$"
     }
@@ -197,7 +197,7 @@ pub(crate) struct Context {
     /// Where the call that led to it stands, by the pointer to the file and the line. Only the
     /// described draft says it.
     pub(crate) call: Option<(u64, u32)>,
-    /// Whether calls below it stand in its line, unless they say another. Only the described draft
+    /// True if calls below it stand in its line, unless they say another. Only the described draft
     /// says it.
     pub(crate) is_call_line: bool,
     /// What an entry point is called.
@@ -230,7 +230,7 @@ pub(crate) struct Profile {
     pub(crate) ctx_indices: u64,
     /// Where its identifiers are; the summary has none.
     pub(crate) id_tuple: Option<u64>,
-    /// Whether it is the summary.
+    /// True if it is the summary.
     pub(crate) is_summary: bool,
 }
 
@@ -239,7 +239,7 @@ pub(crate) struct Profile {
 pub(crate) struct Id {
     /// An index into the names of kinds.
     pub(crate) kind: u16,
-    /// Whether the physical number is another than the logical.
+    /// True if the physical number is another than the logical.
     pub(crate) is_physical: bool,
     /// The number that counts from 0.
     pub(crate) logical: u32,

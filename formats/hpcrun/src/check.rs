@@ -102,7 +102,7 @@ pub(crate) fn of_trace(
     found.into_vec()
 }
 
-/// Whether a loss says all that a finding does.
+/// Returns true if a loss says all that a finding does.
 fn says(loss: &Finding, finding: &Finding) -> bool {
     (loss.rule, loss.offset, &loss.file) == (finding.rule, finding.offset, &finding.file)
         && loss.message.starts_with(&finding.message)

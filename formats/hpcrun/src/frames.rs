@@ -53,7 +53,8 @@ impl<'a> Frames<'a> {
         Self { epoch, dialect, by_id, by_address, distance }
     }
 
-    /// Whether complete unwinds begin at the root itself: old files have no entries below it.
+    /// Returns true if complete unwinds begin at the root itself: old files have no entries below
+    /// it.
     pub(crate) fn is_old(&self) -> bool {
         self.dialect != Dialect::Shipped0400
     }

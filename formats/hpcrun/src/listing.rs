@@ -20,7 +20,7 @@ pub(crate) struct Listing<R: 'static> {
     pub(crate) about: &'static str,
     pub(crate) columns: &'static [(&'static str, Cells<R>)],
     pub(crate) count: fn(&Part) -> usize,
-    /// Whether they are read in place, and a recording must hold them.
+    /// True if they are read in place, and a recording must hold them.
     pub(crate) is_in_place: bool,
     /// How many may be read at once: strings of the file can be long.
     pub(crate) at_once: usize,
@@ -251,10 +251,10 @@ pub(crate) static LOAD_MODULES: Listing<LoadModule> = Listing {
 /// A node, with what its layout has a place for.
 pub(crate) struct ListedNode {
     node: Node,
-    /// Whether it has a load module beside the address. Without one an address is no code of a
+    /// True if it has a load module beside the address. Without one an address is no code of a
     /// placeholder.
     has_module: bool,
-    /// Whether the signs of ids tell leaves.
+    /// True if the signs of ids tell leaves.
     is_signed: bool,
 }
 
@@ -399,7 +399,7 @@ pub(crate) static TRACE_RECORDS: Listing<TraceRecord> = Listing {
     },
 };
 
-/// Whether values stand among the nodes.
+/// Returns true if values stand among the nodes.
 pub(crate) fn is_dense(part: &Part) -> bool {
     part.epoch().is_some_and(|epoch| matches!(epoch.values, Values::Dense))
 }

@@ -325,7 +325,7 @@ fn add(
     Ok((numbers, order))
 }
 
-/// Whether nothing is above a node.
+/// Returns true if nothing is above a node.
 fn is_root(nodes: &[MeasuredNode], index: u32) -> bool {
     let node = usize::try_from(index).ok().and_then(|at| nodes.get(at));
     node.is_some_and(|node| node.above == index)

@@ -74,9 +74,9 @@ pub(crate) struct Part {
     pub(crate) said: Arc<Said>,
     /// What a person calls the thread: by its ids or its file.
     pub(crate) label: String,
-    /// Whether it is of a directory, and its files are not the one that was opened.
+    /// True if it is of a directory, and its files are not the one that was opened.
     pub(crate) is_in_directory: bool,
-    /// Whether what is in its files was let go.
+    /// True if what is in its files was let go.
     pub(crate) is_let_go: bool,
 }
 
@@ -121,8 +121,8 @@ impl Part {
         is_enough.then(|| usize::try_from(bound).ok())?
     }
 
-    /// Whether all records that are not in the order of their times are to be told: the profile
-    /// tells of none.
+    /// Returns true if all records that are not in the order of their times are to be told: the
+    /// profile tells of none.
     pub(crate) fn is_to_be_ordered(&self) -> bool {
         self.disorder() == 0
     }
@@ -375,8 +375,8 @@ impl Measurement {
         }
     }
 
-    /// Whether tables need to tell recordings apart: in directories, and in files that may have
-    /// several epochs, however many there are.
+    /// Returns true if tables need to tell recordings apart: in directories, and in files that may
+    /// have several epochs, however many there are.
     pub(crate) fn has_several(&self) -> bool {
         let profile = self.recordings.first().and_then(|part| part.profile.as_ref());
         let has_epochs =

@@ -31,7 +31,7 @@ impl Pair {
         }
     }
 
-    /// Whether any of its files could be read.
+    /// Returns true if any of its files could be read.
     pub(crate) fn is_readable(&self) -> bool {
         self.profile.as_ref().is_some() || self.trace.as_ref().is_some()
     }

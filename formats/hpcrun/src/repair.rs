@@ -79,7 +79,8 @@ pub(crate) fn repair(source: &Source, to: &Destination, context: &Context<'_>) -
     Ok(Repaired { kept: files, unit: "files", corrected, losses })
 }
 
-/// Whether a loss says what a finding does: a part that cannot be read is broken in one place.
+/// Returns true if a loss says what a finding does: a part that cannot be read is broken in one
+/// place.
 fn is_among(losses: &[Finding], finding: &Finding) -> bool {
     losses.iter().any(|loss| loss.rule == finding.rule && loss.file == finding.file)
 }

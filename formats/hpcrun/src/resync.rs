@@ -143,7 +143,7 @@ struct Found {
     at: usize,
     /// Where those before end.
     end: usize,
-    /// Whether they follow the ones before.
+    /// True if they follow the ones before.
     is_aligned: bool,
 }
 
@@ -180,7 +180,7 @@ impl Search<'_> {
         Some(Found { at: found, end, is_aligned })
     }
 
-    /// Whether enough records follow each other from here on.
+    /// Returns true if enough records follow each other from here on.
     fn is_chain(&self, at: usize, after: u64) -> bool {
         let left = self.known.bytes.len().saturating_sub(at) / self.size;
         let ends = (self.known.bytes.len().saturating_sub(at)).is_multiple_of(self.size);
@@ -197,7 +197,7 @@ impl Search<'_> {
         })
     }
 
-    /// Whether a time is not too far behind another.
+    /// Returns true if a time is not too far behind another.
     fn is_near(&self, time: u64, last: u64) -> bool {
         let is_near = || {
             let leap = self.known.trace.units_of(LEAP_NS);

@@ -134,7 +134,7 @@ impl Ids {
         self.numbers.find(id).and_then(|place| usize::try_from(place).ok())
     }
 
-    /// Whether several epochs have a node of this id.
+    /// Returns true if several epochs have a node of this id.
     pub(crate) fn is_shared(&self, id: u32) -> bool {
         self.shared.binary_search(&id).is_ok()
     }

@@ -146,7 +146,7 @@ pub struct EpochHeader {
 }
 
 impl EpochHeader {
-    /// Whether nodes have LUSH fields.
+    /// Returns true if nodes have LUSH fields.
     #[must_use]
     pub fn is_lush(&self) -> bool {
         self.flags & spec::EPOCH_LUSH != 0
@@ -206,7 +206,7 @@ impl Metric {
         self.flags.fields().is_none_or(|fields| matches!(fields.value_format, 1 | 2))
     }
 
-    /// Whether a formula says what it is. Such a metric has no values of its own.
+    /// Returns true if a formula says what it is. Such a metric has no values of its own.
     #[must_use]
     pub fn is_computed(&self) -> bool {
         !self.formula.0.is_empty()
@@ -243,7 +243,7 @@ impl MetricFlags {
         }
     }
 
-    /// Whether values are numbers of double precision; otherwise they are counts.
+    /// Returns true if values are numbers of double precision; otherwise they are counts.
     #[must_use]
     pub fn is_real(self) -> bool {
         match self {
@@ -272,13 +272,13 @@ pub struct MetricFields {
     pub value_type: u8,
     /// 1 counts, 2 numbers of double precision.
     pub value_format: u8,
-    /// Whether a value belongs to the call and not to the instruction.
+    /// True if a value belongs to the call and not to the instruction.
     pub move2proc: bool,
     /// Another metric that goes with it; always 0 in files.
     pub partner: u16,
     /// 0 hidden at first, 1 shown, 2 inclusive only, 3 exclusive only, 4 never shown.
     pub show: u8,
-    /// Whether percentages make sense.
+    /// True if percentages make sense.
     pub show_percent: bool,
 }
 
@@ -311,9 +311,9 @@ impl MetricFields {
 /// How a metric was sampled.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Sampling {
-    /// Whether the period was adapted to a frequency.
+    /// True if the period was adapted to a frequency.
     pub is_frequency: u16,
-    /// Whether the counter shared its place with others.
+    /// True if the counter shared its place with others.
     pub is_multiplexed: u16,
     /// The mean period.
     pub mean_threshold: f64,
@@ -354,7 +354,7 @@ impl LoadMap {
         paths.get_or_init(|| modules.iter().map(|module| module.path.to_string()).collect())
     }
 
-    /// Whether it is the same one in memory.
+    /// Returns true if it is the same one in memory.
     pub(crate) fn is_shared_with(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
@@ -405,9 +405,9 @@ pub struct Node {
     pub id: u32,
     /// The identity of its parent; 0 is none.
     pub parent: u32,
-    /// Whether it was written as a leaf, with a negative id. It may have children all the same.
+    /// True if it was written as a leaf, with a negative id. It may have children all the same.
     pub is_leaf: bool,
-    /// Whether the parent's id was written negative, because that is a leaf.
+    /// True if the parent's id was written negative, because that is a leaf.
     pub parent_is_leaf: bool,
     /// Its load module, 0 for a placeholder, and as described.
     pub lm_id: u16,
@@ -421,7 +421,7 @@ pub struct Node {
 }
 
 impl Node {
-    /// Whether the node above is known to have called it. Of samples of GPU code it is not.
+    /// Returns true if the node above is known to have called it. Of samples of GPU code it is not.
     #[must_use]
     pub fn is_called(&self) -> bool {
         self.flags.is_none_or(|flags| flags & spec::NODE_UNWOUND != 0)

@@ -44,7 +44,7 @@ pub struct Channel {
 }
 
 impl Channel {
-    /// Whether payloads are text.
+    /// Returns true if payloads are text.
     #[must_use]
     pub fn is_text(&self) -> bool {
         matches!(self.message_encoding.as_str(), "json" | "text" | "utf-8")

@@ -16,7 +16,7 @@ pub struct Options {
     pub header: Header,
     /// How chunks are compressed. One that is not known is Zstandard.
     pub compression: Compression,
-    /// Whether messages are packed into chunks at all.
+    /// True if messages are packed into chunks at all.
     pub is_chunked: bool,
 }
 

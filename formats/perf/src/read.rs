@@ -65,7 +65,7 @@ fn sample(bytes: &[u8]) -> Vec<String> {
     events.take(SAMPLE_EVENTS).collect()
 }
 
-/// Whether the first lines of a file are such as `perf script` prints.
+/// Returns true if the first lines of a file are such as `perf script` prints.
 pub(crate) fn is_script(head: &[u8]) -> bool {
     let KernelLines { read, .. } = script(head);
     let Some(line) = kymo_lines::first_line(head, read) else { return false };
@@ -80,13 +80,14 @@ pub(crate) fn is_script(head: &[u8]) -> bool {
     }
 }
 
-/// Whether the line after one is of a calling context: any log may have lines that end with a colon.
+/// Returns true if the line after one is of a calling context: any log may have lines that end with
+/// a colon.
 fn stack_follows(head: &[u8], line: &str) -> bool {
     let mut lines = Lines::new(head).map(|line| line.text()).skip_while(|of| **of != *line);
     lines.nth(1).is_some_and(|next| is_frame(&next))
 }
 
-/// Whether an event has a name with its subsystem: `sched:sched_switch`.
+/// Returns true if an event has a name with its subsystem: `sched:sched_switch`.
 fn is_point(name: &str) -> bool {
     let is_word = |word: &str| {
         let is_letter = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
@@ -129,7 +130,8 @@ impl Layout {
     }
 }
 
-/// Whether a line is no event: calling contexts stand below theirs, and an empty line ends them.
+/// Returns true if a line is no event: calling contexts stand below theirs, and an empty line ends
+/// them.
 fn is_aside(line: &str) -> bool {
     line.starts_with(['#', '\t']) || line.trim_start().is_empty()
 }
@@ -155,14 +157,14 @@ fn read<const COMM: bool, const TID: bool, const CPU: bool>(line: &str) -> Read<
     }
 }
 
-/// Whether what should be the name of an event is its first field: `vec=9`. Some events have such words
-/// in their names: `cpu/event=0xc0/`.
+/// Returns true if what should be the name of an event is its first field: `vec=9`. Some events
+/// have such words in their names: `cpu/event=0xc0/`.
 fn lacks_event(name: &str) -> bool {
     let is_word = |word: &str| word.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
     name.split_once('=').is_some_and(|(field, _)| is_word(field))
 }
 
-/// Whether a line would be an event if it had a time.
+/// Returns true if a line would be an event if it had a time.
 fn lacks_time(line: &str) -> bool {
     (names_switch(line) || is_sample(line)) && at_time(line).is_none()
 }
@@ -180,7 +182,7 @@ fn is_sample(line: &str) -> bool {
     !name.is_empty() && is_task(before)
 }
 
-/// Whether a line names an event of the scheduler, as no other log does.
+/// Returns true if a line names an event of the scheduler, as no other log does.
 fn names_switch(line: &str) -> bool {
     let is_event = |word: &str| {
         let name = word.strip_prefix("sched:sched_").and_then(|word| word.strip_suffix(':'));
@@ -189,7 +191,7 @@ fn names_switch(line: &str) -> bool {
     line.split(' ').any(is_event)
 }
 
-/// Whether a line is a mark that perf leaves between others: `PERF_RECORD_FINISHED_ROUND`.
+/// Returns true if a line is a mark that perf leaves between others: `PERF_RECORD_FINISHED_ROUND`.
 fn is_record(line: &str) -> bool {
     line.starts_with("PERF_RECORD_") && !line.contains([' ', ':'])
 }

@@ -80,7 +80,7 @@ impl Encoding {
         Some(Self::Integer { bytes: bits(size)?, is_signed, endian })
     }
 
-    /// Whether its values are numbers.
+    /// Returns true if its values are numbers.
     pub(crate) fn is_number(&self) -> bool {
         matches!(self, Self::Integer { .. } | Self::Float { .. } | Self::Unsigned | Self::Signed)
     }

@@ -16,7 +16,7 @@ const HELD_BYTES_MAX: usize = 64 << 20;
 /// Streams that are looked at one by one for what is open where following begins.
 const SETTLED_MAX: usize = 256;
 
-/// Whether more bytes will come.
+/// True if more bytes will come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum More {
     Soon,
@@ -41,7 +41,7 @@ pub(crate) struct Follower {
     tally: Tally,
     /// Where the Unit begins.
     unit: u64,
-    /// Whether there was a Unit.
+    /// True if there was a Unit.
     is_begun: bool,
     /// Following begins within a session of which nothing is missing.
     is_within: bool,

@@ -61,7 +61,7 @@ struct Taken {
 }
 
 impl Taken {
-    /// Whether something was seen that should have been said before.
+    /// Returns true if something was seen that should have been said before.
     fn is_news(&self, known: &Known) -> bool {
         self.known.falling.len() > known.falling.len()
             || (self.is_unfit && self.known.numbers != known.numbers)
@@ -176,7 +176,7 @@ impl<W: Write> Taking<W> {
         Ok(())
     }
 
-    /// Whether the events of a track are JSON.
+    /// Returns true if the events of a track are JSON.
     fn is_spelt(&self, id: TrackId, track: &Track) -> bool {
         track.kind.has_activities() || self.fielded.contains(&id)
     }
@@ -400,7 +400,7 @@ fn longest_meta(track: &Track, clocks: &[Clock]) -> StreamMeta {
     with_all(with(meta, "clock", &Json::String(more)), &attributes)
 }
 
-/// Whether the events of a track are texts.
+/// Returns true if the events of a track are texts.
 fn is_text(track: &Track) -> bool {
     track.kind == TrackKind::Messages && ["utf-8", "json", "text"].contains(&&*track.content)
 }

@@ -16,7 +16,7 @@ impl Names {
         self.taken.insert(name.to_owned());
     }
 
-    /// Whether somebody has a name.
+    /// Returns true if somebody has a name.
     pub(crate) fn is_taken(&self, name: &str) -> bool {
         self.taken.contains(name)
     }

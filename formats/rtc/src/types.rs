@@ -19,7 +19,7 @@ pub struct Stream {
     pub name: String,
     /// The bytes of every message, where that is fixed.
     pub length_bytes: Option<u64>,
-    /// Whether it is a run of bytes without borders between messages.
+    /// True if it is a run of bytes without borders between messages.
     pub is_cont: bool,
     /// The name of its format.
     pub format: String,
@@ -31,9 +31,9 @@ pub struct Stream {
     pub attributes: Map<String, Json>,
     /// Where it was first defined.
     pub offset: u64,
-    /// Whether its definition was read whole.
+    /// True if its definition was read whole.
     pub is_whole: bool,
-    /// Whether it is described and left out of every Index; known when all of the file was read.
+    /// True if it is described and left out of every Index; known when all of the file was read.
     pub is_hidden: bool,
     pub(crate) encoding: Encoding,
     pub(crate) scale: Option<Scale>,
@@ -103,20 +103,20 @@ impl Stream {
         Self::new(session, offset, &Definition { id, length, text, is_whole, is_proven })
     }
 
-    /// Whether it is a clock.
+    /// Returns true if it is a clock.
     #[must_use]
     pub fn is_clock(&self) -> bool {
         matches!(self.clock, ClockRole::Clock | ClockRole::Delta(_))
     }
 
-    /// Whether its file says that this clock may go back, as that of a repaired file does:
+    /// Returns true if its file says that this clock may go back, as that of a repaired file does:
     /// `rises` is false. Else clocks rise.
     #[must_use]
     pub fn may_go_back(&self) -> bool {
         self.attributes.get("rises") == Some(&Json::Bool(false))
     }
 
-    /// Whether its messages are remarks about moments.
+    /// Returns true if its messages are remarks about moments.
     #[must_use]
     pub fn is_annotation(&self) -> bool {
         matches!(self.encoding, Encoding::Annotate(_))
@@ -165,7 +165,7 @@ pub struct Session {
     pub endian: Option<Endian>,
     /// The checksum of its Units; nothing where whole Units have none.
     pub crc: Option<Polynomial>,
-    /// Whether its last Unit has a checksum, with which a writer ends a session.
+    /// True if its last Unit has a checksum, with which a writer ends a session.
     pub is_ended: bool,
 }
 
@@ -204,7 +204,7 @@ pub enum UnitChecksum {
 }
 
 impl UnitChecksum {
-    /// Whether there is one and it is right.
+    /// Returns true if there is one and it is right.
     #[must_use]
     pub fn holds(self) -> bool {
         matches!(self, Self::Holds(_) | Self::HoldsEarly(_))

@@ -108,7 +108,7 @@ impl<W: Write> SessionWriter<W> {
         Ok(is_kept)
     }
 
-    /// Whether a stream was added.
+    /// Returns true if a stream was added.
     pub(crate) fn has(&self, stream: usize) -> bool {
         self.ids.contains_key(&stream)
     }

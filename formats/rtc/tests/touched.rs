@@ -29,7 +29,7 @@ const UNIT_BYTES: u64 = 128 << 10;
 struct Shape {
     /// The bytes of a value.
     value_bytes: usize,
-    /// Whether the clock counts from another that is set now and then, as most recorders have it.
+    /// True if the clock counts from another that is set now and then, as most recorders have it.
     is_delta: bool,
     /// Streams that are described and say nothing.
     idle: usize,

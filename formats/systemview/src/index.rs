@@ -22,7 +22,7 @@ pub(crate) struct Core {
     places: Vec<Place>,
     /// Behind the last packet that can be read.
     end: Place,
-    /// Whether there is more that cannot be read.
+    /// True if there is more that cannot be read.
     pub(crate) is_cut: bool,
     pub(crate) clock: CoreClock,
 }
@@ -89,7 +89,7 @@ impl CoreClock {
         clock
     }
 
-    /// Whether the recording says itself how fast it ticks.
+    /// Returns true if the recording says itself how fast it ticks.
     pub(crate) fn is_told(&self) -> bool {
         self.frequency().is_some() && !self.is_assumed
     }
@@ -109,7 +109,8 @@ impl CoreClock {
         self.init.map(|(frequency, _)| frequency).filter(|frequency| *frequency > 0)
     }
 
-    /// Whether so many ticks are too many to be told as a time, though it is known how fast it ticks.
+    /// Returns true if so many ticks are too many to be told as a time, though it is known how fast
+    /// it ticks.
     pub(crate) fn is_late(&self, ticks: u64) -> bool {
         self.frequency().is_some() && ticks > self.ticks_max
     }

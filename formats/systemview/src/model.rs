@@ -312,7 +312,7 @@ struct Happening {
 /// Events that are being told.
 struct Telling {
     timeline: Arc<Timeline>,
-    /// Whether events are told by their parameters, and not as texts.
+    /// True if events are told by their parameters, and not as texts.
     has_fields: bool,
     window: Window,
     state: State,

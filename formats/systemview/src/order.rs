@@ -125,7 +125,7 @@ impl Ahead {
         self.stopped.remove(&packet.offset)
     }
 
-    /// Whether it is not known yet what comes of a task that is made ready.
+    /// Returns true if it is not known yet what comes of a task that is made ready.
     fn is_open(&self, ready: u64) -> bool {
         self.running.values().any(|of| of.ready.is_some_and(|(_, offset)| offset == ready))
     }

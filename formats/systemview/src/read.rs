@@ -303,7 +303,7 @@ impl Reader {
         self.cores.get(usize::try_from(core).ok()?)
     }
 
-    /// Whether not all packets of a core can be read.
+    /// Returns true if not all packets of a core can be read.
     pub(crate) fn is_cut(&self, core: u32) -> bool {
         self.core(core).is_some_and(|core| core.is_cut)
     }
@@ -425,14 +425,16 @@ fn zeros(part: &[u8], at: usize) -> usize {
     part.get(at..).unwrap_or_default().iter().take_while(|byte| **byte == 0).count()
 }
 
-/// Whether all bytes from a place on are zero, and more than the host needs to find a packet.
+/// Returns true if all bytes from a place on are zero, and more than the host needs to find a
+/// packet.
 fn is_unused(part: &[u8], at: usize) -> bool {
     let zeros = zeros(part, at);
     zeros > spec::SYNC_BYTES && at + zeros == part.len()
 }
 
-/// Whether a file begins as a capture of what a target sends: with the zeros that the host finds the
-/// first packet by, a few packets that the protocol knows, and an INIT whose four numbers fill it.
+/// Returns true if a file begins as a capture of what a target sends: with the zeros that the host
+/// finds the first packet by, a few packets that the protocol knows, and an INIT whose four numbers
+/// fill it.
 pub(crate) fn is_capture(head: &[u8]) -> bool {
     if zeros(head, 0) != spec::SYNC_BYTES {
         return false;
@@ -450,7 +452,8 @@ pub(crate) fn is_capture(head: &[u8]) -> bool {
     false
 }
 
-/// Whether the parameters of an INIT are what they are to be, and tell how fast the clock ticks.
+/// Returns true if the parameters of an INIT are what they are to be, and tell how fast the clock
+/// ticks.
 fn is_init(head: &[u8], (start, end): (u64, u64)) -> bool {
     let range = usize::try_from(start).ok().zip(usize::try_from(end).ok());
     let payload = range.and_then(|(start, end)| head.get(start..end)).unwrap_or_default();
@@ -548,12 +551,12 @@ struct Stream {
     end: usize,
     /// A core before it begins later: its packets would count again.
     goes_back: bool,
-    /// Whether it has no text before it.
+    /// True if it has no text before it.
     is_captured: bool,
 }
 
 impl Stream {
-    /// Whether there can be packets of its own.
+    /// Returns true if there can be packets of its own.
     fn has_room(&self, size: usize) -> ReadResult<()> {
         let (what, start) = ("packets of a core", self.start as u64);
         if self.start > size {

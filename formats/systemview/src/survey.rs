@@ -21,7 +21,7 @@ pub(crate) struct Survey {
     pub(crate) idle: HashSet<u32, RandomState>,
     /// Interrupts that come.
     interrupts: HashSet<u64, RandomState>,
-    /// Whether tasks are said to stop by themselves; some systems do not tell.
+    /// True if tasks are said to stop by themselves; some systems do not tell.
     pub(crate) tells_completion: bool,
     /// The last packet of each core that says who runs: its first byte.
     last_switches: HashMap<u32, u64, RandomState>,
@@ -90,7 +90,7 @@ impl Survey {
         others.lost = others.lost.saturating_add(lost);
     }
 
-    /// Whether no packet after it says who runs on its core.
+    /// Returns true if no packet after it says who runs on its core.
     pub(crate) fn is_last_switch(&self, packet: &Packet) -> bool {
         self.last_switches.get(&packet.core) == Some(&packet.offset)
     }

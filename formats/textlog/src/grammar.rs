@@ -37,7 +37,7 @@ impl Rule {
         is_constant || self.expression.capture_names().flatten().any(|name| name == group)
     }
 
-    /// Whether a line says which task stops; else it is the one that ran.
+    /// Returns true if a line says which task stops; else it is the one that ran.
     pub(crate) fn tells_who_stops(&self) -> bool {
         self.has("from")
     }

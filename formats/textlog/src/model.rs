@@ -140,7 +140,7 @@ impl<'a> Groups<'a> {
         })
     }
 
-    /// Whether a group matched something that is not empty.
+    /// Returns true if a group matched something that is not empty.
     fn has(&self, name: &str) -> bool {
         self.get(name).is_some_and(|text| !text.is_empty())
     }

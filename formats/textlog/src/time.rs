@@ -37,7 +37,7 @@ impl TimeFormat {
         })
     }
 
-    /// Whether times are dates.
+    /// Returns true if times are dates.
     pub(crate) fn has_date(&self) -> bool {
         match self {
             Self::Number(_) => false,
@@ -46,8 +46,8 @@ impl TimeFormat {
         }
     }
 
-    /// Whether times tell a day, and nothing tells of which year: they would be no dates, and their
-    /// days would be lost.
+    /// Returns true if times tell a day, and nothing tells of which year: they would be no dates,
+    /// and their days would be lost.
     pub(crate) fn lacks_year(&self) -> bool {
         let Self::Pattern(Pattern { text, year: None, .. }) = self else { return false };
         has(text, DAYS) && !has(text, YEARS)
@@ -153,7 +153,7 @@ fn directives(pattern: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Whether a pattern has one of some directives.
+/// Returns true if a pattern has one of some directives.
 fn has(pattern: &str, letters: &str) -> bool {
     directives(pattern).filter_map(letter).any(|letter| letters.contains(letter))
 }

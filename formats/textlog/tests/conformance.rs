@@ -8,7 +8,7 @@ kymo_conformance::promises!(
 
 kymo_conformance::promises!(Subject::new(&kymo_textlog::TextLog); zeros_are_survived);
 
-/// Whether the grammar is whole, a line follows, and the last one is whole too.
+/// Returns true if the grammar is whole, a line follows, and the last one is whole too.
 fn ends_between_lines(bytes: &[u8], end: usize) -> bool {
     let text = String::from_utf8_lossy(bytes);
     let head: usize =

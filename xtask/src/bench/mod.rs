@@ -150,7 +150,7 @@ struct Setup {
 }
 
 impl Setup {
-    /// Whether the case of this name is to run.
+    /// Returns true if the case of this name is to run.
     fn wants(&self, name: &str) -> bool {
         self.case.as_ref().is_none_or(|part| name.contains(part.as_str()))
     }

@@ -104,7 +104,7 @@ struct Sampled {
     window: Window,
     /// Samples that come next.
     due: VecDeque<Sample>,
-    /// Whether there are no more events.
+    /// True if there are no more events.
     is_over: bool,
 }
 

@@ -103,7 +103,7 @@ pub struct Messages {
     first: MessageId,
     /// Where the window cuts through the recording.
     bounds: Option<Bounds>,
-    /// Whether it is not known what was under way at the begin.
+    /// True if it is not known what was under way at the begin.
     is_begin_unknown: bool,
     /// Messages that were given up.
     given_up: u64,
@@ -540,7 +540,7 @@ pub struct Left {
     pub time: TimeNs,
     /// When it arrives, where its sender tells that.
     pub arrives: Option<TimeNs>,
-    /// Whether its sender tells that it arrives after all that is looked at.
+    /// True if its sender tells that it arrives after all that is looked at.
     pub is_later: bool,
 }
 

@@ -31,7 +31,7 @@ pub struct Pair {
     pub(super) queued: Option<TimeNs>,
     /// One of the two, where any is known.
     pub(super) end: Option<TrackId>,
-    /// Whether messages left since events were missing.
+    /// True if messages left since events were missing.
     pub(super) is_open: bool,
     /// Up to when what left may have arrived where events are missing.
     cut_at: Option<TimeNs>,
@@ -63,17 +63,17 @@ pub(super) struct Within {
 }
 
 impl Within {
-    /// Whether a message left in it.
+    /// Returns true if a message left in it.
     pub(super) fn has(&self, id: MessageId) -> bool {
         id >= self.first
     }
 
-    /// Whether what arrives then does so after it.
+    /// Returns true if what arrives then does so after it.
     pub(super) fn is_later(&self, arrives: TimeNs) -> bool {
         self.until.is_some_and(|until| arrives >= until)
     }
 
-    /// Whether a message left before it and told that it arrives before it, too.
+    /// Returns true if a message left before it and told that it arrives before it, too.
     pub(super) fn is_past(&self, UnderWay { id, arrives, .. }: &UnderWay) -> bool {
         let is_before = |arrives| self.from.is_some_and(|from| arrives < from);
         !self.has(*id) && arrives.is_some_and(is_before)
@@ -143,15 +143,15 @@ impl Pair {
         self.waiting.range(from..).next().copied()
     }
 
-    /// Whether messages may have been taken for others since some are lost, and nothing tells
-    /// which.
+    /// Returns true if messages may have been taken for others since some are lost, and nothing
+    /// tells which.
     #[must_use]
     pub fn may_be_too_long(&self) -> bool {
         self.guessed > 0 && self.unreceived() > 0
     }
 
-    /// Whether messages may have been taken for others since some left before what is known, and
-    /// nothing tells which.
+    /// Returns true if messages may have been taken for others since some left before what is
+    /// known, and nothing tells which.
     #[must_use]
     pub fn may_be_too_short(&self, is_begin_known: bool) -> bool {
         self.guessed > 0 && (self.is_late || !is_begin_known)
@@ -220,7 +220,7 @@ impl Pair {
         found.map_or(Arrival::Unsent, Arrival::Of)
     }
 
-    /// Whether what arrives may be one of those that have arrived as told.
+    /// Returns true if what arrives may be one of those that have arrived as told.
     fn is_settled(&self, now: TimeNs, left: Option<TimeNs>) -> bool {
         self.settled.is_some_and(|settled| match left {
             Some(left) => left <= settled.0,

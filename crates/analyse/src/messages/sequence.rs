@@ -21,7 +21,7 @@ pub struct Transfer {
     pub left: Option<TimeNs>,
     /// When it arrived, where that is known.
     pub arrived: Option<TimeNs>,
-    /// Whether it did not arrive, as far as was recorded.
+    /// True if it did not arrive, as far as was recorded.
     pub is_lost: bool,
 }
 
@@ -122,7 +122,8 @@ impl Sequence {
         }
     }
 
-    /// Whether a message is between the tracks that are asked for. Counts those that are not.
+    /// Returns true if a message is between the tracks that are asked for. Counts those that are
+    /// not.
     fn wants(&mut self, transfer: &Transfer) -> bool {
         let is_of = |of: &BTreeSet<TrackId>| {
             [transfer.from, transfer.to].iter().flatten().any(|end| of.contains(end))

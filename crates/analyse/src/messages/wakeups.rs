@@ -26,7 +26,7 @@ type By = (TrackId, TimeNs);
 #[derive(Debug, Clone, Default)]
 struct Woken {
     is_running: bool,
-    /// Whether it was complete in the stretch that is not over.
+    /// True if it was complete in the stretch that is not over.
     is_complete: bool,
     /// How many gaps are behind it: of these it matters whether there are others than before.
     gaps: u32,

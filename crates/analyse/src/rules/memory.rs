@@ -81,7 +81,7 @@ impl Memory {
         self.is_meant.get(track.0).copied().unwrap_or(false)
     }
 
-    /// Whether what must follow comes on a track.
+    /// Returns true if what must follow comes on a track.
     pub(super) fn expects(&self, track: TrackId) -> bool {
         self.is_expected.get(track.0).copied().unwrap_or(false)
     }

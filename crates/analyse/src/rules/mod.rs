@@ -139,7 +139,7 @@ pub struct Vacuous {
     pub part: Option<String>,
     /// What it is about that is not there.
     pub why: String,
-    /// Whether a name is probably misspelt. What a rule forbids may well never happen.
+    /// True if a name is probably misspelt. What a rule forbids may well never happen.
     pub is_suspect: bool,
 }
 
@@ -177,7 +177,7 @@ impl Rules {
         self.all.len()
     }
 
-    /// Whether there are no rules.
+    /// Returns true if there are no rules.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.all.is_empty()

@@ -27,7 +27,7 @@ impl Release {
         self.budget_ns.filter(|ns| *ns > 0)
     }
 
-    /// Whether its time is over at a moment.
+    /// Returns true if its time is over at a moment.
     #[must_use]
     pub fn is_late(&self, at: TimeNs) -> bool {
         self.budget().is_some_and(|budget| elapsed(self.time, at) > budget)
@@ -41,11 +41,11 @@ pub struct Completed {
     pub release: Option<TimeNs>,
     /// How long it ran since, as far as that is known.
     pub run_ns: u64,
-    /// Whether it did not run besides.
+    /// True if it did not run besides.
     pub is_run_known: bool,
     /// How long it took, where that is known.
     pub response_ns: Option<u64>,
-    /// Whether it took longer than it might, where it has a budget.
+    /// True if it took longer than it might, where it has a budget.
     pub is_late: Option<bool>,
 }
 
@@ -54,7 +54,7 @@ pub struct Completed {
 pub struct Open {
     /// When it was released, and how long it may take.
     pub release: Release,
-    /// Whether it has run.
+    /// True if it has run.
     pub is_started: bool,
     /// How long it ran.
     pub run_ns: u64,
@@ -64,7 +64,7 @@ pub struct Open {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Job {
     is_started: bool,
-    /// Whether it ran besides, and it is not known for how long.
+    /// True if it ran besides, and it is not known for how long.
     is_run_unknown: bool,
     /// How many gaps are behind it: of these it matters whether there are others than before.
     gaps: u32,
@@ -190,8 +190,8 @@ impl Job {
         self.counted
     }
 
-    /// Whether it is not known when the job was released, nor that it is one of those that are only
-    /// counted.
+    /// Returns true if it is not known when the job was released, nor that it is one of those that
+    /// are only counted.
     pub(super) fn is_unreleased(&self) -> bool {
         self.release.is_none() && self.counted == 0
     }
@@ -271,7 +271,7 @@ impl Job {
         }
     }
 
-    /// Whether the job before is complete, and the stretch not over.
+    /// Returns true if the job before is complete, and the stretch not over.
     fn is_completed(&self) -> bool {
         matches!(self.last, Last::Completed(_))
     }
@@ -281,9 +281,10 @@ impl Job {
         (self.is_started, self.ran_ns, self.is_run_unknown) = (false, 0, false);
     }
 
-    /// Whether what the task was released for before has passed, since it is released again before
-    /// it ran. Where tasks are known to go to sleep, nothing that is awake is woken: a wakeup that
-    /// came while it ran kept it from sleeping then, and the sleep it is woken from is a later one.
+    /// Returns true if what the task was released for before has passed, since it is released again
+    /// before it ran. Where tasks are known to go to sleep, nothing that is awake is woken: a
+    /// wakeup that came while it ran kept it from sleeping then, and the sleep it is woken from is
+    /// a later one.
     fn is_used_up(&self, release: Release, figures: &TaskSched) -> bool {
         figures.tells_completion && release.budget().is_none() && !self.is_started
     }

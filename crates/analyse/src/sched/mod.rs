@@ -46,7 +46,7 @@ pub struct TaskSched {
     priorities: (i64, i64),
     /// How often a stretch ended with the job not complete.
     preemptions: u32,
-    /// Whether what ends and is not complete is known to be preempted.
+    /// True if what ends and is not complete is known to be preempted.
     tells_completion: bool,
     jobs: Option<Box<Jobs>>,
 }
@@ -194,7 +194,7 @@ impl Sched {
         self.tasks.get_mut(task.0)
     }
 
-    /// Whether what is of a track may have been released before the window.
+    /// Returns true if what is of a track may have been released before the window.
     fn is_cut(&self, track: TrackId) -> bool {
         self.bounds.as_ref().is_some_and(|bounds| bounds.from(track).is_some())
     }

@@ -24,7 +24,7 @@ pub(super) struct Runs {
     pub(super) runs: Vec<(u64, u64)>,
 }
 
-/// Whether an array is copied anyway.
+/// Returns true if an array is copied anyway.
 pub(super) fn is_small(array: &Array) -> bool {
     array.size_bytes() < COPIED_BYTES_MAX
 }

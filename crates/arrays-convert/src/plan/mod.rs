@@ -61,13 +61,13 @@ pub struct Array {
     pub variable: VariableId,
     /// The type that values are read as.
     pub data_type: DataType,
-    /// Whether reading may round values.
+    /// True if reading may round values.
     pub rounds: bool,
     /// The steps that its values are from.
     pub steps: Range<u64>,
     /// The block of its only step that it is, where it is no more than that.
     pub block: Option<usize>,
-    /// Whether the first dimension counts steps.
+    /// True if the first dimension counts steps.
     pub is_stepped: bool,
     /// The type that values are stored as.
     pub kind: Kind,
@@ -86,7 +86,7 @@ impl Array {
         volume(&self.shape)
     }
 
-    /// Whether it has no values.
+    /// Returns true if it has no values.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -367,7 +367,7 @@ impl Builder<'_> {
         Ok(kinds.ok())
     }
 
-    /// Whether a variable has more dimensions than the target, steps being one more.
+    /// Returns true if a variable has more dimensions than the target, steps being one more.
     fn is_too_deep(&self, variable: &Variable) -> bool {
         variable.rank + usize::from(variable.steps != 1) > self.names.rules().rank_max
     }

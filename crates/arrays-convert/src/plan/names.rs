@@ -13,11 +13,11 @@ pub struct Rules {
     pub attribute: fn(&str) -> String,
     /// How many dimensions an array can have.
     pub rank_max: usize,
-    /// Whether there are groups, so that one may be empty.
+    /// True if there are groups, so that one may be empty.
     pub has_groups: bool,
-    /// Whether texts of an array are all as long as the longest.
+    /// True if texts of an array are all as long as the longest.
     pub pads_text: bool,
-    /// Whether a text can be written in pieces.
+    /// True if a text can be written in pieces.
     pub streams_text: bool,
     /// How many attributes a group or an array can have.
     pub attributes_max: usize,

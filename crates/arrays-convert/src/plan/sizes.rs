@@ -86,7 +86,7 @@ impl Allowance {
         Self(most)
     }
 
-    /// Whether an array can be written with what is missing.
+    /// Returns true if an array can be written with what is missing.
     pub(super) fn covers(&self, presence: &Presence) -> bool {
         presence.hollow <= self.0
     }
@@ -101,9 +101,9 @@ pub(super) struct Measured {
     bytes: u64,
     values: u64,
     has_nul: bool,
-    /// Whether a text is no UTF-8, and stored as such.
+    /// True if a text is no UTF-8, and stored as such.
     pub(super) is_recoded: bool,
-    /// Whether each step is one value that lies in the file as it is written.
+    /// True if each step is one value that lies in the file as it is written.
     pub(super) is_one_run: bool,
 }
 
@@ -197,7 +197,7 @@ impl Measured {
         self.steps.iter().map(|(longest, _)| kind_of(data_type, *longest)).collect()
     }
 
-    /// Whether padding would make a large output of little text.
+    /// Returns true if padding would make a large output of little text.
     pub(super) fn is_too_much(&self) -> bool {
         self.is_over(self.values.saturating_mul(self.longest as u64))
     }

@@ -97,7 +97,7 @@ fn spell(value: &Value) -> String {
     value.as_text().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// Whether a cell meets a condition; nothing never does.
+/// Returns true if a cell meets a condition; nothing never does.
 fn meets(cell: &Value, comparison: Comparison, value: &Value) -> bool {
     let order = match (cell, value) {
         (Value::Bool(a), Value::Bool(b)) => a.cmp(b),

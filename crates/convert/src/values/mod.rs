@@ -139,13 +139,13 @@ impl<'a> Cells<'a> {
         self.array.len()
     }
 
-    /// Whether there are none.
+    /// Returns true if there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.array.is_empty()
     }
 
-    /// Whether a value is null.
+    /// Returns true if a value is null.
     #[must_use]
     pub fn is_null(&self, row: usize) -> bool {
         self.may_be_null && self.array.is_null(row)

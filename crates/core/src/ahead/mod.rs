@@ -38,7 +38,7 @@ pub fn allow(threads: NonZero<usize>) {
 pub struct Wanted<'s>(&'s AtomicBool);
 
 impl Wanted<'_> {
-    /// Whether to go on. Look often: the caller waits until every job has ended.
+    /// Returns true if to go on. Look often: the caller waits until every job has ended.
     #[must_use]
     pub fn is_wanted(self) -> bool {
         self.0.load(Ordering::Relaxed)

@@ -51,7 +51,7 @@ impl Sink {
         self.bytes.len()
     }
 
-    /// Whether nothing was collected.
+    /// Returns true if nothing was collected.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.bytes.is_empty()

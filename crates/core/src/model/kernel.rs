@@ -73,8 +73,8 @@ impl KernelEvent {
         })
     }
 
-    /// Whether it tells that a task has something to do. What asks for a wakeup comes first; where
-    /// a recording has such events, the wakeup itself tells nothing new.
+    /// Returns true if it tells that a task has something to do. What asks for a wakeup comes
+    /// first; where a recording has such events, the wakeup itself tells nothing new.
     #[must_use]
     pub fn is_release(self, has_waking: bool) -> bool {
         match self {
@@ -84,8 +84,8 @@ impl KernelEvent {
         }
     }
 
-    /// Whether a task that stopped in a state waits for something. The highest bits only say how it
-    /// was stopped.
+    /// Returns true if a task that stopped in a state waits for something. The highest bits only
+    /// say how it was stopped.
     #[must_use]
     pub fn is_asleep(state: i64) -> bool {
         state & 0xFF != 0

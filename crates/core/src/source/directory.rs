@@ -41,7 +41,7 @@ struct Known {
     file: Copied,
     /// The mapping, as long as anybody looks at it.
     mapping: Weak<Mapping>,
-    /// Whether a page of a mapping was missing.
+    /// True if a page of a mapping was missing.
     torn: Arc<AtomicBool>,
 }
 

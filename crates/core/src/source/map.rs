@@ -35,7 +35,7 @@ pub(super) struct Mapping {
     guard: guard::Guard,
     map: Mmap,
     file: Mapped,
-    /// Whether a page was missing, for those who ask when it is not mapped any more.
+    /// True if a page was missing, for those who ask when it is not mapped any more.
     torn: Arc<AtomicBool>,
 }
 
@@ -210,7 +210,7 @@ mod guard {
             Some(Self { place })
         }
 
-        /// Whether a page of the mapping was missing.
+        /// Returns true if a page of the mapping was missing.
         pub(super) fn is_torn(&self) -> bool {
             self.place.torn.load(Ordering::Acquire)
         }

@@ -236,7 +236,7 @@ impl Source {
         self.beside.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether it is a directory.
+    /// Returns true if it is a directory.
     #[must_use]
     pub fn is_directory(&self) -> bool {
         matches!(self.kind, Kind::Directory(_))
@@ -314,7 +314,7 @@ impl Kind {
     }
 }
 
-/// Whether a file cannot be mapped because of what it is.
+/// Returns true if a file cannot be mapped because of what it is.
 fn is_unmappable(error: &io::Error) -> bool {
     #[cfg(unix)]
     {

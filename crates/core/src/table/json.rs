@@ -15,7 +15,7 @@ pub fn json_field(name: &str) -> Field {
     Field::new(name, DataType::Utf8, true).with_metadata(said.into())
 }
 
-/// Whether the texts of a column are JSON.
+/// Returns true if the texts of a column are JSON.
 #[must_use]
 pub fn is_json(field: &Field) -> bool {
     field.metadata().get(EXTENSION).is_some_and(|name| name == JSON)

@@ -250,13 +250,13 @@ impl Among {
     }
 }
 
-/// Whether tasks took turns on a processor, as far as is recorded.
+/// Returns true if tasks took turns on a processor, as far as is recorded.
 pub(super) fn is_one(cpu: &CpuLoad, tasks: &Tasks) -> bool {
     tasks.cpu(cpu.cpu).is_some_and(|cpu| cpu.is_one)
 }
 
 impl Shown<'_> {
-    /// Whether shares are of the time of processors.
+    /// Returns true if shares are of the time of processors.
     fn is_processor(&self) -> bool {
         if self.args.total { self.among.is_all } else { is_one(self.cpu, self.analysis.tasks()) }
     }

@@ -105,7 +105,8 @@ impl Picture {
     }
 }
 
-/// Whether white is easier to read on a colour than black, by its luminance as WCAG 2 has it.
+/// Returns true if white is easier to read on a colour than black, by its luminance as WCAG 2 has
+/// it.
 fn is_dark(color: Color) -> bool {
     let [red, green, blue] = color.map(|part| {
         let part = f64::from(part) / 255.0;
@@ -139,7 +140,7 @@ impl Kind {
         }
     }
 
-    /// Whether a picture has letters that this kind of file shows as question marks.
+    /// Returns true if a picture has letters that this kind of file shows as question marks.
     pub(crate) fn lacks_letters(self, picture: &Picture) -> bool {
         let mut texts = picture.shapes.iter().filter_map(|shape| match shape {
             Shape::Text { text, .. } => Some(text),

@@ -150,7 +150,7 @@ fn glyph(letter: char) -> Option<&'static [u8; LETTER]> {
     found.filter(|rows| letter == ' ' || letter == '\u{a0}' || rows.iter().any(|row| *row != 0))
 }
 
-/// Whether a text has letters that there are no pixels for.
+/// Returns true if a text has letters that there are no pixels for.
 pub(crate) fn lacks_letters(text: &str) -> bool {
     text.chars().any(|letter| glyph(letter).is_none())
 }

@@ -40,7 +40,7 @@ pub(crate) struct ArrayText<'a> {
     /// The box in storage order, slowest dimension first.
     start: Vec<u64>,
     count: Vec<u64>,
-    /// Whether arrays of bytes are text.
+    /// True if arrays of bytes are text.
     is_text: bool,
     indent: usize,
     columns: usize,

@@ -39,7 +39,7 @@ pub(crate) struct EventLines<'a> {
     clocks: Vec<Clock>,
     tracks: Vec<Track>,
     width: usize,
-    /// Whether lines tell the time since the one before, and when that was.
+    /// True if lines tell the time since the one before, and when that was.
     has_delta: bool,
     before: Option<TimeNs>,
     /// Where runs of text are told of by lines, what is open of them.

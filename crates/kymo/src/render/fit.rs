@@ -10,7 +10,7 @@ pub(crate) const NAME_MIN: usize = 16;
 pub(super) struct Wanted {
     /// The places that its longest cell takes.
     pub(super) width: usize,
-    /// Whether it says what a row is of. Without that the figures of the row are of nothing: such a
+    /// True if it says what a row is of. Without that the figures of the row are of nothing: such a
     /// column is made narrower, and never left out.
     pub(super) is_name: bool,
 }

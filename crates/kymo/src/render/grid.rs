@@ -25,7 +25,7 @@ pub(crate) struct GridArgs {
 }
 
 impl GridArgs {
-    /// Whether a person reads it.
+    /// Returns true if a person reads it.
     pub(crate) fn is_text(self) -> bool {
         !self.json && !self.csv
     }
@@ -53,7 +53,7 @@ pub(crate) enum Look {
 }
 
 impl Look {
-    /// Whether it is a text and no figure.
+    /// Returns true if it is a text and no figure.
     fn is_text(self) -> bool {
         matches!(self, Self::Plain | Self::Name)
     }

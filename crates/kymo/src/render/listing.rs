@@ -12,7 +12,7 @@ pub(crate) struct Listing<'a> {
     pub(crate) file: &'a str,
     /// What a person reads above it, besides the file.
     pub(crate) title: &'a str,
-    /// Whether nothing was printed before.
+    /// True if nothing was printed before.
     pub(crate) is_first: bool,
     /// How many rows are shown; nothing shows all.
     pub(crate) rows: usize,

@@ -21,9 +21,9 @@ pub(crate) struct Look<'a> {
     pub(crate) file: Option<&'a str>,
     /// Which order arrays are taken to have.
     pub(crate) order: Order,
-    /// Whether arrays of bytes are text.
+    /// True if arrays of bytes are text.
     pub(crate) is_text: bool,
-    /// Whether the contents of arrays are left out.
+    /// True if the contents of arrays are left out.
     pub(crate) headers_only: bool,
 }
 
@@ -32,7 +32,7 @@ pub(crate) struct TextRecords<'a> {
     pub(crate) out: &'a mut Output,
     pub(crate) look: Look<'a>,
     pub(crate) left: u64,
-    /// Whether values were rounded to show them.
+    /// True if values were rounded to show them.
     pub(crate) rounded: bool,
 }
 
@@ -108,7 +108,7 @@ pub(crate) struct JsonRecords<'a> {
     pub(crate) out: &'a mut Output,
     pub(crate) look: Look<'a>,
     pub(crate) left: u64,
-    /// Whether values were rounded to show them.
+    /// True if values were rounded to show them.
     pub(crate) rounded: bool,
 }
 

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::output::Output;
 
-/// Whether rows are for programs.
+/// True if rows are for programs.
 #[derive(Debug, Clone, Copy, Default, clap::Args)]
 pub(crate) struct RowArgs {
     /// Print one JSON object a line.
@@ -33,7 +33,7 @@ pub(crate) struct Rows {
 }
 
 impl Rows {
-    /// Whether all rows have the same columns.
+    /// Returns true if all rows have the same columns.
     pub(crate) fn is_csv(&self) -> bool {
         self.is_csv
     }

@@ -22,7 +22,7 @@ struct Begun {
     partial: Option<&'static str>,
 }
 
-/// Whether an event is a piece of a run of text.
+/// Returns true if an event is a piece of a run of text.
 pub(crate) fn is_piece(track: &Track, event: &Event<'_>) -> bool {
     matches!(event.content, Content::Text(_)) && track.says("cont")
 }

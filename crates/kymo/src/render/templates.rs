@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-/// Whether arguments of templates are left out of names.
+/// True if arguments of templates are left out of names.
 #[derive(Debug, Clone, Copy, Default, clap::Args)]
 pub(crate) struct FoldArgs {
     /// Leave arguments of templates out of names: `forall<…>`. JSON and CSV have whole names

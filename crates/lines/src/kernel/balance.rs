@@ -1,4 +1,4 @@
-//! Whether each switch stops the task that ran, and each interrupt ends before it comes again.
+//! True if each switch stops the task that ran, and each interrupt ends before it comes again.
 
 use std::collections::HashMap;
 
@@ -93,7 +93,7 @@ pub(super) fn side_by_side(reader: &Reader<impl Grammar>) -> Option<Finding> {
 /// Tasks of processors that no line tells: they run side by side.
 #[derive(Default)]
 struct SideBySide {
-    /// Whether each task runs.
+    /// True if each task runs.
     tasks: HashMap<i64, bool>,
     finding: Option<Finding>,
 }

@@ -95,7 +95,7 @@ struct State {
     batch: Batch,
     /// The last time of each clock, so that one that goes back is told at once.
     times: BTreeMap<usize, Time>,
-    /// Whether there is something to do for the thread beside what is queued.
+    /// True if there is something to do for the thread beside what is queued.
     is_woken: bool,
     is_closed: bool,
 }
@@ -111,7 +111,7 @@ impl Queue {
         }
     }
 
-    /// Whether a message would not fit into the empty queue.
+    /// Returns true if a message would not fit into the empty queue.
     pub(super) fn is_too_large(&self, length: usize) -> bool {
         length + RECORD_BYTES > self.capacity
     }

@@ -86,8 +86,8 @@ pub(crate) fn recognise(source: &Source) -> Option<Unrecognised> {
     kind.map(Unrecognised::from)
 }
 
-/// Whether the head is text: valid UTF-8 (but for a character cut at the end) without control
-/// characters other than white space.
+/// Returns true if the head is text: valid UTF-8 (but for a character cut at the end) without
+/// control characters other than white space.
 fn is_text(head: &[u8]) -> bool {
     let text = match std::str::from_utf8(head) {
         Ok(text) => text,

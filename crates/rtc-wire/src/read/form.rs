@@ -27,8 +27,8 @@ impl Form {
         }
     }
 
-    /// Whether a value may be one of the stream. Text of another encoding than UTF-8 is in many
-    /// recordings; what has bytes besides that no text has is none.
+    /// Returns true if a value may be one of the stream. Text of another encoding than UTF-8 is in
+    /// many recordings; what has bytes besides that no text has is none.
     pub(super) fn fits(self, value: &[u8]) -> bool {
         match self {
             Self::Any | Self::Disproven => true,

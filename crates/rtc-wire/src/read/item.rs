@@ -46,9 +46,9 @@ pub struct Frame {
     pub position: u64,
     /// Its stream.
     pub id: u32,
-    /// Whether the next frame of the stream goes on with it.
+    /// True if the next frame of the stream goes on with it.
     pub more: bool,
-    /// Whether it begins a message.
+    /// True if it begins a message.
     pub begin: Begin,
     /// Where its payload starts.
     pub payload: u64,
@@ -65,7 +65,7 @@ impl Frame {
     }
 }
 
-/// Whether a frame begins a message.
+/// True if a frame begins a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Begin {
     /// It does.
@@ -104,7 +104,7 @@ pub struct Damage {
 }
 
 impl Damage {
-    /// Whether frames may have been lost, so that what was open has no end.
+    /// Returns true if frames may have been lost, so that what was open has no end.
     #[must_use]
     pub fn loses_frames(&self) -> bool {
         self.why != Why::Marker

@@ -26,7 +26,7 @@ pub struct MajorIndex {
 }
 
 impl MajorIndex {
-    /// Whether the Crc of the Unit before stands right before the Marker.
+    /// Returns true if the Crc of the Unit before stands right before the Marker.
     pub(super) fn has_crc_before(&self) -> bool {
         (1..=MARKER + CRC_BYTES as u64).contains(&self.crc_back)
     }
@@ -77,14 +77,14 @@ pub fn marker_before(view: &View<'_>, before: u64) -> Option<u64> {
     None
 }
 
-/// Whether a Marker stands here: its bytes, and an Index after it that makes sense.
+/// Returns true if a Marker stands here: its bytes, and an Index after it that makes sense.
 #[must_use]
 pub fn is_marker(view: &View<'_>, position: u64) -> bool {
     let bytes = view.get(position..position.saturating_add(MARKER));
     looks_like_marker(bytes) && major_index(view, position).is_some()
 }
 
-/// Whether these are the bytes of a Marker.
+/// Returns true if these are the bytes of a Marker.
 pub(super) fn looks_like_marker(bytes: &[u8]) -> bool {
     match bytes.split_first() {
         Some((&MARKER_HEADER, run)) => {
@@ -170,7 +170,7 @@ fn read_entries(entries: Entries<'_>, is_whole: bool) -> Option<Hints> {
     last.is_some().then_some(hints)
 }
 
-/// Whether an index of a unit stands here; returns how far back it says the Index is.
+/// Returns true if an index of a unit stands here; returns how far back it says the Index is.
 pub(super) fn minor_index(view: &View<'_>, position: u64) -> Option<u64> {
     let bytes = view.from(position);
     let header = *bytes.first()?;

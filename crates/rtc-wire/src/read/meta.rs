@@ -38,9 +38,9 @@ pub struct Definition {
     pub length: Declared,
     /// Its object, or as much of it as could be recovered, as JSON or JSON5.
     pub text: String,
-    /// Whether all of the object is there.
+    /// True if all of the object is there.
     pub is_whole: bool,
-    /// Whether it counts more than what was said before, since a checksum holds for it.
+    /// True if it counts more than what was said before, since a checksum holds for it.
     pub is_proven: bool,
 }
 
@@ -62,7 +62,7 @@ pub struct Definitions {
     pub streams: Vec<Definition>,
     /// The next id that is free.
     pub next_free: Option<u32>,
-    /// Whether the text is a sound array.
+    /// True if the text is a sound array.
     pub is_sound: bool,
     /// A stream of which another Unit says something else: one of them is damaged.
     pub contradicted: Option<u32>,
@@ -192,8 +192,8 @@ fn are_pairs(parts: &[&str]) -> bool {
     before.iter().all(is_pair) && (last.trim().is_empty() || is_pair(last))
 }
 
-/// Whether a text is a value of JSON5. Those that others are within are taken apart one after the
-/// other; how deep they nest is known to be little.
+/// Returns true if a text is a value of JSON5. Those that others are within are taken apart one
+/// after the other; how deep they nest is known to be little.
 fn is_value(text: &str) -> bool {
     let mut open = alloc::vec![text];
     while let Some(text) = open.pop() {
@@ -372,7 +372,7 @@ fn object_of(object: &str, seam: Option<usize>) -> Option<Definition> {
     definition(&text, false)
 }
 
-/// Whether a text is JSON. A seam may leave quotes that match by chance.
+/// Returns true if a text is JSON. A seam may leave quotes that match by chance.
 fn is_json(text: &str) -> bool {
     serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok()
 }

@@ -170,13 +170,13 @@ pub(super) fn padding(view: &View<'_>, mut position: u64, boundary: u64) -> Padd
     if position == boundary { sound } else { Padding::Broken }
 }
 
-/// Whether a Marker begins here, as far as the bytes go.
+/// Returns true if a Marker begins here, as far as the bytes go.
 pub(super) fn is_marker_or_end(view: &View<'_>, position: u64) -> bool {
     let begin = view.get(position..position.saturating_add(2));
     [0x04, 0xB9].starts_with(begin)
 }
 
-/// Whether an id is one of padding.
+/// Returns true if an id is one of padding.
 pub(super) fn is_padding(id: u32) -> bool {
     id == id::NUL || id == id::PADDING
 }

@@ -15,8 +15,8 @@ const NEXT_MAX: usize = PAYLOAD_BYTES_MAX + 16;
 /// Larger runs of bytes than this are not searched byte by byte.
 const SEARCH_BYTES_MAX: u64 = 4 << 20;
 
-/// Whether frames follow each other from `start` to exactly `limit`, and are where the index
-/// after them says that the first of each stream is.
+/// Returns true if frames follow each other from `start` to exactly `limit`, and are where the
+/// index after them says that the first of each stream is.
 pub(super) fn lands(
     streams: Tried<'_>,
     view: &View<'_>,
@@ -34,9 +34,9 @@ pub(super) struct Trial<'a> {
     pub streams: Tried<'a>,
     pub position: u64,
     start: u64,
-    /// Whether no frame of a stream was seen.
+    /// True if no frame of a stream was seen.
     is_first: bool,
-    /// Whether values have to be of their formats.
+    /// True if values have to be of their formats.
     is_strict: bool,
 }
 
@@ -107,7 +107,8 @@ impl<'a> Trial<'a> {
     }
 }
 
-/// Whether a frame may hold a value of its stream's format, as far as that can be told of one.
+/// Returns true if a frame may hold a value of its stream's format, as far as that can be told of
+/// one.
 fn fits(streams: &Tried<'_>, view: &View<'_>, frame: &Parsed) -> bool {
     frame.more || streams.slot(frame.id).form.fits(view.get(frame.payload..frame.end))
 }
@@ -176,8 +177,8 @@ pub(super) fn agreement(
         .map(|at| from + at as u64)
 }
 
-/// Whether the bytes from soon behind `from` on make sense with values of their formats, and the
-/// frames from `end` on, behind a frame at `from`, do not.
+/// Returns true if the bytes from soon behind `from` on make sense with values of their formats,
+/// and the frames from `end` on, behind a frame at `from`, do not.
 pub(super) fn is_astray(
     streams: &Tried<'_>,
     view: &View<'_>,

@@ -36,7 +36,7 @@ impl Ruler {
         is_sane.then_some(Self { marker, major, minor })
     }
 
-    /// Whether something told how large Units are.
+    /// Returns true if something told how large Units are.
     #[must_use]
     pub fn is_size_known(&self) -> bool {
         self.major < MAJOR_UNKNOWN

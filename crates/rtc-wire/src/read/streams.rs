@@ -23,13 +23,13 @@ pub(super) struct Slot {
     pub received: u64,
     /// Which loss of frames it was last seen after. What is older says nothing of the chain.
     pub age: u32,
-    /// Whether no Meta told of it, and frames make sense if it is of variable length.
+    /// True if no Meta told of it, and frames make sense if it is of variable length.
     pub is_guessed: bool,
     /// What its values have to look like.
     pub form: Form,
 }
 
-/// Whether the next frame of a stream begins something.
+/// True if the next frame of a stream begins something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Chain {
     Closed,
@@ -59,7 +59,7 @@ pub struct Streams {
     sparse: BTreeMap<u32, Slot>,
     /// No Meta was seen: any id may be a stream, of variable length.
     is_undescribed: bool,
-    /// Whether a stream that no Meta described and no frame was seen of has something open.
+    /// True if a stream that no Meta described and no frame was seen of has something open.
     unseen: Chain,
     /// How often frames were lost.
     age: u32,
@@ -134,19 +134,19 @@ impl Streams {
         }
     }
 
-    /// Whether a stream was defined.
+    /// Returns true if a stream was defined.
     #[must_use]
     pub fn is_defined(&self, id: u32) -> bool {
         self.slot(id).length != Declared::Unproven
     }
 
-    /// Whether a Meta told how long the frames of a stream are.
+    /// Returns true if a Meta told how long the frames of a stream are.
     #[must_use]
     pub fn is_described(&self, id: u32) -> bool {
         !self.is_undescribed && self.is_defined(id) && !self.slot(id).is_guessed
     }
 
-    /// Whether no Meta was seen yet, so that names and lengths are not known.
+    /// Returns true if no Meta was seen yet, so that names and lengths are not known.
     #[must_use]
     pub fn is_undescribed(&self) -> bool {
         self.is_undescribed
@@ -291,7 +291,7 @@ impl<'a> Tried<'a> {
         self.assumed.is_settled = true;
     }
 
-    /// Whether a stream was defined.
+    /// Returns true if a stream was defined.
     pub(super) fn is_defined(&self, id: u32) -> bool {
         self.slot(id).length != Declared::Unproven
     }

@@ -45,7 +45,7 @@ impl<'a> View<'a> {
         self.base + self.bytes.len() as u64
     }
 
-    /// Whether no more will come.
+    /// Returns true if no more will come.
     #[must_use]
     pub fn is_final(&self) -> bool {
         self.is_final

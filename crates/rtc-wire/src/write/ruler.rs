@@ -95,7 +95,7 @@ impl Ruler {
         self.major
     }
 
-    /// Whether the message that begins is the first of this Unit to do so.
+    /// Returns true if the message that begins is the first of this Unit to do so.
     pub(super) fn begins_messages(&mut self) -> bool {
         core::mem::replace(&mut self.begun_in, self.major) != self.major
     }
@@ -132,7 +132,7 @@ impl Ruler {
         Ok(())
     }
 
-    /// Whether a payload can be written as a chain within this Unit.
+    /// Returns true if a payload can be written as a chain within this Unit.
     fn fits(&self, payload: usize, position: u64, boundary: u64) -> bool {
         let ticks = self.major_end.saturating_sub(boundary).div_ceil(self.options.minor_bytes);
         let needed = frame::chained(payload) as u64 + ticks.saturating_add(1) * SPLIT_BYTES;
@@ -312,7 +312,7 @@ impl<O: Output> Writer<O> {
         Ok(())
     }
 
-    /// Whether a short message fits into this Unit, whatever comes before it.
+    /// Returns true if a short message fits into this Unit, whatever comes before it.
     pub(super) fn has_room_for_kept(&self) -> bool {
         let needed = LEAST_ROOM_BYTES + SPLIT_BYTES + self.ruler.index_bytes;
         let described = frame::chained(self.streams.totals().longest_meta_bytes()) as u64;

@@ -41,7 +41,7 @@ pub struct Unit {
     pub at: usize,
     pub meta_at: usize,
     pub meta: String,
-    /// Whether the Crc holds, if there is one.
+    /// True if the Crc holds, if there is one.
     pub crc: Option<bool>,
 }
 

@@ -30,7 +30,7 @@ pub(crate) struct Found {
 }
 
 impl Found {
-    /// Whether anything was said.
+    /// Returns true if anything was said.
     pub(crate) fn has_trouble(&self) -> bool {
         !self.damages.is_empty() || !self.wrong.is_empty()
     }

@@ -29,7 +29,7 @@ pub(crate) struct Loop {
     pub(crate) parent: Option<usize>,
     /// How many loops are around it.
     pub(crate) depth: u32,
-    /// Whether it is entered at several places.
+    /// True if it is entered at several places.
     pub(crate) is_irreducible: bool,
     /// Addresses of instructions that may end it or go on with it.
     pub(crate) exits: Vec<u64>,
@@ -62,8 +62,8 @@ impl Loops {
         (address < *end).then_some(*found)
     }
 
-    /// Whether a loop and the one around it are entered at several places: such loops come apart in
-    /// ways that the source knows nothing of.
+    /// Returns true if a loop and the one around it are entered at several places: such loops come
+    /// apart in ways that the source knows nothing of.
     pub(crate) fn is_part(&self, at: usize) -> bool {
         let is_irreducible = |at: usize| self.all.get(at).is_some_and(|it| it.is_irreducible);
         let parent = self.all.get(at).and_then(|it| it.parent);
@@ -481,7 +481,7 @@ mod tests {
         loops
     }
 
-    /// Whether all loops are natural: without back edges nothing comes back.
+    /// Returns true if all loops are natural: without back edges nothing comes back.
     fn is_reducible(leads: &[Vec<u32>]) -> bool {
         let known = reached(leads, 0, None);
         let mut forward = vec![Vec::new(); leads.len()];

@@ -14,7 +14,7 @@ pub(crate) struct Block {
     /// The address of its last instruction.
     pub(crate) last: u64,
     pub(crate) end: u64,
-    /// Whether it may also lead out of the function, other than by calls and returns.
+    /// True if it may also lead out of the function, other than by calls and returns.
     pub(crate) leaves: bool,
     /// Where the blocks that it leads to begin in the list of them.
     to: u32,
@@ -77,7 +77,7 @@ pub(super) struct Walk<'a> {
     pub(super) extent: &'a Extent,
     /// How long the instruction at each place is; 0 where none is known to begin.
     lengths: Vec<u8>,
-    /// Whether a block begins at each place.
+    /// True if a block begins at each place.
     is_leader: Vec<bool>,
     /// Instructions that do not simply lead to the next one.
     flows: HashMap<u32, Flow>,
@@ -327,7 +327,7 @@ impl Taken {
     }
 }
 
-/// Whether control may come to the next instruction.
+/// Returns true if control may come to the next instruction.
 fn goes_on(flow: Flow) -> bool {
     matches!(flow, Flow::Next | Flow::Branch(_) | Flow::Call(_))
 }

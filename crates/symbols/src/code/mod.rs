@@ -71,7 +71,7 @@ pub(crate) struct Step {
     /// How many bytes it has.
     pub(crate) length: u8,
     pub(crate) flow: Flow,
-    /// Whether it does nothing, and may stand between parts of the code.
+    /// True if it does nothing, and may stand between parts of the code.
     pub(crate) is_padding: bool,
     /// The register that it puts the address of something in the file into, and the address.
     pub(crate) takes: Option<(u8, u64)>,
@@ -223,7 +223,7 @@ impl Extent {
         found.map_or(0, |(range, at)| range.start + u64::from(place - at))
     }
 
-    /// Whether what is at a place goes on this far without leaving its part.
+    /// Returns true if what is at a place goes on this far without leaving its part.
     fn is_within(&self, place: u32, length: u8) -> bool {
         let last = self.address(place).saturating_add(u64::from(length.saturating_sub(1)));
         self.place(last) == Some(place + u32::from(length.saturating_sub(1)))

@@ -1,4 +1,4 @@
-//! Whether what is called returns: code after a call that does not is not part of what came before.
+//! True if what is called returns: code after a call that does not is not part of what came before.
 //!
 //! Functions of libraries that do not return are known by their names. Of functions in the same file
 //! the code is followed, and that of what they call: a function in which no way leads to a return
@@ -131,7 +131,7 @@ impl<'a> Returns<'a> {
         Self { symbols, slots, known: HashMap::new(), left: STEPS_OF_MODULE_MAX }
     }
 
-    /// Whether what is called returns, as far as one can tell.
+    /// Returns true if what is called returns, as far as one can tell.
     pub(crate) fn ask(&mut self, code: &Code, callee: Callee) -> bool {
         match self.called(code, callee) {
             Called::Never => false,

@@ -27,9 +27,9 @@ pub(super) struct Parser<'a> {
     /// Parameters whose arguments come later, and their numbers.
     pub(super) forward: Vec<(NodeId, u32)>,
     pub(super) allows_forward: bool,
-    /// Whether the type of a conversion is read, and arguments may be those of its name.
+    /// True if the type of a conversion is read, and arguments may be those of its name.
     pub(super) is_in_conversion: bool,
-    /// Whether parameters of a lambda are read, which are `auto`.
+    /// True if parameters of a lambda are read, which are `auto`.
     pub(super) is_in_lambda: bool,
 }
 

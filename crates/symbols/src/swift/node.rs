@@ -104,7 +104,7 @@ pub(super) struct Entity {
     /// What of it is meant: `getter`.
     pub(super) part: &'static str,
     pub(super) number: Option<u64>,
-    /// Whether it stands before what is in it, as types do: what is in a function stands before it.
+    /// True if it stands before what is in it, as types do: what is in a function stands before it.
     pub(super) is_around: bool,
     pub(super) called: Option<Called>,
     pub(super) is_static: bool,
@@ -180,7 +180,7 @@ impl Node {
         )
     }
 
-    /// Whether something may be declared in it.
+    /// Returns true if something may be declared in it.
     pub(super) fn is_context(&self) -> bool {
         matches!(self, Self::Module | Self::Nominal(_) | Self::Extension(..) | Self::Entity(_))
     }

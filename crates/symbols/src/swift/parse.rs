@@ -35,7 +35,7 @@ pub(super) struct Parser<'a> {
     substitutions: Vec<NodeId>,
     pub(super) words: Vec<&'a str>,
     pub(super) identifiers_bytes: usize,
-    /// Whether labels are with the types.
+    /// True if labels are with the types.
     pub(super) is_old: bool,
 }
 

@@ -477,9 +477,9 @@ impl<'a> Printer<'a> {
 struct Parts<'a> {
     context: NodeId,
     name: Name,
-    /// Whether what is in it stands behind it, after a dot.
+    /// True if what is in it stands behind it, after a dot.
     is_around: bool,
-    /// Whether it is of several words, so that what it is in stands behind it.
+    /// True if it is of several words, so that what it is in stands behind it.
     is_apart: bool,
     before_context: &'static str,
     entity: Option<&'a Entity>,

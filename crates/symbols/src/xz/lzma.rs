@@ -58,7 +58,8 @@ impl Properties {
         })
     }
 
-    /// Whether chunks may have them: probabilities of literals are made anew for each chunk.
+    /// Returns true if chunks may have them: probabilities of literals are made anew for each
+    /// chunk.
     pub(super) fn are_small(self) -> bool {
         self.literal_context + self.literal_position <= 4
     }

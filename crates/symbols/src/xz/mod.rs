@@ -28,7 +28,7 @@ const CHECK_BYTES: [u64; 16] = [0, 4, 4, 4, 8, 8, 8, 16, 16, 16, 32, 32, 32, 64,
 /// How long the end of a stream is.
 const FOOTER_BYTES: u64 = 12;
 
-/// Whether these are the first bytes of something compressed.
+/// Returns true if these are the first bytes of something compressed.
 pub(crate) fn is_compressed(bytes: &[u8]) -> bool {
     bytes.starts_with(MAGIC) || bytes.starts_with(ALONE)
 }

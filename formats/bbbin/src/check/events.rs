@@ -78,7 +78,7 @@ struct Pass<'a> {
     are_types_known: bool,
 }
 
-/// Whether something was found by a rule already.
+/// Returns true if something was found by a rule already.
 fn is_found(reader: &Reader, rule: &str) -> bool {
     reader.findings().iter().any(|finding| finding.rule == rule)
 }
@@ -118,7 +118,7 @@ impl Pass<'_> {
         }
     }
 
-    /// Whether the log file is there, and values are of their type.
+    /// Returns true if the log file is there, and values are of their type.
     fn scope(&mut self, offset: u64, event: &Event<'_>) -> bool {
         let log = event.log_file;
         let is_there = has_log_file(self.reader, log);
@@ -255,7 +255,7 @@ pub(crate) fn each_id(body: &Body<'_>, mut id: impl FnMut(ArtifactClass, Artifac
     }
 }
 
-/// Whether an id is of no artifact: interrupts have none, nor has "unknown".
+/// Returns true if an id is of no artifact: interrupts have none, nor has "unknown".
 pub(crate) fn is_no_artifact(class: ArtifactClass, id: ArtifactId) -> bool {
     match class {
         ArtifactClass::Task | ArtifactClass::Generic => id.0 < 0 || id.0 == UNKNOWN_TASK,

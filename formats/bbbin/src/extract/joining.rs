@@ -59,7 +59,7 @@ impl<'a> Joining<'a> {
         alike.get(count(&self.used)).copied().filter(|_| count(&self.used) < earlier)
     }
 
-    /// Whether a log file uses no id for something else than one of the output.
+    /// Returns true if a log file uses no id for something else than one of the output.
     pub(super) fn fits(&self, of: &LogFile, with: LogFileId) -> bool {
         let Some(own) = self.own.get(&of.id) else { return true };
         let is_type = |of: &&CustomType| {

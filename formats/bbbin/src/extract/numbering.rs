@@ -15,7 +15,7 @@ pub(super) struct Numbering {
     numbers: HashMap<(usize, LogFileId), LogFileId>,
     /// The next number that no log file of the output has.
     next: i32,
-    /// Whether there is one file, whose log files keep the numbers that they have.
+    /// True if there is one file, whose log files keep the numbers that they have.
     pub is_same: bool,
     /// Log files that were to be joined and could not be.
     pub apart: Vec<Finding>,
@@ -99,7 +99,7 @@ impl Numbering {
     }
 }
 
-/// Whether log files are numbered from 0 on, in their order.
+/// Returns true if log files are numbered from 0 on, in their order.
 fn are_numbered(log_files: &[LogFile]) -> bool {
     (0..).zip(log_files).all(|(number, of)| of.id == LogFileId(number))
 }

@@ -91,7 +91,7 @@ enum Open {
     Task(ArtifactId),
 }
 
-/// Whether an end is of what began with a name.
+/// Returns true if an end is of what began with a name.
 fn is_of(began: &[u8], name: &[u8]) -> bool {
     began == name || str::from_utf8(began).is_ok_and(|began| known_by(began).as_bytes() == name)
 }

@@ -22,9 +22,9 @@ struct LogState {
     now: i64,
     stopped: Option<ArtifactId>,
     running: Option<ArtifactId>,
-    /// Whether any task ran.
+    /// True if any task ran.
     has_switched: bool,
-    /// Whether it was said that it is not known who runs.
+    /// True if it was said that it is not known who runs.
     is_lost: bool,
     received: Option<(TrackId, OwnedMessage)>,
 }
@@ -122,7 +122,7 @@ impl Pending {
         state.running.take()
     }
 
-    /// Whether any task of a log file ran.
+    /// Returns true if any task of a log file ran.
     pub(super) fn has_switched(&self, log: LogFileId) -> bool {
         self.logs.get(&log).is_some_and(|state| state.has_switched)
     }

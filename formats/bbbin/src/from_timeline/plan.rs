@@ -293,7 +293,7 @@ impl Plan {
         &self.tracks
     }
 
-    /// Whether a track is of a log file as a whole.
+    /// Returns true if a track is of a log file as a whole.
     pub(super) fn is_log_file(&self, track: TrackId) -> bool {
         self.tracks.get(track.0).is_some_and(|track| track.content == LOG_FILE)
     }
@@ -306,12 +306,12 @@ impl Plan {
         self.roles.get(track.0).copied().unwrap_or_default()
     }
 
-    /// Whether a track is of a state machine.
+    /// Returns true if a track is of a state machine.
     pub(super) fn is_machine(&self, track: TrackId) -> bool {
         self.role(track).is_machine
     }
 
-    /// Whether stretches of a track are functions.
+    /// Returns true if stretches of a track are functions.
     pub(super) fn is_calls(&self, track: TrackId) -> bool {
         self.tracks.get(track.0).is_some_and(|track| track.kind == TrackKind::Calls)
     }
@@ -372,7 +372,7 @@ impl Plan {
         Some((of, [&length.to_be_bytes()[..], name].concat()))
     }
 
-    /// Whether two log files are of one recording.
+    /// Returns true if two log files are of one recording.
     pub(super) fn are_together(&self, one: LogFileId, other: LogFileId) -> bool {
         let of = |log: LogFileId| self.logs.recordings.get(&log);
         of(one).is_some() && of(one) == of(other)
@@ -402,7 +402,7 @@ pub(super) fn value_type(of: &CustomType) -> FieldType {
     of.fields.first().and_then(|field| field.field_type.ok()).unwrap_or(FieldType::String)
 }
 
-/// Whether the clocks of all tracks count from the Epoch.
+/// Returns true if the clocks of all tracks count from the Epoch.
 fn is_since_epoch(clocks: &[Clock], tracks: &[Track]) -> bool {
     let used: BTreeSet<_> = tracks.iter().filter_map(|track| track.clock).collect();
     let says = |clock: &ClockId| clocks.get(clock.0).is_some_and(|clock| clock.since_epoch);

@@ -48,12 +48,12 @@ impl Restored {
         self.repeated.extend(counters.map(|(id, _)| TrackId(id)));
     }
 
-    /// Whether events of a track only repeat what others say.
+    /// Returns true if events of a track only repeat what others say.
     pub(super) fn is_repeated(&self, track: TrackId) -> bool {
         self.repeated.contains(&track)
     }
 
-    /// Whether a track became a type.
+    /// Returns true if a track became a type.
     pub(super) fn has(&self, track: TrackId) -> bool {
         self.types.contains_key(&track)
     }

@@ -27,7 +27,7 @@ pub(super) struct Roles {
 }
 
 impl Roles {
-    /// Whether it becomes anything.
+    /// Returns true if it becomes anything.
     pub(super) fn is_any(self) -> bool {
         self.is_task || self.is_machine || self.has_calls
     }

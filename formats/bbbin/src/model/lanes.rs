@@ -247,7 +247,7 @@ impl Lanes {
         Missing::named(std::str::from_utf8(name).ok()?).filter(|_| is_whole)
     }
 
-    /// Whether a state machine has a track.
+    /// Returns true if a state machine has a track.
     pub(crate) fn has_machine(&self, log: LogFileId, id: ArtifactId) -> bool {
         self.machines.has(log, id)
     }
@@ -521,7 +521,7 @@ pub(crate) fn undeclared_name(id: ArtifactId) -> String {
     }
 }
 
-/// Whether a field holds one number.
+/// Returns true if a field holds one number.
 fn is_number(field: &CustomField) -> bool {
     let is_other =
         |of| matches!(of, FieldType::String | FieldType::ArtifactId | FieldType::Boolean);

@@ -76,7 +76,7 @@ impl Timeline {
         self.lanes().running(log, task).map(TaskLane::track)
     }
 
-    /// Whether something is missing from an event on, whatever it would be of.
+    /// Returns true if something is missing from an event on, whatever it would be of.
     pub(crate) fn is_gap(&self, event: &crate::types::Event<'_>) -> bool {
         self.lanes().gap(event).is_some()
     }
@@ -181,7 +181,7 @@ struct Telling {
     begins: Option<(TrackId, Option<i64>)>,
     time: TimeNs,
     offset: u64,
-    /// Whether an event was read.
+    /// True if an event was read.
     has_read: bool,
     /// Where its values are.
     custom: Range<u64>,

@@ -19,7 +19,7 @@ const TASKS_MAX: usize = 1 << 12;
 pub(super) struct Undeclared {
     pub tasks: BTreeSet<(LogFileId, ArtifactId)>,
     pub machines: BTreeSet<(LogFileId, ArtifactId)>,
-    /// Whether these are all.
+    /// True if these are all.
     pub are_all: bool,
 }
 

@@ -75,7 +75,7 @@ pub(crate) struct Span {
     /// The byte after the last.
     pub end: u64,
     pub events: u64,
-    /// Whether the events are known to fill the span.
+    /// True if the events are known to fill the span.
     pub is_exact: bool,
 }
 
@@ -133,7 +133,7 @@ impl Index {
         self.blocks.iter().map(span).collect()
     }
 
-    /// Whether the times of the blocks go up.
+    /// Returns true if the times of the blocks go up.
     pub(crate) fn is_ascending(&self) -> bool {
         let ends =
             self.blocks.iter().flat_map(|block| [block.first_timestamp, block.last_timestamp]);

@@ -78,7 +78,7 @@ pub struct Reader {
     sections: Vec<(Section, Range<u64>)>,
     num_events: u64,
     index: Index,
-    /// Whether blocks are where the index says.
+    /// True if blocks are where the index says.
     is_index_sound: bool,
     /// Whether, besides, their times go up, so that a moment can be looked up.
     is_ascending: bool,
@@ -282,7 +282,7 @@ impl Reader {
         self.recordings.of_places.get(self.log_file_place(id)?).copied()
     }
 
-    /// Whether times count from the Epoch: every log file says so, by an artifact of ours.
+    /// Returns true if times count from the Epoch: every log file says so, by an artifact of ours.
     pub(crate) fn is_since_epoch(&self) -> bool {
         self.is_since_epoch
     }
@@ -307,7 +307,7 @@ impl Reader {
         Walk::new(0..self.spans.len())
     }
 
-    /// Whether the times of blocks go up, as far as the index tells.
+    /// Returns true if the times of blocks go up, as far as the index tells.
     pub(crate) fn is_ascending(&self) -> bool {
         self.is_ascending
     }
@@ -331,18 +331,20 @@ impl Reader {
         if ends.all(|number| self.is_as_indexed(number)) { within } else { all }
     }
 
-    /// Whether times go up within a span, from and to what the index says. Where they do not, that is
-    /// noticed.
+    /// Returns true if times go up within a span, from and to what the index says. Where they do
+    /// not, that is noticed.
     fn is_as_indexed(&self, span: usize) -> bool {
         Walk::new(span..span + 1).is_as_indexed(self)
     }
 
-    /// Whether times go up from event to event, as the index says; goes through all of them.
+    /// Returns true if times go up from event to event, as the index says; goes through all of
+    /// them.
     pub(crate) fn is_as_indexed_throughout(&self) -> bool {
         self.walk().is_as_indexed(self)
     }
 
-    /// Whether the events of a block begin and end when the index says, where that is known of them.
+    /// Returns true if the events of a block begin and end when the index says, where that is known
+    /// of them.
     fn is_block(&self, number: usize, first: Option<i64>, last: Option<i64>) -> bool {
         let Some(block) = self.blocks().get(number).filter(|_| self.is_index_sound) else {
             return true;
@@ -412,7 +414,7 @@ impl Reader {
         });
     }
 
-    /// Whether `repair` declared something that nothing else did.
+    /// Returns true if `repair` declared something that nothing else did.
     pub(crate) fn is_made_up(&self) -> bool {
         let is_made = |of: &LogFile| of.importer == REPAIRER;
         self.log_files().iter().any(is_made) || self.types().iter().any(|of| of.is(MADE_TYPE))

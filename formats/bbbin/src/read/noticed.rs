@@ -29,7 +29,7 @@ struct Kept {
 struct Told {
     finding: Finding,
     places: BTreeSet<u64>,
-    /// Whether there are more places than are kept.
+    /// True if there are more places than are kept.
     are_more: bool,
 }
 

@@ -49,7 +49,7 @@ pub(crate) struct Decoded<'a> {
     pub of: &'a CustomType,
     /// Those of the first fields; of all, where nothing is wrong.
     pub values: Vec<Value>,
-    /// Whether they are all, and nothing is left over.
+    /// True if they are all, and nothing is left over.
     pub are_whole: bool,
 }
 

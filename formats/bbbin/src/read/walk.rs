@@ -21,7 +21,7 @@ pub(crate) struct Walk {
     /// The time of the event before.
     latest: i64,
     went_back: bool,
-    /// Whether what is wrong is left for others to find.
+    /// True if what is wrong is left for others to find.
     is_quiet: bool,
     /// Spans of which events were passed over since that was asked last, and others come behind them.
     lacking: usize,
@@ -96,7 +96,8 @@ impl Walk {
         }
     }
 
-    /// Whether events were passed over since this was asked last, that are not the last of all.
+    /// Returns true if events were passed over since this was asked last, that are not the last of
+    /// all.
     pub(crate) fn take_lack(&mut self) -> bool {
         std::mem::take(&mut self.lacking) > 0
     }

@@ -59,7 +59,7 @@ fn in_result(of: &Finding) -> Finding {
 /// What was written.
 struct Mended {
     events: u64,
-    /// Whether log files have other numbers than before.
+    /// True if log files have other numbers than before.
     is_renumbered: bool,
     /// What is not as it was.
     odd: Vec<Finding>,

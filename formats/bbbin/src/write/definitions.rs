@@ -233,7 +233,7 @@ pub(crate) struct LogNumbers {
 }
 
 impl LogNumbers {
-    /// Whether a log file has another number than before.
+    /// Returns true if a log file has another number than before.
     pub(crate) fn are_other(&self) -> bool {
         self.numbers.iter().any(|(before, now)| before != now)
     }

@@ -153,7 +153,7 @@ fn check_attributes(reader: &Reader, findings: &mut Findings) {
     }
 }
 
-/// Whether two attributes have the same value, bit for bit.
+/// Returns true if two attributes have the same value, bit for bit.
 fn says_the_same<'a>(a: &Element<'a>, b: &Element<'a>) -> bool {
     let value = |element: &Element<'a>| element.payload.as_ref().map(|p| (p.datatype, p.bytes));
     value(a) == value(b)

@@ -36,7 +36,7 @@ pub(crate) struct Grouping {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Grouped {
     path: String,
-    /// Whether the path is Latin-1 in the file. The same text in UTF-8 is another variable.
+    /// True if the path is Latin-1 in the file. The same text in UTF-8 is another variable.
     is_recoded: bool,
     value_type: ValueType,
     kind: VariableKind,
@@ -48,8 +48,8 @@ pub(crate) struct Grouped {
     count: usize,
     /// For a global variable, where each step begins in its elements; else each is a step.
     step_starts: Vec<u32>,
-    /// Whether some places of a global variable were written more often than others, so that
-    /// which blocks make a step is a guess.
+    /// True if some places of a global variable were written more often than others, so that which
+    /// blocks make a step is a guess.
     is_uneven: bool,
 }
 
@@ -155,7 +155,7 @@ impl Grouping {
         members.get(range).unwrap_or_default()
     }
 
-    /// Whether there is a variable of a normal path.
+    /// Returns true if there is a variable of a normal path.
     pub(crate) fn has_path(&self, path: &str) -> bool {
         self.by_path.contains_key(path)
     }
@@ -243,7 +243,7 @@ impl Grouped {
         &self.path
     }
 
-    /// Whether the path is Latin-1 in the file.
+    /// Returns true if the path is Latin-1 in the file.
     pub(crate) fn is_recoded(&self) -> bool {
         self.is_recoded
     }

@@ -13,7 +13,7 @@ const NONE: u32 = u32::MAX;
 /// Which step each block of a global variable belongs to.
 pub(super) struct Steps {
     steps: Vec<u32>,
-    /// Whether some places were written more often than others.
+    /// True if some places were written more often than others.
     pub(super) is_uneven: bool,
 }
 

@@ -138,8 +138,8 @@ pub(crate) fn parse_unbounded(bytes: &[u8], offset: u64, endian: Endian) -> Opti
     is_certain(&element).then_some(element)
 }
 
-/// Whether an element that nothing led to is one beyond doubt: a name, a path and a value of a
-/// known type, and nothing odd. Groups are too easily found in noise.
+/// Returns true if an element that nothing led to is one beyond doubt: a name, a path and a value
+/// of a known type, and nothing odd. Groups are too easily found in noise.
 pub(crate) fn is_certain(element: &Element<'_>) -> bool {
     let is_text = |bytes: &[u8]| !bytes.iter().any(u8::is_ascii_control);
     let payload = element.payload.as_ref();

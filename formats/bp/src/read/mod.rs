@@ -109,7 +109,7 @@ impl Reader {
         self.index.entries.len()
     }
 
-    /// Whether there are none.
+    /// Returns true if there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.index.entries.is_empty()

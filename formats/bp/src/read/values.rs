@@ -72,17 +72,17 @@ impl ValueType {
         (bytes_max / u64::from(self.bytes).max(1)).max(1)
     }
 
-    /// Whether values are text.
+    /// Returns true if values are text.
     pub(crate) fn is_string(self) -> bool {
         self.datatype == Datatype::STRING
     }
 
-    /// Whether values are stored just as the type that they are read as has them.
+    /// Returns true if values are stored just as the type that they are read as has them.
     pub(crate) fn is_plain(self) -> bool {
         !matches!(self.data_type(), DataType::Utf8 | DataType::Binary) && !self.rounds()
     }
 
-    /// Whether values are wider than any number of ours.
+    /// Returns true if values are wider than any number of ours.
     pub(crate) fn rounds(self) -> bool {
         self.datatype == Datatype::LONGDOUBLE
     }
@@ -217,7 +217,7 @@ fn parts<const N: usize>(
     })
 }
 
-/// Whether some of an element's values are not what a double can hold.
+/// Returns true if some of an element's values are not what a double can hold.
 pub(crate) fn needs_rounding(
     element: &Element<'_>,
     value_type: ValueType,

@@ -542,7 +542,7 @@ fn place_at(head: &[u8], left: u64, offset: u64, endian: Endian) -> ReadResult<P
     }
 }
 
-/// Whether there is anything but zeros, by the block: a loop that the compiler makes wide.
+/// Returns true if there is anything but zeros, by the block: a loop that the compiler makes wide.
 fn has_data(bytes: &[u8]) -> bool {
     bytes.chunks(4096).any(|chunk| chunk.iter().fold(0, |all, byte| all | byte) != 0)
 }

@@ -17,7 +17,7 @@ const NAME_WORDS_MAX: usize = AHEAD;
 type Spelling = Option<String>;
 
 impl<'a> Parser<'a> {
-    /// Whether a type is given a name here, and not an attribute a value.
+    /// Returns true if a type is given a name here, and not an attribute a value.
     pub(super) fn begins_declaration(&self) -> bool {
         ["typealias", "typedef", "struct", "variant", "enum"].iter().any(|word| self.is_name(word))
     }

@@ -63,7 +63,7 @@ impl Text {
         Ok(start + packet)
     }
 
-    /// Whether it is in the language of version 2.
+    /// Returns true if it is in the language of version 2.
     fn is_json(&self) -> bool {
         let text = self.bytes.trim_ascii_start();
         text.starts_with(&[spec::RECORD_SEPARATOR]) || spec::begins_object(text)

@@ -16,7 +16,7 @@ use crate::types::{Flag, Integer, Label};
 #[derive(Debug)]
 pub(crate) struct Facts {
     pub(super) telling: Telling,
-    /// Whether names of tasks are kept: afterwards they are known.
+    /// True if names of tasks are kept: afterwards they are known.
     is_survey: bool,
     roles: Arc<Roles>,
     /// The kinds of events of which all fields are asked for; of all kinds where it is nothing.
@@ -65,13 +65,13 @@ impl Facts {
         self.kinds = kinds;
     }
 
-    /// Whether all fields of a kind are asked for.
+    /// Returns true if all fields of a kind are asked for.
     #[inline]
     pub(super) fn wants(&self, kind: usize) -> bool {
         self.kinds.as_ref().is_none_or(|kinds| kinds.get(kind) == Some(&true))
     }
 
-    /// Whether some bytes of the event are no UTF-8, and shown as marks.
+    /// Returns true if some bytes of the event are no UTF-8, and shown as marks.
     #[inline]
     pub(super) fn is_broken(&self) -> bool {
         match &self.telling {
@@ -213,8 +213,8 @@ impl Visitor for Facts {
     }
 }
 
-/// Whether an event of the kernel is of no processor that is known. A wakeup is of the one that the task
-/// is woken for.
+/// Returns true if an event of the kernel is of no processor that is known. A wakeup is of the one
+/// that the task is woken for.
 pub(super) fn lacks_cpu(event: KernelEvent, cpu: Option<u64>, target: Option<u64>) -> bool {
     use KernelEvent::{Wakeup, WakeupNew, Waking};
     let target = target.filter(|_| matches!(event, Waking | Wakeup | WakeupNew));
@@ -223,7 +223,7 @@ pub(super) fn lacks_cpu(event: KernelEvent, cpu: Option<u64>, target: Option<u64
 
 /// What an event of the kernel tells of its processor, whether texts are UTF-8, and nothing else.
 pub(crate) struct Switches {
-    /// Whether some text of the event is no UTF-8.
+    /// True if some text of the event is no UTF-8.
     pub(crate) is_broken: bool,
     roles: Roles,
     stops: Option<i64>,
@@ -249,7 +249,7 @@ impl Switches {
         packet.cpu.or_else(|| u64::try_from(self.cpu?).ok())
     }
 
-    /// Whether the event tells what a processor did, and not which one.
+    /// Returns true if the event tells what a processor did, and not which one.
     pub(crate) fn lacks_cpu(&self, packet: &Packet) -> bool {
         let target = self.target.and_then(|cpu| u64::try_from(cpu).ok());
         self.event.is_some_and(|event| lacks_cpu(event, self.cpu(packet), target))

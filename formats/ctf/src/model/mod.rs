@@ -210,7 +210,7 @@ impl Timeline {
         parts.flat_map(|part| part.layouts.streams().map(|stream| (&part.layouts, stream)))
     }
 
-    /// Whether each kind of event is asked for, by their numbers.
+    /// Returns true if each kind of event is asked for, by their numbers.
     fn kinds_asked(&self, Asked { is_called, is_field }: Asked<'_>) -> Vec<bool> {
         let mut kinds = Vec::new();
         for (layouts, stream) in self.layouts() {

@@ -37,7 +37,7 @@ impl Events {
 }
 
 impl Places {
-    /// Whether a packet has an event at a place.
+    /// Returns true if a packet has an event at a place.
     fn has(&self, reader: &Reader, packet: usize, place: &Place) -> bool {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let known = kept.iter().position(|events| events.packet == packet);
@@ -88,7 +88,7 @@ impl Place {
         (packet.offset..packet.offset.saturating_add(packet.bytes)).contains(&self.offset)
     }
 
-    /// Whether it is of the time of a packet.
+    /// Returns true if it is of the time of a packet.
     fn is_then(&self, reader: &Reader, packet: usize) -> bool {
         let is_then = |(begin, end)| self.time_ns.is_none_or(|time| begin <= time && time <= end);
         reach_ns(reader, packet).is_none_or(is_then)

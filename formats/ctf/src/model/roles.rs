@@ -77,7 +77,7 @@ impl Roles {
         self.0.get(kind).copied().flatten()
     }
 
-    /// Whether no kind of event tells of tasks.
+    /// Returns true if no kind of event tells of tasks.
     pub(super) fn is_empty(&self) -> bool {
         self.0.iter().all(Option::is_none)
     }

@@ -51,7 +51,7 @@ pub(crate) trait Visitor {
     /// Nobody listens, so that what nothing depends on need not be decoded.
     const IS_DEAF: bool = false;
 
-    /// Whether texts matter that are passed over.
+    /// True if texts matter that are passed over.
     const READS_PASSED: bool = false;
 
     /// Another event begins: forgets what was told, also of one that could not be read. Tells what

@@ -40,8 +40,8 @@ impl Known {
         1 << self as u32
     }
 
-    /// Whether a context may tell it. A context is of the task that runs: `tid` there is that of
-    /// who wakes, and among the fields of a wakeup that of who is woken.
+    /// Returns true if a context may tell it. A context is of the task that runs: `tid` there is
+    /// that of who wakes, and among the fields of a wakeup that of who is woken.
     pub(super) fn is_of_context(self) -> bool {
         matches!(self, Self::Vtid | Self::Vpid | Self::Procname | Self::Cpu)
     }

@@ -68,15 +68,15 @@ pub(crate) struct Node {
     pub(crate) known: Option<Known>,
     /// Its bits, where they are always as many and nobody depends on one of them.
     pub(crate) fixed_bits: Option<u64>,
-    /// Whether there is text in it.
+    /// True if there is text in it.
     pub(crate) has_text: bool,
-    /// Whether one beside it has the name that is shown, so that it needs the line before its own.
+    /// True if one beside it has the name that is shown, so that it needs the line before its own.
     keeps_line: bool,
     /// Its number among those beside it that have the same name even so; 0 for the first.
     again: u32,
     /// The bytes of the line before its name, where there is one that is no part of it.
     line: usize,
-    /// Whether its name has signs that texts have escapes for.
+    /// True if its name has signs that texts have escapes for.
     pub(crate) needs_escapes: bool,
 }
 
@@ -100,7 +100,7 @@ impl Node {
         }
     }
 
-    /// Whether an array of it is a text.
+    /// Returns true if an array of it is a text.
     pub(crate) fn is_character(&self) -> bool {
         matches!(self.kind, NodeKind::Integer(Integer { is_text: true, bits: 8, .. }, _))
     }
@@ -231,7 +231,7 @@ pub(crate) struct EventLayout {
     pub(crate) steps: Box<[Step]>,
     /// Fields of contexts whose names others after them have, and what stands before such a name.
     pub(crate) renamed: Box<[(NodeId, &'static str)]>,
-    /// Whether there are texts that the steps do not come by one by one.
+    /// True if there are texts that the steps do not come by one by one.
     pub(crate) hides_text: bool,
 }
 
@@ -425,7 +425,7 @@ struct Builder<'a> {
     /// Fields of headers that something besides them depends on.
     used: HashSet<NodeId>,
     is_header: bool,
-    /// Whether names have a line before them that is no part of them.
+    /// True if names have a line before them that is no part of them.
     has_lines: bool,
     /// The places of the clocks of the trace among those of all.
     clock_places: Vec<usize>,

@@ -138,7 +138,7 @@ pub(crate) fn reach_ns(reader: &Reader, packet: usize) -> Option<(i64, i64)> {
     clock.nanoseconds(first).zip(clock.nanoseconds(last))
 }
 
-/// Whether a packet may hold events of the range that is wanted.
+/// Returns true if a packet may hold events of the range that is wanted.
 fn overlaps(reader: &Reader, packet: usize, chosen: &Chosen) -> bool {
     let Some((begin, end)) = reach_ns(reader, packet) else { return true };
     chosen.from_ns.is_none_or(|from| from <= end)

@@ -41,7 +41,7 @@ pub struct Packet {
     pub(super) possible: (u64, u64),
     /// How many ticks later yet its last event may be, which is said then.
     pub(super) late_max: u64,
-    /// Whether events are missing after it, before the next of its stream.
+    /// True if events are missing after it, before the next of its stream.
     pub(super) lacks_next: bool,
     /// What its events tell, where it does not say so and is one of several.
     pub(crate) told: Option<Told>,
@@ -61,7 +61,7 @@ impl Packet {
         self.times.and(self.clock).map(|clock| (clock, first, last))
     }
 
-    /// Whether events are missing after those that it has.
+    /// Returns true if events are missing after those that it has.
     pub(super) fn is_gap_behind(&self) -> bool {
         self.lacks_next || self.cut_from.is_some()
     }
@@ -136,7 +136,7 @@ pub(super) fn read(
     })
 }
 
-/// Whether a packet says that it is of other metadata.
+/// True if a packet says that it is of other metadata.
 struct Uuid {
     wanted: Option<[u8; 16]>,
     is_other: bool,

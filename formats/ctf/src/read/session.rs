@@ -84,8 +84,8 @@ pub(crate) fn head(probe: &Probe<'_>, bytes: u64) -> Option<Vec<u8>> {
     None
 }
 
-/// Whether all files of a directory are streams of a trace, but for its metadata. Without that they
-/// cannot be read; what is missing is said when the directory is opened.
+/// Returns true if all files of a directory are streams of a trace, but for its metadata. Without
+/// that they cannot be read; what is missing is said when the directory is opened.
 pub(crate) fn has_streams(probe: &Probe<'_>) -> bool {
     let is_stream = |name: &PathBuf| {
         let head = probe.head_of(name, spec::SIGNATURE_BYTES)?;

@@ -30,7 +30,7 @@ pub(crate) struct Over {
 /// The steps over an event.
 pub(super) struct Steps {
     pub(super) steps: Box<[Step]>,
-    /// Whether there are texts that the steps do not come by one by one.
+    /// True if there are texts that the steps do not come by one by one.
     pub(super) hides_text: bool,
 }
 
@@ -70,7 +70,7 @@ pub(super) fn steps(
 /// Steps that are being made.
 struct Building<'a> {
     nodes: &'a [Node],
-    /// Whether a context is being gone over.
+    /// True if a context is being gone over.
     is_context: bool,
     steps: Vec<Step>,
     /// The last step, to which more can be added.

@@ -190,9 +190,9 @@ impl<'a> Within<'a> {
         Err(ReadError::invalid("event", self.packet.offset + start / 8, why))
     }
 
-    /// Whether what follows a header is the last event of the packet, after whose end it is by no more
-    /// than tracers of the field take the time of an end too early. What is damaged hardly ends where the
-    /// packet does.
+    /// Returns true if what follows a header is the last event of the packet, after whose end it is
+    /// by no more than tracers of the field take the time of an end too early. What is damaged
+    /// hardly ends where the packet does.
     fn is_last_and_late(&self, bytes: &[u8], state: &State, head: &Head) -> bool {
         let reach = self.packet.reach().filter(|(clock, ..)| state.clock == Some(*clock));
         if reach.is_none_or(|(_, first, last)| state.ticks < first || last < state.ticks) {

@@ -21,7 +21,7 @@ pub(crate) struct Collected {
     begins: Vec<usize>,
     /// The array we are within, if any.
     array: Option<List>,
-    /// Whether some bytes are no UTF-8, and shown as marks.
+    /// True if some bytes are no UTF-8, and shown as marks.
     pub(crate) is_broken: bool,
 }
 

@@ -16,9 +16,9 @@ pub(crate) struct Json {
     /// For each structure or array we are within: whether it is an array. The structure around all
     /// fields is none: what is in it is what we have.
     within: Vec<bool>,
-    /// Whether a comma is due.
+    /// True if a comma is due.
     is_first: bool,
-    /// Whether some bytes are no UTF-8, and shown as marks.
+    /// True if some bytes are no UTF-8, and shown as marks.
     pub(crate) is_broken: bool,
 }
 

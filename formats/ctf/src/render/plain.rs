@@ -18,7 +18,7 @@ pub(crate) struct Plain {
     due: &'static str,
     /// For each structure or array we are within: how many elements of the array came before.
     within: Vec<Option<u64>>,
-    /// Whether some bytes are no UTF-8, and shown as marks.
+    /// True if some bytes are no UTF-8, and shown as marks.
     pub(crate) is_broken: bool,
 }
 

@@ -90,7 +90,7 @@ fn contexts(checking: &mut Checking, meta: &Meta) -> Listed {
     listed
 }
 
-/// Whether there is a value of a context.
+/// Returns true if there is a value of a context.
 fn has_values(checking: &Checking) -> bool {
     let database = &checking.database;
     let mut all = rows::values(database).chain(rows::context_values(database));

@@ -183,7 +183,7 @@ fn alone(
 /// What a context is to the one above it.
 struct Below {
     parent: u32,
-    /// Whether what was spent in it counts for the function above as well.
+    /// True if what was spent in it counts for the function above as well.
     flows: bool,
 }
 
@@ -227,7 +227,7 @@ fn tree(checking: &mut Checking, file: &ProfileDb) {
     }
 }
 
-/// Whether any profile has values of context 0: then all that have values should.
+/// Returns true if any profile has values of context 0: then all that have values should.
 fn has_root(file: &ProfileDb) -> bool {
     let is_root = |index: u64| {
         let profile = file.profile(index).ok().flatten();

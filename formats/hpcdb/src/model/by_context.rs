@@ -16,8 +16,8 @@ use crate::rows;
 use crate::types::CtxInfo;
 
 impl Profiles {
-    /// Whether `cct.db` is to be asked for a context. Where it lists too few, that is said, and
-    /// `profile.db` is asked.
+    /// Returns true if `cct.db` is to be asked for a context. Where it lists too few, that is said,
+    /// and `profile.db` is asked.
     pub(super) fn cct_of(&self, ctx_id: u64) -> Option<&CctDb> {
         let cct = self.database.cct.as_ref()?;
         self.compare_cct();

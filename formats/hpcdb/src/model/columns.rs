@@ -104,7 +104,7 @@ impl Columns {
         without.map(|(id, _)| id).collect()
     }
 
-    /// Whether the summary has the sum of every metric that is inclusive of calls.
+    /// Returns true if the summary has the sum of every metric that is inclusive of calls.
     pub(super) fn has_sums(&self) -> bool {
         let mut metrics = (0..).map(MetricId).zip(&self.ids);
         metrics.all(|(metric, _)| {

@@ -225,7 +225,7 @@ fn numbers(contexts: &[Context]) -> Vec<u32> {
     contexts.iter().filter_map(|context| u32::try_from(context.number.0).ok()).collect()
 }
 
-/// Whether a thread is meant.
+/// Returns true if a thread is meant.
 pub(super) fn is_meant(threads: Option<&ThreadSet>, thread: ThreadId) -> bool {
     threads.is_none_or(|threads| threads.contains(thread))
 }

@@ -65,9 +65,9 @@ pub(crate) struct Profiles {
     by_number: OnceLock<Vec<(u32, u64)>>,
     /// How many threads have values, where `profile.db` is not there to tell.
     unnamed: OnceLock<u64>,
-    /// Whether something was measured outside of all entry points, once that is asked for.
+    /// True if something was measured outside of all entry points, once that is asked for.
     has_rest: OnceLock<bool>,
-    /// Whether `cct.db` was compared with the summary.
+    /// True if `cct.db` was compared with the summary.
     cct_compared: OnceLock<()>,
     /// What was read of some threads last.
     gathered: Mutex<Option<Arc<Gathered>>>,
@@ -148,8 +148,8 @@ impl Profiles {
         }
     }
 
-    /// Whether a context can be read. Where the others are wanted, one that cannot is said and left
-    /// out; else it is found when it is asked for.
+    /// Returns true if a context can be read. Where the others are wanted, one that cannot is said
+    /// and left out; else it is found when it is asked for.
     fn is_readable(&self, id: ContextId) -> Result<bool> {
         if !self.database.is_salvaged() {
             return Ok(true);

@@ -22,7 +22,7 @@ const NO_ACTIVITY: &str = "no activity";
 
 pub(super) const REST_ID: ContextId = ContextId(REST);
 
-/// Whether a context stands for what no entry point has.
+/// Returns true if a context stands for what no entry point has.
 pub(super) fn is_rest(context: &Context) -> bool {
     context.id == REST_ID
 }
@@ -63,7 +63,7 @@ pub(super) fn rest(whole: f64, parts: f64) -> f64 {
 }
 
 impl Profiles {
-    /// Whether something was measured outside of all entry points.
+    /// Returns true if something was measured outside of all entry points.
     pub(super) fn has_rest(&self) -> bool {
         *self.has_rest.get_or_init(|| {
             // What cannot be read is said when it is asked for.

@@ -34,7 +34,7 @@ impl Meta {
         Ok(())
     }
 
-    /// Whether an entry point is at an offset.
+    /// Returns true if an entry point is at an offset.
     pub(crate) fn is_root(&self, offset: u64) -> bool {
         match &self.roots {
             Roots::Entries(table) => table.begins(offset),

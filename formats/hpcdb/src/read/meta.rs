@@ -23,7 +23,7 @@ pub(crate) struct Meta {
     pub(crate) files: Strided,
     pub(crate) functions: Strided,
     pub(crate) roots: Roots,
-    /// Whether metrics and contexts have the smaller records of the first drafts.
+    /// True if metrics and contexts have the smaller records of the first drafts.
     pub(crate) is_draft: bool,
 }
 
@@ -94,7 +94,7 @@ impl Meta {
         Ok(self.part.text(what, path)?.into_owned())
     }
 
-    /// Whether the file that a pointer leads to was copied into the database.
+    /// Returns true if the file that a pointer leads to was copied into the database.
     pub(crate) fn is_copied(&self, pointer: u64) -> ReadResult<bool> {
         Ok(self.part.cursor("file flags", pointer)?.u32("file flags")? & 1 == 1)
     }

@@ -189,7 +189,7 @@ impl Database {
         Ok(())
     }
 
-    /// Whether what cannot be read is passed over.
+    /// Returns true if what cannot be read is passed over.
     pub(crate) fn is_salvaged(&self) -> bool {
         self.trust == Trust::Salvage
     }
@@ -261,8 +261,8 @@ impl Database {
         self.noted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether there is still room in a file for so many records of some bytes each; where there is
-    /// none, that is a finding.
+    /// Returns true if there is still room in a file for so many records of some bytes each; where
+    /// there is none, that is a finding.
     pub(crate) fn has_room(
         &self,
         part: &Part,

@@ -159,7 +159,7 @@ impl Part {
         &self.bytes
     }
 
-    /// Whether it has the layout of the description, the only one that is big-endian.
+    /// Returns true if it has the layout of the description, the only one that is big-endian.
     pub(crate) fn is_described(&self) -> bool {
         self.endian == Endian::Big
     }

@@ -73,7 +73,7 @@ impl ProfileDb {
         if part.is_described() { DESCRIBED_PROFILE_BYTES } else { DRAFT_PROFILE_BYTES }
     }
 
-    /// Whether profiles say what they are.
+    /// Returns true if profiles say what they are.
     pub(crate) fn has_flags(&self) -> bool {
         self.profiles.stride >= PROFILE_BYTES
     }
@@ -327,7 +327,7 @@ pub(crate) fn index_offset(profile: &Profile, entry: u64) -> u64 {
     profile.ctx_indices.saturating_add(entry.saturating_mul(PROFILE_INDEX_BYTES))
 }
 
-/// Whether values of a context are too many to be looked through one by one.
+/// Returns true if values of a context are too many to be looked through one by one.
 fn is_long(range: &Range<u64>) -> bool {
     range.end.saturating_sub(range.start) > VALUES_FEW
 }

@@ -134,7 +134,7 @@ impl Repairing<'_> {
         }
     }
 
-    /// Whether `cct.db` has other values than `profile.db`.
+    /// Returns true if `cct.db` has other values than `profile.db`.
     fn is_other(&self) -> bool {
         self.found.iter().any(|finding| finding.rule == "transpose")
     }

@@ -31,7 +31,7 @@ impl Repairing<'_> {
         }
     }
 
-    /// Whether samples lie outside of the moments that the header says.
+    /// Returns true if samples lie outside of the moments that the header says.
     fn has_odd_moments(&self) -> bool {
         let is_odd = |finding: &Finding| {
             finding.rule == "trace-moments" && finding.severity == Severity::Warning

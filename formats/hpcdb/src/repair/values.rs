@@ -101,7 +101,8 @@ impl Repairing<'_> {
         }
     }
 
-    /// Whether the summary is not what the threads come to, and nothing is wrong with those.
+    /// Returns true if the summary is not what the threads come to, and nothing is wrong with
+    /// those.
     fn has_odd_summary(&self) -> bool {
         let faults = self.database.profile.as_ref().map(|file| Faults::of(&self.found, file));
         faults.is_some_and(|faults| faults.sums + faults.summary > 0 && faults.threads == 0)
@@ -237,7 +238,7 @@ impl Repairing<'_> {
         is_sound.then_some(values)
     }
 
-    /// Whether all values of a summary are of statistics that `meta.db` lists.
+    /// Returns true if all values of a summary are of statistics that `meta.db` lists.
     fn lists_statistics(&self, summary: &[Value]) -> bool {
         let metrics = self.database.meta.iter().flat_map(|meta| &meta.metrics);
         let listed = metrics.flat_map(|metric| &metric.statistics).map(|of| of.stat_metric_id);

@@ -370,7 +370,7 @@ impl<'a> Witnesses<'a> {
         })))
     }
 
-    /// Whether a value counts for the context above.
+    /// Returns true if a value counts for the context above.
     fn counts(&self, metric: u16, parent: u32, flows: bool) -> bool {
         match self.reaches.get(&metric) {
             Some(Reach::Execution) => true,
@@ -402,7 +402,7 @@ impl<'a> Witnesses<'a> {
         Ok(Some(sum))
     }
 
-    /// Whether a value can be of a context that has so much below it.
+    /// Returns true if a value can be of a context that has so much below it.
     fn as_sum(&self, metric: u16, value: f64, below: &Sum) -> Opinion {
         if below.is(value) {
             Opinion::Confirmed

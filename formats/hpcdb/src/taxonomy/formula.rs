@@ -75,7 +75,7 @@ impl Function {
         })
     }
 
-    /// Whether it is one of so many arguments.
+    /// Returns true if it is one of so many arguments.
     fn takes(self, count: usize) -> bool {
         match self {
             Self::Sqrt

@@ -92,8 +92,8 @@ impl Taxonomy {
         }
     }
 
-    /// Whether something shown is a stored metric as it is, under its own name. It may be shown
-    /// exclusive of calls alone.
+    /// Returns true if something shown is a stored metric as it is, under its own name. It may be
+    /// shown exclusive of calls alone.
     fn is_stored(&self, shown: &Shown) -> bool {
         let formula = shown.inclusive.standard.or(shown.exclusive.standard);
         let input = formula.and_then(|id| self.formulas.as_input(id));

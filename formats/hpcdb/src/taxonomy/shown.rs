@@ -20,9 +20,9 @@ pub(super) struct Shown {
     pub(super) name: String,
     pub(super) description: String,
     pub(super) is_visible: bool,
-    /// Whether it is shown as a share of the whole, too.
+    /// True if it is shown as a share of the whole, too.
     pub(super) has_share: bool,
-    /// Whether its values are parts of a hundred.
+    /// True if its values are parts of a hundred.
     pub(super) is_percent: bool,
     pub(super) inclusive: Sides,
     pub(super) exclusive: Sides,

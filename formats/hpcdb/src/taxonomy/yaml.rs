@@ -159,7 +159,7 @@ impl Document {
         self.lines.get(id.0).copied().unwrap_or(0)
     }
 
-    /// Whether a node says that there is nothing.
+    /// Returns true if a node says that there is nothing.
     pub(super) fn is_null(&self, id: NodeId) -> bool {
         matches!(self.text(id), Some("" | "~" | "null" | "Null" | "NULL"))
     }

@@ -35,7 +35,7 @@ pub(crate) struct ProfileWriter {
     summary: Block,
     /// What of a summary that is made is not written yet.
     summed: Rows,
-    /// Whether the summary was told, and is not made of what threads have.
+    /// True if the summary was told, and is not made of what threads have.
     is_told: bool,
 }
 
@@ -297,7 +297,7 @@ impl ProfileWriter {
         self.out.fill(0, head.as_slice())
     }
 
-    /// Whether the summary was not told, and is made of what threads have.
+    /// Returns true if the summary was not told, and is made of what threads have.
     pub(crate) fn is_to_be_made(&self) -> bool {
         !self.is_told
     }

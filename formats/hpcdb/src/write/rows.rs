@@ -56,7 +56,7 @@ impl Rows {
         }
     }
 
-    /// Whether so much was taken that it is time to hand it on.
+    /// Returns true if so much was taken that it is time to hand it on.
     pub(super) fn is_full(&self) -> bool {
         self.bytes.len() >= BYTES_HELD
     }

@@ -48,7 +48,7 @@ impl Samples {
         Ok(())
     }
 
-    /// Whether so much was taken that it is time to hand it on.
+    /// Returns true if so much was taken that it is time to hand it on.
     pub(super) fn is_full(&self) -> bool {
         self.bytes.len() >= BYTES_HELD
     }
@@ -69,7 +69,7 @@ impl Samples {
     }
 }
 
-/// Whether a sample says only what the one before it said: that a thread is idle.
+/// Returns true if a sample says only what the one before it said: that a thread is idle.
 fn is_idle_still((last, before): Sample, (time, context): Sample) -> Result<bool> {
     if time < last {
         return Err(Error::request(format!("samples go back in time, from {last} ns to {time}")));

@@ -19,7 +19,7 @@ impl<'a> Out<'a> {
         Self { text: String::new(), sink, flow: Flow::More }
     }
 
-    /// Whether nobody wants more.
+    /// Returns true if nobody wants more.
     pub(super) fn is_done(&self) -> bool {
         self.flow == Flow::Stop
     }

@@ -107,7 +107,7 @@ pub fn texts(dataset: &dyn Dataset, table: &str, column: &str) -> Vec<Option<Str
     texts
 }
 
-/// Whether a figure is what was found, but for rounding.
+/// Returns true if a figure is what was found, but for rounding.
 pub fn is_near(found: f64, expected: &Value) -> bool {
     let expected = expected.as_f64().unwrap();
     (found - expected).abs() <= expected.abs() * 1e-9

@@ -126,7 +126,7 @@ impl Model {
 struct Merging<'a> {
     builder: CallTreeBuilder,
     code: Code<'a>,
-    /// Whether there are nodes that the one above is not known to have called.
+    /// True if there are nodes that the one above is not known to have called.
     has_strays: bool,
 }
 
@@ -241,7 +241,7 @@ pub(crate) fn same_metrics(metrics: &[types::Metric]) -> impl Iterator<Item = &t
     metrics.iter().filter(move |metric| !known.insert(key(metric)))
 }
 
-/// Whether values belong to what was called, and not to the instruction.
+/// Returns true if values belong to what was called, and not to the instruction.
 pub(crate) fn is_of_call(metric: &types::Metric) -> bool {
     metric.flags.fields().is_some_and(|fields| fields.move2proc)
 }

@@ -11,13 +11,13 @@ use crate::types::{Epoch, Lush, MetricValue, Node};
 /// What the fields of a node are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct NodeLayout {
-    /// Whether ids are signed, the sign telling leaves.
+    /// True if ids are signed, the sign telling leaves.
     pub is_signed: bool,
     /// The bytes of the logical instruction pointer, where there is one.
     pub lip_bytes: Option<u16>,
-    /// Whether there is a load module beside the address.
+    /// True if there is a load module beside the address.
     pub has_module: bool,
-    /// Whether there are flags.
+    /// True if there are flags.
     pub has_flags: bool,
     /// How many values there are at the end.
     pub metrics: u32,
@@ -92,7 +92,7 @@ impl Run {
         self.bytes = range.map(|range| file.slice(range)).unwrap_or_default();
     }
 
-    /// Whether the items are held. Nothing may look at those that are not.
+    /// Returns true if the items are held. Nothing may look at those that are not.
     fn is_held(&self) -> bool {
         self.bytes.len() == self.length
     }
@@ -185,7 +185,7 @@ impl Nodes {
         self.run.len()
     }
 
-    /// Whether there are none.
+    /// Returns true if there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -329,7 +329,7 @@ impl Sparse {
         self.length
     }
 
-    /// Whether no value belongs to a node.
+    /// Returns true if no value belongs to a node.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0

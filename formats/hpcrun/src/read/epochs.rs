@@ -21,13 +21,13 @@ enum Variant {
 struct Attempt<'a> {
     epoch: Epoch,
     stop: Option<ReadError>,
-    /// Whether the nodes were reached.
+    /// True if the nodes were reached.
     has_nodes: bool,
     rest: Cursor<'a>,
 }
 
 impl Attempt<'_> {
-    /// Whether it ends where an epoch may end.
+    /// Returns true if it ends where an epoch may end.
     fn ends_well(&self) -> bool {
         let rest = self.rest.rest();
         self.stop.is_none() && (rest.is_empty() || rest.starts_with(EPOCH_TAG))

@@ -88,7 +88,7 @@ impl Profile {
         &self.losses
     }
 
-    /// Whether values were measured that are not among those that could be read.
+    /// Returns true if values were measured that are not among those that could be read.
     pub(crate) fn has_lost_values(&self) -> bool {
         let with_values = ["sparse", "index-order", "metric-table", "epoch"];
         self.losses.iter().any(|loss| with_values.contains(&loss.rule))

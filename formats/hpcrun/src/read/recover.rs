@@ -120,7 +120,7 @@ impl<'a> Reading<'a> {
         faults == self.profile.faults.len()
     }
 
-    /// Whether the last of some nodes may end here: it is one, and zeros follow.
+    /// Returns true if the last of some nodes may end here: it is one, and zeros follow.
     fn nodes_end(&self, end: u64, size: u64) -> bool {
         let last = self.within(end.saturating_sub(size), end);
         let is_node = last.rest().iter().any(|byte| *byte != 0);
@@ -164,7 +164,7 @@ impl<'a> Reading<'a> {
         ends_well(true) || !ends_well(false)
     }
 
-    /// Whether the nodes may end here: zeros follow, and then a metric table.
+    /// Returns true if the nodes may end here: zeros follow, and then a metric table.
     fn is_end(&self, end: u64) -> bool {
         let next = aligned(end);
         if next > self.bytes.len() as u64 {
@@ -176,7 +176,7 @@ impl<'a> Reading<'a> {
         self.within(end, next).rest().iter().all(|byte| *byte == 0) && table.1.is_none()
     }
 
-    /// Whether each node has its parent before it, and no flags but the one there is.
+    /// Returns true if each node has its parent before it, and no flags but the one there is.
     pub(super) fn nodes_make_sense(&self, start: u64, count: u64, has_flags: bool) -> bool {
         let (rest, layout) = (self.cursor(start).rest(), node_layout(has_flags));
         let nodes = Nodes::new(self.bytes.slice_ref(rest), start, layout, self.endian);

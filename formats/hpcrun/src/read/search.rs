@@ -35,12 +35,12 @@ impl<'a> Reading<'a> {
         None
     }
 
-    /// Whether only zeros follow, up to where a section may begin.
+    /// Returns true if only zeros follow, up to where a section may begin.
     pub(super) fn is_gap(&self, end: u64) -> bool {
         self.within(end, aligned(end)).rest().iter().all(|byte| *byte == 0)
     }
 
-    /// Whether a section with something in it begins here, and goes on to its end.
+    /// Returns true if a section with something in it begins here, and goes on to its end.
     fn looks_like(&self, part: PartOfProfile, cursor: &mut Cursor<'a>) -> bool {
         let limits = Limits { items_max: self.limits.items_max.min(ITEMS_MAX), ..self.limits };
         match part {

@@ -76,7 +76,7 @@ impl Unit {
         most.map_or(Self::NANOSECONDS, |(unit, _)| unit)
     }
 
-    /// Whether times count from the Epoch.
+    /// Returns true if times count from the Epoch.
     pub(super) fn is_since_epoch(self) -> bool {
         self.first > 0
     }

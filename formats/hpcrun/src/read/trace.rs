@@ -123,7 +123,7 @@ impl Trace {
         if self.is_data_centric() { 16 } else { 12 }
     }
 
-    /// Whether records have a metric.
+    /// Returns true if records have a metric.
     #[must_use]
     pub fn is_data_centric(&self) -> bool {
         self.flags & TRACE_DATA_CENTRIC != 0
@@ -135,7 +135,7 @@ impl Trace {
         self.records.len()
     }
 
-    /// Whether there are none, which is usual for threads that were not sampled.
+    /// Returns true if there are none, which is usual for threads that were not sampled.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -171,7 +171,7 @@ impl Trace {
         self.records.items(range).map(|item| record(item, self.endian))
     }
 
-    /// Whether times are nanoseconds; those of old traces are microseconds.
+    /// Returns true if times are nanoseconds; those of old traces are microseconds.
     ///
     /// The version does not tell; how large most times are does.
     #[must_use]
@@ -179,7 +179,7 @@ impl Trace {
         self.unit.factor() == 1
     }
 
-    /// Whether times count from the Epoch; otherwise they have a zero of their own.
+    /// Returns true if times count from the Epoch; otherwise they have a zero of their own.
     #[must_use]
     pub fn is_since_epoch(&self) -> bool {
         self.unit.is_since_epoch()

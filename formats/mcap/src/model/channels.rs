@@ -91,7 +91,7 @@ fn kind(channel: &Channel) -> Option<TrackKind> {
     TrackKind::named(channel.metadata.get(KIND)?)
 }
 
-/// Whether messages of a channel are what happened on a track, spelt as JSON.
+/// Returns true if messages of a channel are what happened on a track, spelt as JSON.
 pub(super) fn is_spelt(channel: &Channel) -> bool {
     let content = channel.metadata.get(CONTENT);
     // Texts that are JSON themselves are not spelt; others have another encoding where they are not.
@@ -99,7 +99,7 @@ pub(super) fn is_spelt(channel: &Channel) -> bool {
     is_json && kind(channel).is_some()
 }
 
-/// Whether the word for what a track holds is that of a text.
+/// Returns true if the word for what a track holds is that of a text.
 pub(super) fn is_text(content: &str) -> bool {
     matches!(content, "json" | "text" | "utf-8")
 }

@@ -173,7 +173,7 @@ struct Messages {
     skipped: u64,
     /// Channels that are not defined, and were said to be so.
     undefined: BTreeSet<u16>,
-    /// Whether events are told by their fields.
+    /// True if events are told by their fields.
     has_fields: bool,
     gaps: Gaps,
     /// The message behind something that is missing.

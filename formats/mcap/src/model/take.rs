@@ -56,7 +56,7 @@ struct Taking {
 #[derive(Debug, Clone, Copy)]
 struct Taken {
     channel_id: u16,
-    /// Whether events are spelt as JSON.
+    /// True if events are spelt as JSON.
     is_spelt: bool,
     /// The number of its next event.
     sequence: u32,
@@ -114,7 +114,7 @@ impl Taking {
         Ok(())
     }
 
-    /// Whether events of a track are spelt as JSON, by its first.
+    /// Returns true if events of a track are spelt as JSON, by its first.
     fn is_spelt(&self, event: &Event<'_>) -> bool {
         // That there is no such track is an error of its channel.
         let Some(track) = self.tracks.get(event.track.0) else { return false };

@@ -48,7 +48,7 @@ impl<'a> Body<'a> {
         Ok(Self { chunk, crc, records, records_offset: rest.offset(), excess, is_cut })
     }
 
-    /// Whether the file ends before the records do.
+    /// Returns true if the file ends before the records do.
     fn lacks_records(&self) -> bool {
         self.is_cut && (self.records.len() as u64) < self.chunk.compressed_size
     }

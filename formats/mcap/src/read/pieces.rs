@@ -51,7 +51,7 @@ pub(crate) struct Indexing<'a> {
     bytes: &'a [u8],
     /// What an index tells of the data section.
     known: &'a BTreeMap<u64, Known>,
-    /// Whether what it tells may be taken without a look.
+    /// True if what it tells may be taken without a look.
     is_trusted: bool,
     faults: &'a Faults,
     items_max: u64,

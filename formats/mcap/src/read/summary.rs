@@ -97,7 +97,7 @@ pub(crate) struct Summary {
     pub(crate) chunks: Vec<ChunkIndex>,
     pub(crate) places: Vec<PlaceIndex>,
     pub(crate) statistics: Option<(u64, Statistics)>,
-    /// Whether its checksum is there and right, and all of it could be read.
+    /// True if its checksum is there and right, and all of it could be read.
     pub(crate) is_trusted: bool,
 }
 
@@ -180,7 +180,7 @@ impl Summary {
         Ok(())
     }
 
-    /// Whether it names every schema and every channel of the file.
+    /// Returns true if it names every schema and every channel of the file.
     pub(crate) fn is_complete(&self) -> bool {
         self.statistics.as_ref().is_some_and(|(_, statistics)| {
             statistics.schema_count == self.schemas.len() as u64

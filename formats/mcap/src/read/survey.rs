@@ -19,7 +19,7 @@ pub(crate) struct Survey {
     pub(crate) counts: BTreeMap<u16, u64>,
     /// The earliest and the latest `log_time`.
     pub(crate) times: Option<RangeInclusive<u64>>,
-    /// Whether messages were counted, and not only the summary believed.
+    /// True if messages were counted, and not only the summary believed.
     pub(crate) is_counted: bool,
 }
 

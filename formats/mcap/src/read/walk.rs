@@ -58,7 +58,7 @@ pub(crate) struct Walk<R> {
     until: Option<u64>,
     buffer: Vec<u8>,
     has_damage: bool,
-    /// Whether something was passed over since that was asked last, and more comes behind it.
+    /// True if something was passed over since that was asked last, and more comes behind it.
     is_lacking: bool,
 }
 
@@ -98,17 +98,18 @@ impl<R: Borrow<Reader>> Walk<R> {
         self.place.buffered.map_or(0, |_| self.place.given as u64)
     }
 
-    /// Whether the record that was given last is in a chunk.
+    /// Returns true if the record that was given last is in a chunk.
     pub(crate) fn is_in_chunk(&self) -> bool {
         self.place.is_chunk
     }
 
-    /// Whether something was passed over so far.
+    /// Returns true if something was passed over so far.
     pub(crate) fn has_damage(&self) -> bool {
         self.has_damage
     }
 
-    /// Whether something was passed over since this was asked last, that is not the end of all.
+    /// Returns true if something was passed over since this was asked last, that is not the end of
+    /// all.
     pub(crate) fn take_lack(&mut self) -> bool {
         std::mem::take(&mut self.is_lacking)
     }

@@ -1,4 +1,4 @@
-//! Whether Index and index frames say where streams are.
+//! True if Index and index frames say where streams are.
 
 use std::collections::BTreeMap;
 

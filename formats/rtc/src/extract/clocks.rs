@@ -41,7 +41,7 @@ pub(super) struct Said {
 }
 
 impl Said {
-    /// Whether a clock shows a reading.
+    /// Returns true if a clock shows a reading.
     pub(super) fn is(&self, clock: usize, reading: &Rc<Reading>) -> bool {
         self.readings.get(&clock) == Some(reading)
     }

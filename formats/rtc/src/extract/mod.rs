@@ -184,7 +184,7 @@ impl Input {
         }
     }
 
-    /// Whether the message that is next is of a session.
+    /// Returns true if the message that is next is of a session.
     fn is_in(&self, session: Option<usize>) -> bool {
         let next = self.found.as_ref().and_then(|found| self.stream(found.stream()));
         next.is_some_and(|next| session.is_none_or(|session| next.session == session))

@@ -52,7 +52,7 @@ fn content(stream: &Stream, endian: Endian) -> String {
     }
 }
 
-/// Whether the name of a format can tell the byte order.
+/// Returns true if the name of a format can tell the byte order.
 fn has_named_order(stream: &Stream) -> bool {
     let is_number = matches!(stream.encoding, Encoding::Integer { .. } | Encoding::Float { .. });
     is_number && stream.format != "platform"
@@ -124,7 +124,7 @@ impl Lanes {
         });
     }
 
-    /// Whether events of some tracks have fields.
+    /// Returns true if events of some tracks have fields.
     pub(crate) fn has_fields(&self) -> bool {
         self.kept.iter().flatten().any(|kept| kept.of.is_some())
     }

@@ -310,7 +310,7 @@ impl Reading {
         }
     }
 
-    /// Whether nothing of the window can follow, now that there was a message of a stream.
+    /// Returns true if nothing of the window can follow, now that there was a message of a stream.
     fn is_past(&self, stream: usize) -> bool {
         let Some(stop) = self.stop.as_ref().filter(|stop| stop.clocks.contains(&stream)) else {
             return false;

@@ -242,7 +242,7 @@ impl Reader {
         decode::decode(payload, stream, self.endian(stream.session), &self.decoders)
     }
 
-    /// Whether a clock's times count from the Epoch.
+    /// Returns true if a clock's times count from the Epoch.
     pub(crate) fn is_since_epoch(&self, clock: usize) -> bool {
         let root = root_of(clock, |clock| self.clocks().get(clock).copied().flatten());
         self.streams().get(root).is_some_and(Stream::is_since_epoch)

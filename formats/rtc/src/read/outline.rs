@@ -321,7 +321,7 @@ impl<'a> Survey<'a> {
         Some(())
     }
 
-    /// Whether a Unit is where its number says.
+    /// Returns true if a Unit is where its number says.
     fn is_in_place(&self, position: u64, count: Option<u64>) -> bool {
         let distance = position.checked_sub(self.ticks.start);
         count.is_some_and(|count| count.checked_mul(self.ticks.ruler.major) == distance)

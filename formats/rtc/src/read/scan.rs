@@ -37,7 +37,7 @@ pub(crate) struct Scan {
     pub lost_bytes: u64,
     /// Where reading ended.
     pub end: u64,
-    /// Whether something else was said of a stream first, which does not count.
+    /// True if something else was said of a stream first, which does not count.
     has_replaced: bool,
 }
 
@@ -190,7 +190,7 @@ struct Pass {
     walker: Walker,
     limits: Limits,
     tally: Tally,
-    /// Whether the last index is that of the Unit.
+    /// True if the last index is that of the Unit.
     has_index: bool,
 }
 

@@ -16,7 +16,7 @@ use crate::types::Stream;
 pub(crate) struct Tally {
     /// Of each stream.
     pub statistics: Vec<Statistics>,
-    /// Whether something of the session was lost.
+    /// True if something of the session was lost.
     pub has_lost: bool,
 }
 
@@ -41,7 +41,7 @@ pub(crate) struct Statistics {
     /// Messages whose clock was not set since something was lost, and where the first is.
     pub stale: u64,
     pub stale_at: Option<u64>,
-    /// Whether an Index has it, and whether one leaves it out after it was seen.
+    /// True if an Index has it, and whether one leaves it out after it was seen.
     is_listed: bool,
     is_left_out: bool,
 }
@@ -105,7 +105,7 @@ impl Tally {
 }
 
 impl Statistics {
-    /// Whether the stream is left out of every Index.
+    /// Returns true if the stream is left out of every Index.
     pub(crate) fn is_hidden(&self) -> bool {
         self.is_left_out && !self.is_listed
     }

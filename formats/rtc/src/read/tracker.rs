@@ -19,7 +19,7 @@ pub(crate) struct Tracker {
     catalog: Arc<Catalog>,
     /// The streams that were met, in the order in which the file defines them.
     met: Vec<usize>,
-    /// Whether what was said of a stream first was replaced.
+    /// True if what was said of a stream first was replaced.
     has_replaced: bool,
     is_met: Vec<bool>,
     /// The streams of the session by name, and those of them that are clocks.
@@ -80,7 +80,7 @@ pub(crate) struct Open {
 }
 
 impl Open {
-    /// Whether nothing of the message lies before what was read.
+    /// Returns true if nothing of the message lies before what was read.
     pub(crate) fn is_from_its_beginning(&self) -> bool {
         !self.may_lack_beginning
     }
@@ -162,7 +162,7 @@ impl Tracker {
         &self.met
     }
 
-    /// Whether what was said of a stream first was replaced.
+    /// Returns true if what was said of a stream first was replaced.
     pub(crate) fn has_replaced(&self) -> bool {
         self.has_replaced
     }
@@ -199,7 +199,7 @@ impl Tracker {
         }
     }
 
-    /// Whether a message of a stream has not ended.
+    /// Returns true if a message of a stream has not ended.
     pub(crate) fn is_open(&self, stream: usize) -> bool {
         self.open.contains_key(&stream)
     }
@@ -260,7 +260,7 @@ impl Tracker {
         self.drop_open()
     }
 
-    /// Whether what a clock shows may be from before something that was lost.
+    /// Returns true if what a clock shows may be from before something that was lost.
     pub(crate) fn is_stale(&self, clock: usize) -> bool {
         self.stale.contains(&clock)
     }
@@ -378,7 +378,7 @@ impl Tracker {
         }
     }
 
-    /// Whether a clock's times count from the Epoch.
+    /// Returns true if a clock's times count from the Epoch.
     pub(crate) fn is_since_epoch(&mut self, clock: usize) -> bool {
         let root = root_of(clock, |clock| self.clock_of(clock));
         self.streams().get(root).is_some_and(Stream::is_since_epoch)
@@ -400,7 +400,7 @@ impl Tracker {
         self.rests = streams;
     }
 
-    /// Whether a frame is of a message that is passed over.
+    /// Returns true if a frame is of a message that is passed over.
     fn is_passed_over(&mut self, stream: usize, frame: &Frame) -> bool {
         let Some(at) = self.rests.iter().position(|of| *of == stream) else { return false };
         let begins = frame.begin == Begin::Start;
@@ -463,7 +463,7 @@ impl Tracker {
         Some(Completed { stream, offset, time, relative, may_lack_beginning, is_joined })
     }
 
-    /// Whether a frame that may lack its beginning does: messages of its stream are longer.
+    /// Returns true if a frame that may lack its beginning does: messages of its stream are longer.
     fn is_rest(&self, stream: usize, may_lack_beginning: bool, payload: &[u8]) -> bool {
         let declared = || self.streams().get(stream).and_then(|stream| stream.length_bytes);
         may_lack_beginning && declared().is_some_and(|declared| declared != payload.len() as u64)

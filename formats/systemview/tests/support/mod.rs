@@ -52,7 +52,7 @@ pub(crate) fn recording() -> Vec<u8> {
     [HEADER.to_vec(), SYNC.to_vec(), packets().concat()].concat()
 }
 
-/// Whether a prefix ends after a packet.
+/// Returns true if a prefix ends after a packet.
 pub(crate) fn ends_between_packets(end: usize) -> bool {
     let mut at = HEADER.len() + SYNC.len();
     packets().iter().any(|packet| {

@@ -117,7 +117,7 @@ impl Chunks {
         volume(&self.count)
     }
 
-    /// Whether the selection is empty.
+    /// Returns true if the selection is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -145,7 +145,7 @@ impl Chunks {
         Some(passed)
     }
 
-    /// Whether every value was read.
+    /// Returns true if every value was read.
     pub(super) fn is_done(&self) -> bool {
         self.next >= self.len()
     }
@@ -377,7 +377,7 @@ fn contains(block: &Block, at: &[u64]) -> bool {
     bounds.zip(at).all(|((&start, &count), &i)| start <= i && i - start < count)
 }
 
-/// Whether a block and a box have an index in common.
+/// Returns true if a block and a box have an index in common.
 fn overlap(block: &Block, start: &[u64], count: &[u64]) -> bool {
     let block = block.start.iter().zip(&block.count);
     let mut pairs = block.zip(start.iter().zip(count));

@@ -75,7 +75,7 @@ pub trait ArraysView: Send + Sync {
         0
     }
 
-    /// Whether a value that was read so far was rounded.
+    /// Returns true if a value that was read so far was rounded.
     fn has_rounded(&self) -> bool {
         self.rounded() > 0
     }
@@ -106,13 +106,13 @@ pub trait ArraysView: Send + Sync {
 pub struct Variable {
     /// The whole path: `/fields/temperature`.
     pub path: String,
-    /// Whether the path is no UTF-8 in the file, and was read as Latin-1.
+    /// True if the path is no UTF-8 in the file, and was read as Latin-1.
     pub is_recoded: bool,
     /// The format's word for its type: `double`.
     pub type_name: Cow<'static, str>,
     /// The type that values are read as.
     pub data_type: DataType,
-    /// Whether reading may round values: the format's type is wider than any of ours.
+    /// True if reading may round values: the format's type is wider than any of ours.
     pub rounds: bool,
     /// How the parts make a whole.
     pub kind: VariableKind,
@@ -314,7 +314,7 @@ impl Selection {
         volume(&self.count)
     }
 
-    /// Whether the box is empty.
+    /// Returns true if the box is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0

@@ -84,7 +84,7 @@ pub struct MeasuredSample {
     pub time: TimeNs,
     /// The number that the recorder gave the node.
     pub node: u32,
-    /// Whether it means what was called there, and not the instruction.
+    /// True if it means what was called there, and not the instruction.
     pub is_of_call: bool,
 }
 
@@ -140,13 +140,13 @@ pub struct MeasuredThread {
 pub struct MeasuredMetric {
     /// What it is.
     pub metric: Metric,
-    /// Whether its values belong to what was called at a node, and not to the instruction.
+    /// True if its values belong to what was called at a node, and not to the instruction.
     pub is_of_call: bool,
     /// What it counts, where that helps to find out who called whom.
     pub counts: Option<Counts>,
     /// What each value that was recorded stands for; values are told multiplied with it.
     pub period: u64,
-    /// Whether values were recorded as real numbers, and not as counts.
+    /// True if values were recorded as real numbers, and not as counts.
     pub is_real: bool,
 }
 
@@ -193,7 +193,7 @@ pub enum Frame {
         module: u32,
         /// Where it is in the module.
         offset: u64,
-        /// Whether the node above is known to have called it. Of samples of a GPU it is not.
+        /// True if the node above is known to have called it. Of samples of a GPU it is not.
         is_called: bool,
     },
 }

@@ -9,7 +9,7 @@ pub struct Computed {
     pub metric: Metric,
     /// How a number of it is shown, as `printf` has it; may be empty.
     pub format: String,
-    /// Whether it is also shown as a share of the whole.
+    /// True if it is also shown as a share of the whole.
     pub has_share: bool,
     /// What it is.
     pub formula: Expression,

@@ -105,7 +105,7 @@ impl Derived {
 }
 
 impl Input {
-    /// Whether it counts all that was called.
+    /// Returns true if it counts all that was called.
     pub(super) fn is_inclusive(self) -> bool {
         self.column.reach == Reach::Execution
     }

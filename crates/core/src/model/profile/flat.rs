@@ -213,7 +213,7 @@ impl Summing<'_, '_, '_> {
         self.open.push(Open { label, kind, own, exclusive, inclusive })
     }
 
-    /// Whether a context is an instruction of the line above it, which counts for both.
+    /// Returns true if a context is an instruction of the line above it, which counts for both.
     fn is_part_of_line(&mut self, context: &Context) -> Result<bool> {
         let may_be = self.by == By::Line && context.scope == Scope::Instruction;
         if !may_be || context.is_frame() {

@@ -95,7 +95,7 @@ const LONG_HELD: usize = 1 << 16;
 pub(super) struct Labels<'a> {
     view: &'a dyn ProfileView,
     held: Held,
-    /// Whether there were more than are held at most.
+    /// True if there were more than are held at most.
     is_overfull: bool,
     entries: Vec<Entry>,
     by_entry: HashTable<u32>,
@@ -142,7 +142,7 @@ impl<'a> Labels<'a> {
         self.held.expected()
     }
 
-    /// Whether there were more than are held at most, so that some are missing.
+    /// Returns true if there were more than are held at most, so that some are missing.
     pub(super) fn is_overfull(&self) -> bool {
         self.is_overfull
     }
@@ -318,8 +318,8 @@ impl<'a> Labels<'a> {
         Ok(Some(Place { path: path.to_owned(), around }))
     }
 
-    /// Whether a label is that of functions of a name, which may leave out the module that stands
-    /// behind it in brackets, and directories before the name of a file.
+    /// Returns true if a label is that of functions of a name, which may leave out the module that
+    /// stands behind it in brackets, and directories before the name of a file.
     pub(super) fn is_called(&self, label: Label, name: &str) -> bool {
         let entry = self.entries.get(label.0).copied();
         let Some((entry, text)) = entry.and_then(|of| Some((of, self.text_of(of).ok()?))) else {

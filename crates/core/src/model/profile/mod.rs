@@ -79,7 +79,7 @@ pub struct Siblings {
 }
 
 impl Siblings {
-    /// Whether none is left.
+    /// Returns true if none is left.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.next >= self.end
@@ -133,7 +133,7 @@ pub trait ProfileView: Send + Sync {
     /// What a thread is.
     fn thread(&self, id: ThreadId) -> Result<Thread>;
 
-    /// Whether values of a thread were lost, so that what it spent is not known.
+    /// Returns true if values of a thread were lost, so that what it spent is not known.
     fn is_incomplete(&self, _thread: ThreadId) -> bool {
         false
     }
@@ -153,7 +153,7 @@ pub trait ProfileView: Send + Sync {
     /// round in circles.
     fn contexts_max(&self) -> u64;
 
-    /// Whether what cannot be read is left out, and all else is wanted.
+    /// Returns true if what cannot be read is left out, and all else is wanted.
     fn is_salvaged(&self) -> bool {
         false
     }
@@ -350,11 +350,11 @@ pub struct Metric {
     pub reaches: Vec<Reach>,
     /// How it is computed from others, where it is.
     pub formula: Option<String>,
-    /// Whether a list shows it without being asked.
+    /// True if a list shows it without being asked.
     pub is_shown: bool,
-    /// Whether it is there for others to be computed from, and never shown by itself.
+    /// True if it is there for others to be computed from, and never shown by itself.
     pub is_input: bool,
-    /// Whether values are also shown as shares of the whole.
+    /// True if values are also shown as shares of the whole.
     pub has_share: bool,
 }
 
@@ -450,8 +450,8 @@ pub struct Context {
 }
 
 impl Context {
-    /// Whether it begins something that was called: its own work stops at it. What lies within
-    /// it lexically belongs to it.
+    /// Returns true if it begins something that was called: its own work stops at it. What lies
+    /// within it lexically belongs to it.
     #[must_use]
     pub fn is_frame(&self) -> bool {
         self.relation != Relation::Lexical || self.scope == Scope::Entry

@@ -15,7 +15,7 @@ use crate::{Error, Result};
 pub struct Most {
     /// How many; nothing means all.
     pub number: Option<usize>,
-    /// Whether it goes by what was spent with all that was called.
+    /// True if it goes by what was spent with all that was called.
     pub is_inclusive: bool,
 }
 

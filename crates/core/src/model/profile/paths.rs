@@ -41,9 +41,9 @@ pub struct PathTree {
     pub nodes: Vec<PathNode>,
     /// Contexts that lie deeper than what was asked for.
     pub deeper: u64,
-    /// Whether values are computed, so that they are no parts of a total.
+    /// True if values are computed, so that they are no parts of a total.
     pub is_computed: bool,
-    /// Whether shares, and what comes first, go by what was spent exclusive of calls.
+    /// True if shares, and what comes first, go by what was spent exclusive of calls.
     pub is_by_exclusive: bool,
     /// What no program does, in a sentence without full stop: values and contexts do not belong
     /// together then.
@@ -65,7 +65,7 @@ pub struct PathNode {
     pub context: Option<ContextNumber>,
     /// What it is.
     pub scope: Scope,
-    /// Whether it was inlined.
+    /// True if it was inlined.
     pub is_inlined: bool,
     /// What was spent there and below. From callers' side: what the function at the top spent with
     /// all that it called when it was called this way; calls of itself count once.

@@ -28,7 +28,7 @@ pub(super) struct Reading<'a> {
     pub(super) statistic: Statistic,
     /// What counts as what a context spent itself.
     pub(super) exclusive: Reach,
-    /// Whether a loop is without the loops within it.
+    /// True if a loop is without the loops within it.
     pub(super) is_without_loops: bool,
     pub(super) measured: Measured,
 }
@@ -54,7 +54,7 @@ impl Measured {
         }
     }
 
-    /// Whether what is measured is a number.
+    /// Returns true if what is measured is a number.
     pub(super) fn is_finite(self, Spent { inclusive, exclusive }: Spent) -> bool {
         let is_finite = |value: f64, is_measured: bool| !is_measured || value.is_finite();
         is_finite(inclusive, self.inclusive) && is_finite(exclusive, self.exclusive)
@@ -109,7 +109,7 @@ impl<'a> Reading<'a> {
 }
 
 impl Question<'_> {
-    /// Whether the metric has values that reach so far.
+    /// Returns true if the metric has values that reach so far.
     #[must_use]
     pub fn has(&self, reach: Reach) -> bool {
         let metrics = self.view.metrics();

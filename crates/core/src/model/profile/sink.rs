@@ -164,7 +164,7 @@ impl Statistic {
         }
     }
 
-    /// Whether parts of it are added up.
+    /// Returns true if parts of it are added up.
     #[must_use]
     pub fn is_added(self) -> bool {
         !matches!(self, Self::Min | Self::Max)

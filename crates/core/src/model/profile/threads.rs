@@ -67,7 +67,7 @@ pub struct ThreadSet {
 }
 
 impl ThreadSet {
-    /// Whether a thread is one of them.
+    /// Returns true if a thread is one of them.
     #[must_use]
     pub fn contains(&self, id: ThreadId) -> bool {
         self.ids.binary_search(&id).is_ok()
@@ -85,7 +85,7 @@ impl ThreadSet {
         self.ids.len()
     }
 
-    /// Whether there are none.
+    /// Returns true if there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.ids.is_empty()

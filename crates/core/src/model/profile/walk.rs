@@ -36,7 +36,7 @@ struct Numbers {
 }
 
 impl Numbers {
-    /// Whether a number was not come by before.
+    /// Returns true if a number was not come by before.
     fn is_new(&mut self, number: ContextNumber) -> bool {
         if self.bound == 0 || number == ContextNumber::NONE {
             return true;

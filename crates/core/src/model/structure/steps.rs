@@ -18,7 +18,7 @@ pub enum Step<'a> {
         at: Option<SourceLine<'a>>,
         /// The address of its first instruction, where it is known.
         entry: Option<u64>,
-        /// Whether the compiler put its code in place of a call, which is the line before it.
+        /// True if the compiler put its code in place of a call, which is the line before it.
         is_inlined: bool,
     },
     /// A loop.

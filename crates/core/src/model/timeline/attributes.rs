@@ -35,7 +35,7 @@ impl Attributes {
         Self { numbers: Some((names, numbers)), any: None }
     }
 
-    /// Whether there are none.
+    /// Returns true if there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.numbers.is_none() && self.any.as_ref().is_none_or(|map| map.is_empty())
@@ -67,7 +67,7 @@ impl Attributes {
         self.any.as_ref()?.get(name)?.as_str()
     }
 
-    /// Whether anything is said under a name.
+    /// Returns true if anything is said under a name.
     #[must_use]
     pub fn contains_key(&self, name: &str) -> bool {
         let is_number = self.number(name).is_some();

@@ -96,12 +96,12 @@ pub struct ClassWord {
     pub word: &'static str,
     /// What such events are.
     pub classes: &'static [Class],
-    /// Whether a track may have them; nothing is a track that is not known.
+    /// True if a track may have them; nothing is a track that is not known.
     pub is_on: fn(Option<&Track>) -> bool,
 }
 
 impl ClassWord {
-    /// Whether an event of a track is such.
+    /// Returns true if an event of a track is such.
     #[must_use]
     pub fn has(&self, event: &Event<'_>, track: Option<&Track>) -> bool {
         self.classes.contains(&Class::of(&event.content)) && (self.is_on)(track)

@@ -28,7 +28,7 @@ pub struct Field<'a> {
 /// Which events are asked for, among those that have fields.
 #[derive(Clone, Copy)]
 pub struct Asked<'a> {
-    /// Whether it is those that are called so.
+    /// True if it is those that are called so.
     pub is_called: &'a dyn Fn(&str) -> bool,
     /// For each field that they must have, whether it may be one of a name. Of a field within others
     /// the names of all of them are tried, each by itself.

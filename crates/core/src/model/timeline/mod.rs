@@ -101,7 +101,7 @@ pub trait TimelineView: Send + Sync {
         self.events(window)
     }
 
-    /// Whether there are any such fields, so that it is worth asking for them.
+    /// Returns true if there are any such fields, so that it is worth asking for them.
     fn has_fields(&self) -> bool {
         false
     }
@@ -171,7 +171,7 @@ pub struct Clock {
     pub name: String,
     /// Which of the dataset's recordings it is of.
     pub recording: usize,
-    /// Whether its times count from the Epoch. Otherwise they count from a zero of its own.
+    /// True if its times count from the Epoch. Otherwise they count from a zero of its own.
     pub since_epoch: bool,
 }
 
@@ -271,13 +271,13 @@ impl Track {
         Self::TASK_IDS.iter().find_map(|name| self.attributes.number(name))
     }
 
-    /// Whether it is of a task that runs when there is nothing to do.
+    /// Returns true if it is of a task that runs when there is nothing to do.
     #[must_use]
     pub fn is_idle(&self) -> bool {
         self.says(Self::IS_IDLE)
     }
 
-    /// Whether it is a clock that other tracks have their times from: its events are times.
+    /// Returns true if it is a clock that other tracks have their times from: its events are times.
     #[must_use]
     pub fn is_clock(&self) -> bool {
         self.kind == TrackKind::Counter && self.says("clock")
@@ -295,7 +295,7 @@ impl Track {
         [TrackKind::Task, TrackKind::States, TrackKind::Calls].into_iter().find_map(first)
     }
 
-    /// Whether an attribute is true.
+    /// Returns true if an attribute is true.
     #[must_use]
     pub fn says(&self, attribute: &str) -> bool {
         self.attributes.get(attribute).is_some_and(|value| *value == true)
@@ -339,7 +339,7 @@ impl TrackKind {
         Self::ALL.into_iter().find(|kind| kind.name() == word)
     }
 
-    /// Whether its events are activities.
+    /// Returns true if its events are activities.
     #[must_use]
     pub fn has_activities(self) -> bool {
         matches!(self, Self::Task | Self::Calls | Self::States)
@@ -413,14 +413,14 @@ pub struct Window {
 pub struct Wanted(Option<Vec<bool>>);
 
 impl Wanted {
-    /// Whether events of a track are asked for.
+    /// Returns true if events of a track are asked for.
     #[inline]
     #[must_use]
     pub fn has(&self, track: TrackId) -> bool {
         self.0.as_ref().is_none_or(|wanted| wanted.get(track.0).copied().unwrap_or(false))
     }
 
-    /// Whether any of some tracks is.
+    /// Returns true if any of some tracks is.
     #[must_use]
     pub fn has_any(&self, tracks: Range<usize>) -> bool {
         tracks.into_iter().any(|track| self.has(TrackId(track)))
@@ -440,13 +440,13 @@ impl Window {
         }))
     }
 
-    /// Whether events of a track are asked for.
+    /// Returns true if events of a track are asked for.
     #[must_use]
     pub fn wants(&self, track: TrackId) -> bool {
         self.tracks.as_ref().is_none_or(|tracks| tracks.binary_search(&track).is_ok())
     }
 
-    /// Whether a moment is asked for. What has no time is outside of every range of times.
+    /// Returns true if a moment is asked for. What has no time is outside of every range of times.
     #[inline]
     #[must_use]
     pub fn holds(&self, time: Option<TimeNs>) -> bool {

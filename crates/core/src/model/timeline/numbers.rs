@@ -78,8 +78,8 @@ impl NumberKind {
         })
     }
 
-    /// Whether a number that fits stays what it is: whole numbers beyond 2^53 do not among such with a
-    /// point, as these need not have all of their digits.
+    /// Returns true if a number that fits stays what it is: whole numbers beyond 2^53 do not among
+    /// such with a point, as these need not have all of their digits.
     #[must_use]
     pub fn keeps(self, value: &Value) -> bool {
         let size = match value {

@@ -11,7 +11,7 @@ use super::{Clock, TimeNs};
 pub struct Shown {
     /// The moment.
     pub time: TimeNs,
-    /// Whether it counts from the Epoch.
+    /// True if it counts from the Epoch.
     pub since_epoch: bool,
 }
 

@@ -54,12 +54,12 @@ impl Options {
         }
     }
 
-    /// Whether nothing is to be written if anything cannot stay as it was.
+    /// Returns true if nothing is to be written if anything cannot stay as it was.
     pub(super) fn is_strict(&self) -> bool {
         self.strict
     }
 
-    /// Whether what was done is printed as JSON.
+    /// Returns true if what was done is printed as JSON.
     pub(super) fn is_json(&self) -> bool {
         self.json
     }

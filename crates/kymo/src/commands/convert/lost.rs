@@ -41,7 +41,7 @@ impl Lost {
         Self { losses, table, rows: written.rows, has_faults }
     }
 
-    /// Whether everything is as it was.
+    /// Returns true if everything is as it was.
     pub(super) fn is_nothing(&self) -> bool {
         self.losses.is_empty() && !self.has_faults
     }

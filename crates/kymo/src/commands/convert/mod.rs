@@ -134,7 +134,7 @@ impl Args {
         self.order.unwrap_or(StorageOrder::C)
     }
 
-    /// Whether a part of a variable is wanted, which other tables do not have.
+    /// Returns true if a part of a variable is wanted, which other tables do not have.
     fn wants_part(&self) -> bool {
         !self.start.is_empty() || !self.count.is_empty() || self.step.is_some()
     }

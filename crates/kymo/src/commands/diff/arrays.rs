@@ -259,7 +259,7 @@ impl Unpaired {
 struct All {
     gap: Gap,
     values: u64,
-    /// Whether values are wider than any number of ours.
+    /// True if values are wider than any number of ours.
     rounds: bool,
     /// Where what differs most is, and the first that is no matter of size.
     most: Place,

@@ -65,7 +65,7 @@ fn is_same(one: &Attribute, other: &Attribute, tolerance: f64) -> bool {
     }
 }
 
-/// Whether values are the same; as among values of arrays, both zeros are one number.
+/// Returns true if values are the same; as among values of arrays, both zeros are one number.
 fn is_same_value(one: &Value, other: &Value) -> bool {
     let is_real = |value: &Value| {
         use Value::{Complex, Complex32, Float, Float32};

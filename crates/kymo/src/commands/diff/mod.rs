@@ -107,7 +107,7 @@ struct Remark {
     /// Which: 0 or 1.
     side: usize,
     text: String,
-    /// Whether its values may be wrong.
+    /// True if its values may be wrong.
     is_doubt: bool,
 }
 

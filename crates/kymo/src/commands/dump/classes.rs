@@ -56,7 +56,7 @@ impl Classes {
         own.or_else(|| format_words().find(|of| is_it(of.word)).map(Self::Of))
     }
 
-    /// Whether an event of a track is asked for.
+    /// Returns true if an event of a track is asked for.
     pub(super) fn have(&self, event: &Event<'_>, track: Option<&Track>) -> bool {
         match self {
             Self::Are(class) => Class::of(&event.content) == *class,
@@ -92,7 +92,7 @@ fn is_like(pattern: &NamePattern, event: &Event<'_>, track: Option<&Track>) -> b
     is_word || pattern.matches(name) || own.is_some_and(|own| pattern.matches(own))
 }
 
-/// Whether a text begins with a name, after that of a subsystem where there is one:
+/// Returns true if a text begins with a name, after that of a subsystem where there is one:
 /// `sched:sched_switch: …` is both.
 pub(super) fn is_called(text: &str, name: &str) -> bool {
     let begins = |text: &str| {
@@ -112,7 +112,7 @@ pub(super) fn nearest(typed: &str) -> Option<&'static str> {
     near.min_by_key(|(wrong, _)| *wrong).map(|(_, word)| word)
 }
 
-/// Whether a word is surely what a tracer calls its events: `sched_switch`, `vTaskDelay`.
+/// Returns true if a word is surely what a tracer calls its events: `sched_switch`, `vTaskDelay`.
 pub(super) fn is_name(word: &str) -> bool {
     let pairs = word.as_bytes().windows(2);
     let is_hump = |pair: &[u8]| matches!(pair, [first, next] if first.is_ascii_lowercase() && next.is_ascii_uppercase());

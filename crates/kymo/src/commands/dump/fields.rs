@@ -6,7 +6,8 @@ use kymo_core::Value;
 use kymo_core::model::timeline::{Field, Fields};
 use serde_json::Value as Json;
 
-/// Whether a field is one that a name passes by: `s.list[2].x` passes by `s`, `list` and `x`.
+/// Returns true if a field is one that a name passes by: `s.list[2].x` passes by `s`, `list` and
+/// `x`.
 pub(super) fn is_part(name: &str, field: &str) -> bool {
     name.match_indices(field).any(|(at, found)| {
         let (lead, rest) = (name.get(..at).unwrap_or(""), name.get(at + found.len()..));

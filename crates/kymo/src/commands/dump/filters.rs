@@ -59,7 +59,7 @@ struct FieldTest {
 }
 
 impl FilterArgs {
-    /// Whether all events are shown.
+    /// Returns true if all events are shown.
     pub(crate) fn is_all(&self) -> bool {
         let is_empty = self.classes.is_empty() && self.texts.is_empty();
         is_empty && self.fields.is_empty() && self.cpus.is_all()
@@ -125,7 +125,7 @@ pub(crate) struct Filters {
 }
 
 impl Filters {
-    /// Whether all events are shown.
+    /// Returns true if all events are shown.
     pub(crate) fn is_all(&self) -> bool {
         let is_empty = self.classes.is_empty() && self.texts.is_empty();
         is_empty && self.fields.is_empty() && self.on_cpu.is_none()
@@ -167,7 +167,7 @@ impl Filters {
         self.fields.iter().map(|field| field.name.as_str()).collect()
     }
 
-    /// Whether an event is shown, which may be known to have some fields.
+    /// Returns true if an event is shown, which may be known to have some fields.
     pub(crate) fn matches(&self, event: &Event<'_>, fields: Option<&Fields<'_>>) -> bool {
         let is_on = |on: &Vec<bool>| on.get(event.track.0).copied().unwrap_or(false);
         if !self.on_cpu.as_ref().is_none_or(is_on) {

@@ -149,7 +149,7 @@ pub(crate) enum StorageOrder {
 }
 
 impl Args {
-    /// Whether events are wanted and not records.
+    /// Returns true if events are wanted and not records.
     fn wants_events(&self) -> bool {
         let is_range = self.since.is_some() || self.until.is_some();
         let is_chosen = !self.streams.is_all() || !self.filters.is_all();

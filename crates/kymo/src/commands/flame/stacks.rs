@@ -24,7 +24,7 @@ pub(super) struct Stacks<'a> {
     pub(super) name_max: Option<usize>,
     /// What was spent is multiplied with this to be the numbers of lines.
     pub(super) scale: f64,
-    /// Whether that is 1: all was whole before.
+    /// True if that is 1: all was whole before.
     pub(super) is_whole: bool,
     /// Paths that spent less than nothing, which no line can say.
     pub(super) negative: u64,

@@ -90,7 +90,7 @@ impl Input {
         if self.is_file() { PAUSE } else { Duration::ZERO }
     }
 
-    /// Whether no more can be learnt by waiting.
+    /// Returns true if no more can be learnt by waiting.
     pub(super) fn is_at_end(&self) -> bool {
         matches!(self, Self::Pipe { is_at_end: true, .. })
     }
@@ -177,7 +177,7 @@ fn named_now(path: &Path, file: &Metadata) -> kymo_core::Result<Arrived> {
     }
 }
 
-/// Whether nothing has the name that was to be opened.
+/// Returns true if nothing has the name that was to be opened.
 pub(super) fn is_not_found(error: &Error) -> bool {
     matches!(error, Error::Io { error, .. } if error.kind() == io::ErrorKind::NotFound)
 }

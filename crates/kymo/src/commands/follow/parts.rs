@@ -16,9 +16,9 @@ pub(super) struct Parts {
 /// The part after the one that is read.
 struct Next {
     path: PathBuf,
-    /// Whether it has been written to since the former was.
+    /// True if it has been written to since the former was.
     is_later: bool,
-    /// Whether nothing has been written to it yet.
+    /// True if nothing has been written to it yet.
     is_empty: bool,
 }
 
@@ -59,8 +59,8 @@ impl Parts {
         Ok(found)
     }
 
-    /// Whether the recording goes on in another part: that is made before the former ends, and
-    /// written to later.
+    /// Returns true if the recording goes on in another part: that is made before the former ends,
+    /// and written to later.
     pub(super) fn are_to_come(&self, input: &Input) -> bool {
         self.find(input).is_some_and(|next| next.is_later || next.is_empty)
     }

@@ -22,7 +22,7 @@ impl Patience {
         self.since = Instant::now();
     }
 
-    /// Whether one may wonder why nothing comes.
+    /// Returns true if one may wonder why nothing comes.
     pub(super) fn is_long(&self) -> bool {
         self.since.elapsed() >= LONG
     }

@@ -21,9 +21,9 @@ pub(super) struct Screen<'a> {
     streams: &'a StreamArgs,
     matcher: StreamMatcher,
     tracks: Vec<Track>,
-    /// Whether each track is wanted.
+    /// True if each track is wanted.
     is_wanted: Vec<bool>,
-    /// Whether what comes was there already, and its last events were shown.
+    /// True if what comes was there already, and its last events were shown.
     is_passing: bool,
     /// Where those that were shown begin.
     shown: HashSet<u64>,
@@ -112,7 +112,7 @@ impl<'a> Screen<'a> {
         self.show(0)
     }
 
-    /// Whether what comes next was there already.
+    /// Returns true if what comes next was there already.
     pub(super) fn is_passing(&mut self, is_passing: bool) {
         self.is_passing = is_passing;
     }
@@ -123,7 +123,7 @@ impl<'a> Screen<'a> {
         self.rate.aside(|| report.remark(name, what));
     }
 
-    /// Whether any stream is known.
+    /// Returns true if any stream is known.
     pub(super) fn has_streams(&self) -> bool {
         !self.tracks.is_empty()
     }

@@ -203,7 +203,7 @@ impl Listing<'_> {
     }
 }
 
-/// Whether a listing shows the value itself.
+/// Returns true if a listing shows the value itself.
 fn is_one_value(variable: &Variable) -> bool {
     variable.kind == VariableKind::Scalar && variable.steps == 1
 }

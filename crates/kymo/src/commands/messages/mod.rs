@@ -263,7 +263,7 @@ impl Found {
         outcome.max(scope.say_doubts(session, opened, doubts))
     }
 
-    /// Whether wakeups are shown.
+    /// Returns true if wakeups are shown.
     pub(super) fn is_wakeups(&self) -> bool {
         self.is_wakeups
     }
@@ -340,7 +340,7 @@ fn end_id(analysis: &Analysis, track: Option<TrackId>) -> Value {
     id(end(analysis, track).and_then(Track::task_id))
 }
 
-/// Whether a pair has an end that is meant.
+/// Returns true if a pair has an end that is meant.
 fn is_meant(key: &PairKey, analysis: &Analysis) -> bool {
     [key.from, key.to].into_iter().flatten().any(|end| analysis.means(end))
 }

@@ -149,7 +149,7 @@ impl Cell {
         }
     }
 
-    /// Whether there is no number.
+    /// Returns true if there is no number.
     pub(super) fn is_empty(&self) -> bool {
         self.count == 0
     }

@@ -26,7 +26,7 @@ pub(super) struct Input {
 }
 
 impl Input {
-    /// Whether a finding is about a thread that is not wanted.
+    /// Returns true if a finding is about a thread that is not wanted.
     pub(super) fn is_of_others(&self, finding: &Finding) -> bool {
         match &finding.file {
             Some(file) => {
@@ -141,7 +141,7 @@ fn strange(error: anyhow::Error) -> anyhow::Error {
 /// Where measurements are.
 const DIRECTORIES: &str = "name a directory that hpcrun wrote, with .hpcrun files in it";
 
-/// Whether a finding is about bytes, and not about a file that cannot be opened.
+/// Returns true if a finding is about bytes, and not about a file that cannot be opened.
 pub(super) fn is_damage(finding: &Finding) -> bool {
     finding.severity == Severity::Error && finding.offset.is_some()
 }

@@ -107,7 +107,7 @@ pub(crate) struct Args {
     #[arg(long)]
     strict: bool,
 
-    /// Whether to look for loops in the machine code of modules that no structure file tells of
+    /// True if to look for loops in the machine code of modules that no structure file tells of
     /// [default: on].
     #[arg(long, value_name = "WHETHER", value_enum)]
     loops: Option<Loops>,
@@ -131,7 +131,7 @@ enum Layout {
     Described,
 }
 
-/// Whether machine code is looked into for loops.
+/// True if machine code is looked into for loops.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Loops {
     /// In that of functions that were measured.

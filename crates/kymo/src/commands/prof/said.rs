@@ -12,7 +12,7 @@ use crate::session::{Outcome, Session};
 #[derive(Debug)]
 pub(super) struct Said {
     all: Vec<(String, Finding)>,
-    /// Whether traces were asked for: what is wrong with them is nobody's loss otherwise.
+    /// True if traces were asked for: what is wrong with them is nobody's loss otherwise.
     with_traces: bool,
 }
 

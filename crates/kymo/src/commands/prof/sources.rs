@@ -57,7 +57,7 @@ impl<'a> Sources<'a> {
         None
     }
 
-    /// Whether a path began with what this replacement is for.
+    /// Returns true if a path began with what this replacement is for.
     pub(super) fn is_used(&self, place: usize) -> bool {
         self.used.get(place).is_some_and(Cell::get)
     }
@@ -83,7 +83,7 @@ impl<'a> Sources<'a> {
     }
 }
 
-/// Whether one of several replacements is for a path.
+/// Returns true if one of several replacements is for a path.
 pub(super) fn fits(search: &Search, place: usize, path: &str) -> bool {
     let replace = search.replace.get(place).cloned().into_iter().collect();
     let only = Search { replace, ..Search::default() };

@@ -39,7 +39,7 @@ pub(super) enum News {
 pub(super) struct Piece {
     pub(super) feed: usize,
     pub(super) bytes: Vec<u8>,
-    /// Whether the line goes on in the next piece.
+    /// True if the line goes on in the next piece.
     pub(super) goes_on: bool,
 }
 
@@ -106,7 +106,7 @@ impl Feeds {
         Ok(())
     }
 
-    /// Whether they end by themselves when the command is told to.
+    /// Returns true if they end by themselves when the command is told to.
     pub(super) fn is_command(&self) -> bool {
         self.child.is_some()
     }
@@ -127,7 +127,7 @@ impl Feeds {
         }
     }
 
-    /// Whether the command has ended, whoever still writes to its output.
+    /// Returns true if the command has ended, whoever still writes to its output.
     pub(super) fn has_exited(&mut self) -> bool {
         self.child.as_mut().is_some_and(|child| matches!(child.try_wait(), Ok(Some(_))))
     }

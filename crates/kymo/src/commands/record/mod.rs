@@ -272,8 +272,8 @@ impl Stopping {
         is_again
     }
 
-    /// Whether the command has ended, and had time to: what still holds its output open is a
-    /// program that it started.
+    /// Returns true if the command has ended, and had time to: what still holds its output open is
+    /// a program that it started.
     fn is_over(&self, feeds: &mut Feeds) -> bool {
         self.since.is_some_and(|since| since.elapsed() >= GRACE) && feeds.has_exited()
     }
@@ -338,7 +338,7 @@ impl Taking<'_> {
 /// What passes on what is recorded.
 struct Tee {
     is_on: bool,
-    /// Whether a command is recorded, whose standard error goes to standard error.
+    /// True if a command is recorded, whose standard error goes to standard error.
     is_command: bool,
     has_failed: bool,
 }

@@ -201,7 +201,7 @@ impl Page {
         self.push(&format!("<div class=flame>\n{svg}</div>\n"));
     }
 
-    /// Whether there is nothing on it.
+    /// Returns true if there is nothing on it.
     pub(super) fn is_empty(&self) -> bool {
         self.html.is_empty()
     }

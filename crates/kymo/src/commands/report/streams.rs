@@ -267,7 +267,7 @@ fn count(places: usize) -> f64 {
 
 /// Messages that differ in their numbers alone, or events of one name.
 struct Wordings {
-    /// Whether events have fields, so that texts may begin with the names of events.
+    /// True if events have fields, so that texts may begin with the names of events.
     have_fields: bool,
     /// How many texts do.
     named: u64,

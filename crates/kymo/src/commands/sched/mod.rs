@@ -220,7 +220,7 @@ fn nothing(sched: &Sched, analysis: &Analysis, place: &str) -> Failure {
     Failure::new(format!("no task is known to have done anything {place}"))
 }
 
-/// Whether tasks were released and ran, and are never said to be complete.
+/// Returns true if tasks were released and ran, and are never said to be complete.
 fn lacks_completions(sched: &Sched) -> bool {
     let mut tasks = sched.tasks();
     tasks.all(|(_, task)| task.completions == 0)

@@ -75,7 +75,7 @@ impl Times {
         grid
     }
 
-    /// Whether there are such times of anything.
+    /// Returns true if there are such times of anything.
     pub(in crate::commands) fn has_any(self, sched: &Sched) -> bool {
         sched.tasks().any(|(_, task)| self.of(task).count() > 0)
     }

@@ -9,7 +9,7 @@ pub(super) struct Branches<'a> {
     pending: Vec<Branch<'a>>,
     /// The least share that is shown.
     least: f64,
-    /// Whether values are parts of those above them, so that there is a hot path.
+    /// True if values are parts of those above them, so that there is a hot path.
     has_parts: bool,
 }
 

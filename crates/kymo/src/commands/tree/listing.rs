@@ -183,7 +183,8 @@ struct Shown {
 }
 
 impl Shown {
-    /// Whether a branch is shown: the nodes that come first, and what is left out beside them.
+    /// Returns true if a branch is shown: the nodes that come first, and what is left out beside
+    /// them.
     fn takes(&mut self, branch: &Branch<'_>) -> bool {
         let is_node = matches!(branch, Branch::Node { .. });
         if self.left > 0 {

@@ -29,7 +29,7 @@ impl Walker {
         }
     }
 
-    /// Whether it is still open where the Unit ends.
+    /// Returns true if it is still open where the Unit ends.
     pub(super) fn is_provisional(&self) -> bool {
         self.end == UnitEnd::Unknown
     }
@@ -129,8 +129,9 @@ impl Walker {
         if zeros.iter().all(|byte| *byte == 0) { Why::Zeros } else { Why::NoIndex }
     }
 
-    /// Whether the rest of the unit makes sense with streams of variable length alone. Where no
-    /// Meta says what streams there are, only that tells that none of them is of a fixed one.
+    /// Returns true if the rest of the unit makes sense with streams of variable length alone.
+    /// Where no Meta says what streams there are, only that tells that none of them is of a fixed
+    /// one.
     pub(super) fn is_proven_undescribed(&mut self, view: &View<'_>) -> Result<bool, NeedMore> {
         let is_undescribed = self.streams.is_undescribed() && !self.is_meta_open;
         let (position, boundary) = (self.position, self.boundary);

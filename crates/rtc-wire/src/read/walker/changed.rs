@@ -52,8 +52,8 @@ impl Walker {
         Ok(found.is_some())
     }
 
-    /// Whether the one byte of the Unit that was changed is behind a frame, so that the frame is
-    /// right and not what follows it.
+    /// Returns true if the one byte of the Unit that was changed is behind a frame, so that the
+    /// frame is right and not what follows it.
     pub(super) fn is_before_changed(
         &mut self,
         view: &View<'_>,

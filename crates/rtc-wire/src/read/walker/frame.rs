@@ -93,7 +93,8 @@ impl Walker {
         })
     }
 
-    /// Whether a frame would be another if the Unit ended elsewhere, and that is still open.
+    /// Returns true if a frame would be another if the Unit ended elsewhere, and that is still
+    /// open.
     pub(super) fn depends_on_end(&self, found: &Result<Parsed, Trouble>) -> bool {
         self.is_last
             && self.is_provisional()
@@ -155,7 +156,7 @@ impl Walker {
         self.ruler.map_or(self.boundary, |ruler| ruler.end().max(self.boundary))
     }
 
-    /// Whether the checksum of the Unit holds. It is looked at once.
+    /// Returns true if the checksum of the Unit holds. It is looked at once.
     pub(super) fn is_whole(&mut self, view: &View<'_>) -> bool {
         if let Some(is_whole) = self.is_unit_whole {
             return is_whole;
@@ -186,7 +187,7 @@ impl Walker {
         Ok(Self::is_zeros_to_end(view, frame.end) || self.is_held(view, frame.position))
     }
 
-    /// Whether the checksum that ends a session is here, with a damaged header.
+    /// Returns true if the checksum that ends a session is here, with a damaged header.
     fn is_spoilt_crc(&mut self, view: &View<'_>, position: u64) -> bool {
         let end = position + CRC;
         let ends = (view.is_final() && end == view.end()) || is_marker(view, end);
@@ -199,8 +200,8 @@ impl Walker {
         zeros > 0 && is_marker_or_end(view, position + zeros)
     }
 
-    /// Whether the last byte of a frame is a zero that zeros follow: it cannot be told whether it
-    /// was ever written.
+    /// Returns true if the last byte of a frame is a zero that zeros follow: it cannot be told
+    /// whether it was ever written.
     fn fades_out(view: &View<'_>, frame: &Parsed) -> bool {
         let around = view.get(frame.end - 1..frame.end + FADE);
         frame.id >= id::FIRST_USER
@@ -208,8 +209,8 @@ impl Walker {
             && around.iter().all(|byte| *byte == 0)
     }
 
-    /// Whether the last byte of a frame and all that have come since are zeros: as long as nothing
-    /// else comes, it cannot be told whether any of them was written.
+    /// Returns true if the last byte of a frame and all that have come since are zeros: as long as
+    /// nothing else comes, it cannot be told whether any of them was written.
     fn is_fading(view: &View<'_>, frame: &Parsed) -> bool {
         let around = view.from(frame.end - 1);
         frame.id >= id::FIRST_USER
@@ -218,7 +219,7 @@ impl Walker {
             && around.iter().all(|byte| *byte == 0)
     }
 
-    /// Whether the Meta of the Unit was read: it has no other.
+    /// Returns true if the Meta of the Unit was read: it has no other.
     fn is_opened(&self) -> bool {
         let index = self.ruler.and_then(|ruler| u64::try_from(ruler.index()).ok());
         index.is_some_and(|index| index < self.opened)
@@ -276,8 +277,8 @@ impl Walker {
         Ok(Some(Item::Frame(Frame { position, id, more, begin, payload, end })))
     }
 
-    /// Whether a frame goes on as its `more` says. Nothing stands between the frames of a Meta but
-    /// a tick: where something else follows, its `more` is damaged.
+    /// Returns true if a frame goes on as its `more` says. Nothing stands between the frames of a
+    /// Meta but a tick: where something else follows, its `more` is damaged.
     fn goes_on(&self, view: &View<'_>, frame: &Parsed) -> Result<bool, NeedMore> {
         if !matches!(frame.id, id::META | id::MINOR_META) || frame.end >= self.boundary {
             return Ok(true);
@@ -322,7 +323,7 @@ impl Walker {
         }
     }
 
-    /// Whether a frame can follow, knowing the streams that this frame may define.
+    /// Returns true if a frame can follow, knowing the streams that this frame may define.
     pub(super) fn peek(&mut self, view: &View<'_>, frame: &Parsed) -> Result<(), Trouble> {
         if view.byte(frame.end) == Some(MARKER_HEADER) {
             return Ok(());
@@ -369,7 +370,8 @@ impl Walker {
     }
 }
 
-/// Whether a Marker begins here that is damaged and all there, as that of another session may be.
+/// Returns true if a Marker begins here that is damaged and all there, as that of another session
+/// may be.
 fn is_before_spoilt(view: &View<'_>, position: u64) -> Result<bool, NeedMore> {
     let run = [MARKER_BYTE; 8];
     let bytes = view.get(position..position.saturating_add(MARKER));

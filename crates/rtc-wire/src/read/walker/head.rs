@@ -177,7 +177,8 @@ impl Walker {
     }
 }
 
-/// Whether an Index has a Meta behind it: then it opens a Unit, however little is left before it.
+/// Returns true if an Index has a Meta behind it: then it opens a Unit, however little is left
+/// before it.
 fn opens_unit(view: &View<'_>, index: u64) -> bool {
     let meta = Lookup::at(view, index).and_then(|index| meta_at(view, index.end()));
     meta.is_some_and(|told| told.definitions.is_sound)

@@ -189,7 +189,7 @@ impl Walker {
         Ok(!self.definitions.streams.is_empty())
     }
 
-    /// Whether frames make sense from a Meta on to the next boundary with what it says.
+    /// Returns true if frames make sense from a Meta on to the next boundary with what it says.
     fn leads_on(
         &self,
         view: &View<'_>,
@@ -211,8 +211,8 @@ impl Walker {
         Ok(matches!(found, Ok(()) | Err(Trouble::Short)))
     }
 
-    /// Whether frames make sense from a Meta on to the next tick, which is away from its place and
-    /// has its index.
+    /// Returns true if frames make sense from a Meta on to the next tick, which is away from its
+    /// place and has its index.
     fn leads_to_moved(&self, view: &View<'_>, told: &Told, moved: i128) -> bool {
         let tick = u64::try_from(i128::from(self.boundary) + moved).unwrap_or(0);
         if moved == 0 || self.is_last || minor_index(view, tick).is_none() {

@@ -69,7 +69,7 @@ impl Walker {
         Ok(mended.filter(|told| self.leads_through(view, told)))
     }
 
-    /// Whether frames lead from a Meta through all units of the Unit, with what it says.
+    /// Returns true if frames lead from a Meta through all units of the Unit, with what it says.
     fn leads_through(&self, view: &View<'_>, told: &Told) -> bool {
         let Some(ruler) = self.ruler else { return false };
         let mut streams = Tried::new(&self.streams);
@@ -89,7 +89,7 @@ impl Walker {
         true
     }
 
-    /// Whether the checksum of this Unit holds.
+    /// Returns true if the checksum of this Unit holds.
     pub(super) fn is_unit_sound(&self, view: &View<'_>) -> bool {
         self.places_of_crc(view).into_iter().any(|crc| self.is_held(view, crc))
     }

@@ -73,7 +73,7 @@ pub struct Walker {
     ruler: Option<Ruler>,
     /// Frames may not cross this place.
     boundary: u64,
-    /// Whether the boundary is the end of the Unit's data, not a tick of a unit.
+    /// True if the boundary is the end of the Unit's data, not a tick of a unit.
     is_last: bool,
     end: UnitEnd,
     /// A boundary up to which places to go on were searched for.
@@ -98,7 +98,7 @@ pub struct Walker {
     is_unsettled: bool,
     /// The Units before the first are missing, and its streams are not yet known.
     is_headless: bool,
-    /// Whether the first frame after the last boundary was looked at for being a rest.
+    /// True if the first frame after the last boundary was looked at for being a rest.
     has_tried_rest: bool,
     /// How many guesses at rests are left: a file made to be slow gets no more.
     rests_left: u32,
@@ -114,13 +114,13 @@ pub struct Walker {
     unremained: u64,
     /// Where the Meta of the Unit ends, once it was read.
     opened: u64,
-    /// Whether the checksum of the Unit holds, once that was asked.
+    /// True if the checksum of the Unit holds, once that was asked.
     is_unit_whole: Option<bool>,
     /// How many contradictions of Metas are still looked into.
     contradictions_left: u32,
     /// How many checksums of the Unit away from their place are still looked at.
     trusts_left: u32,
-    /// Whether later Units are asked for streams that are not known, and how often in this one.
+    /// True if later Units are asked for streams that are not known, and how often in this one.
     learns: bool,
     learns_left: u32,
     /// The Unit began with its Index, and its Meta is still to come.
@@ -313,8 +313,8 @@ impl Walker {
         self.sum.next.filter(|_| self.verifies).map_or(position, |next| next.min(position))
     }
 
-    /// Whether the writer ended the session here: the last frame was a checksum, and it is not at
-    /// the end of a Unit, where there is one anyway.
+    /// Returns true if the writer ended the session here: the last frame was a checksum, and it is
+    /// not at the end of a Unit, where there is one anyway.
     #[must_use]
     pub fn is_ended(&self) -> bool {
         self.after_crc && self.ruler.is_none_or(|ruler| ruler.end() != self.position)
@@ -332,7 +332,7 @@ impl Walker {
         &self.streams
     }
 
-    /// Whether the writer's byte order is big-endian, once a platform frame told.
+    /// Returns true if the writer's byte order is big-endian, once a platform frame told.
     #[must_use]
     pub fn is_big_endian(&self) -> Option<bool> {
         self.is_big_endian

@@ -46,12 +46,12 @@ pub(super) struct Remains {
     ruler: Ruler,
     /// The number of the Unit, where it is known.
     count: Option<u64>,
-    /// Whether the session before it was ended.
+    /// True if the session before it was ended.
     is_after_end: bool,
 }
 
 impl Remains {
-    /// Whether the Index is whole, so that only the Marker is damaged.
+    /// Returns true if the Index is whole, so that only the Marker is damaged.
     pub(super) fn has_index(&self) -> bool {
         self.index.is_some()
     }
@@ -157,7 +157,7 @@ impl Walker {
         Some((ruler?, None))
     }
 
-    /// Whether a Unit begins here: the frames behind its Meta make sense as far as they go.
+    /// Returns true if a Unit begins here: the frames behind its Meta make sense as far as they go.
     fn is_begun(view: &View<'_>, remains: &Remains) -> Result<bool, NeedMore> {
         let tick = remains.ruler.tick_after(remains.position);
         let boundary = tick.min(remains.ruler.early_end().saturating_sub(CRC));

@@ -126,7 +126,7 @@ impl Rest<'_> {
         lengths
     }
 
-    /// Whether a frame can follow, as far as its stream tells.
+    /// Returns true if a frame can follow, as far as its stream tells.
     fn is_possible(&self, end: &Trial<'_>, position: u64) -> bool {
         let following = leb128::read(self.view.get(position..self.landing));
         following.map_or(true, |(header, _)| {

@@ -143,8 +143,8 @@ impl Walker {
         }))
     }
 
-    /// Whether frames lead from an index to the end where the first of them is the rest of a
-    /// message of fixed length, however much of it that is.
+    /// Returns true if frames lead from an index to the end where the first of them is the rest of
+    /// a message of fixed length, however much of it that is.
     fn leads_on_behind_rest(&self, view: &View<'_>, tick: u64, end: u64) -> bool {
         let Some(first) = Lookup::at(view, tick).map(|index| index.end()) else { return false };
         let Ok((header, taken)) = leb128::read(view.get(first..end)) else { return false };

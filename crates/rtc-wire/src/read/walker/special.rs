@@ -179,7 +179,7 @@ impl Walker {
         self.queue(Item::Checksum(checksum));
     }
 
-    /// Whether what is behind the header at a place is the checksum of all before it.
+    /// Returns true if what is behind the header at a place is the checksum of all before it.
     pub(super) fn is_held(&self, view: &View<'_>, position: u64) -> bool {
         let payload = view.get(position + 1..position + CRC);
         let Ok(stored) = <[u8; 4]>::try_from(payload) else { return false };

@@ -177,7 +177,7 @@ impl Walker {
         Ok(if is_same { Joined::Moved(most - distance) } else { Joined::Anew })
     }
 
-    /// Whether the Unit at a Marker describes its streams as they were described before.
+    /// Returns true if the Unit at a Marker describes its streams as they were described before.
     fn describes_the_same(&self, view: &View<'_>, marker: u64) -> Result<bool, NeedMore> {
         let ahead = Self::at(marker).ahead(view)?;
         let known: BTreeMap<u32, &str> =
@@ -193,7 +193,8 @@ impl Walker {
     }
 }
 
-/// Whether the bytes end soon behind a Marker: there may be no Index, but nothing else in its place.
+/// Returns true if the bytes end soon behind a Marker: there may be no Index, but nothing else in
+/// its place.
 pub(super) fn is_bare(view: &View<'_>, marker: u64) -> bool {
     let next = view.byte(marker + MARKER);
     next.is_none_or(|header| header | 1 == INDEX_HEADER | 1)

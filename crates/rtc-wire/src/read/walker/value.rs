@@ -21,8 +21,8 @@ pub(super) const DOUBTS_MAX: u32 = 4;
 pub(super) const FITTED_BYTES_TOTAL: u64 = 1 << 27;
 
 impl Walker {
-    /// Whether a frame that holds a whole value is damaged: the value has another form than those
-    /// of its stream, its Unit is not proven sound, and the bytes make more sense otherwise.
+    /// Returns true if a frame that holds a whole value is damaged: the value has another form than
+    /// those of its stream, its Unit is not proven sound, and the bytes make more sense otherwise.
     pub(super) fn is_value_damaged(
         &mut self,
         view: &View<'_>,
@@ -58,8 +58,8 @@ impl Walker {
         Ok(!self.is_followed(view, frame.end) && self.is_astray(view, frame))
     }
 
-    /// Whether frames with values of their formats lead to the boundary from where the number in a
-    /// frame ends, which is not where the frame does.
+    /// Returns true if frames with values of their formats lead to the boundary from where the
+    /// number in a frame ends, which is not where the frame does.
     fn is_number_shorter(&self, view: &View<'_>, frame: &Parsed) -> bool {
         let leads_on = |end: u64| {
             let mut trial = Trial::new(Tried::new(&self.streams), end).strictly();
@@ -68,8 +68,8 @@ impl Walker {
         self.number_end(view, frame.position).is_some_and(|end| leads_on(end).is_ok())
     }
 
-    /// Whether frames lead from a place to the boundary, as the index behind it has them: then
-    /// values that are not of their format are what was written, all of them.
+    /// Returns true if frames lead from a place to the boundary, as the index behind it has them:
+    /// then values that are not of their format are what was written, all of them.
     fn is_followed(&mut self, view: &View<'_>, position: u64) -> bool {
         let landing = self.landing(view);
         let index = self.index_at(view, self.boundary);
@@ -88,7 +88,8 @@ impl Walker {
         index.map(named).unwrap_or_default()
     }
 
-    /// Whether the bytes behind the header of a frame make sense otherwise, and not behind it.
+    /// Returns true if the bytes behind the header of a frame make sense otherwise, and not behind
+    /// it.
     fn is_astray(&mut self, view: &View<'_>, frame: &Parsed) -> bool {
         let is_summed = !self.places_of_crc(view).is_empty();
         let (landing, streams) = (self.landing(view), Tried::fresh(&self.streams));

@@ -111,7 +111,7 @@ impl Printer<'_, '_> {
         self.right(to)
     }
 
-    /// Whether something of it stands behind the name: functions and arrays.
+    /// Returns true if something of it stands behind the name: functions and arrays.
     pub(super) fn has_right(&mut self, mut id: NodeId) -> Result<bool, TooMuch> {
         for _ in 0..DEPTH_MAX {
             id = match self.meant(id)?.1 {

@@ -32,7 +32,7 @@ pub(super) struct Printer<'a, 'p> {
     steps: u32,
     turn: Turn,
     is_gnu: bool,
-    /// Whether a list was written last whose last part stands for nothing.
+    /// True if a list was written last whose last part stands for nothing.
     is_after_nothing: bool,
 }
 

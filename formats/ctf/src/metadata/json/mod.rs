@@ -29,7 +29,7 @@ pub(super) fn parse(text: &Text) -> ReadResult<Trace> {
 #[derive(Default)]
 struct Reading {
     trace: Option<Trace>,
-    /// Whether a fragment described the trace.
+    /// True if a fragment described the trace.
     is_described: bool,
     /// The places of clocks, by the names that the metadata has for them.
     clocks: HashMap<String, usize>,

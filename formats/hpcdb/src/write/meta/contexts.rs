@@ -114,7 +114,7 @@ impl MetaWriter {
         record
     }
 
-    /// Whether a context is a line in which calls of those below it stand.
+    /// Returns true if a context is a line in which calls of those below it stand.
     fn has_calls(&self, context: &Written) -> bool {
         let is_call = |child: &usize| {
             let child = self.contexts.get(*child);

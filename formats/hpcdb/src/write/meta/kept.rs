@@ -22,7 +22,7 @@ pub(crate) struct Codes {
     pub(super) entry_point: u16,
     /// Where the call stands, where the described draft says it of the very call.
     pub(super) call: Option<(FileId, u32)>,
-    /// Whether calls below stand in its line; nothing where that is told by the tree.
+    /// True if calls below stand in its line; nothing where that is told by the tree.
     pub(super) is_call_line: Option<bool>,
 }
 

@@ -386,7 +386,7 @@ impl MetaWriter {
         Ok(((out.at() - start, start), at))
     }
 
-    /// Whether each function is more than what an entry point is called.
+    /// Returns true if each function is more than what an entry point is called.
     fn functions_of_code(&self) -> Vec<bool> {
         let mut is_function = vec![true; self.functions.len()];
         if self.form.is_described() {

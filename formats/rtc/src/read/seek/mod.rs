@@ -48,7 +48,7 @@ struct Seen {
     rest: Option<u64>,
     /// What the last frame leaves open; nothing when there is no frame.
     open: Option<Open>,
-    /// Whether the last message goes on in a further unit.
+    /// True if the last message goes on in a further unit.
     goes_on: bool,
 }
 
@@ -379,7 +379,7 @@ impl<'a> Seeker<'a> {
         found.map(Some).ok_or(Doubt)
     }
 
-    /// Whether what a stream has before a tick ends there; if not, the tick before which it
+    /// Returns true if what a stream has before a tick ends there; if not, the tick before which it
     /// begins.
     fn settled(&self, tick: Tick, stream: usize) -> Sure<Tick> {
         let Stream { id, length_bytes, .. } = self.stream(stream)?;

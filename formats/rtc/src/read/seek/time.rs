@@ -77,7 +77,7 @@ impl Seeker<'_> {
         Ok(Tick(low))
     }
 
-    /// Whether what a clock said in the last unit with it before a tick is before a time.
+    /// Returns true if what a clock said in the last unit with it before a tick is before a time.
     fn is_before(&mut self, clock: usize, time: TimeNs, tick: Tick, depth: usize) -> Sure<bool> {
         let Some(at) = self.target(tick, clock)? else { return Ok(true) };
         Ok(match self.time_at(clock, at, depth)? {

@@ -99,7 +99,8 @@ impl<'a> Near<'a> {
         self.blocks.get(place).copied()
     }
 
-    /// Whether no two blocks overlap, so that which of them is looked at first does not matter.
+    /// Returns true if no two blocks overlap, so that which of them is looked at first does not
+    /// matter.
     pub(super) fn are_apart(&self) -> bool {
         self.apart
     }

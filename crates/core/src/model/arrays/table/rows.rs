@@ -25,7 +25,7 @@ pub(super) struct Rows {
     columns: Vec<usize>,
     /// The conditions that the bounds do not settle.
     filters: Vec<Filter>,
-    /// Whether the values themselves are asked for.
+    /// True if the values themselves are asked for.
     wants_values: bool,
     /// The steps that may have rows.
     steps: Range<u64>,
@@ -61,7 +61,7 @@ struct Part {
     rows: usize,
     /// Nothing when they are not asked for.
     values: Option<ArrayRef>,
-    /// Whether more could be read only at another time.
+    /// True if more could be read only at another time.
     is_short: bool,
 }
 

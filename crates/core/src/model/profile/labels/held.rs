@@ -31,7 +31,7 @@ impl Held {
         &self.hasher
     }
 
-    /// Whether what has a hash is held.
+    /// Returns true if what has a hash is held.
     pub(super) fn is_among(&self, hash: u64) -> bool {
         // The lowest bits find the slot of a table, and have to differ within a part.
         self.parts == 1 || (hash >> 40) % self.parts == self.part
@@ -42,7 +42,7 @@ impl Held {
         if self.parts == 1 { 0 } else { self.most }
     }
 
-    /// Whether there is no room for another.
+    /// Returns true if there is no room for another.
     pub(super) fn is_full(&self, count: usize) -> bool {
         count >= self.most
     }

@@ -56,7 +56,7 @@ pub(super) struct Line {
     samples: u64,
     /// Where it has been since when.
     open: Option<(TimeNs, u64)>,
-    /// Whether there are samples behind the window.
+    /// True if there are samples behind the window.
     goes_on: bool,
     scale: Option<Scale>,
     spent: Lasted,

@@ -124,7 +124,7 @@ impl<'a> Grouped<'a> {
         has_paths || has_others || has_values || !self.said.is_empty()
     }
 
-    /// Whether a value differs because others do.
+    /// Returns true if a value differs because others do.
     fn is_implied(&self, of: &Of, apart: &Apart, below: &Below) -> bool {
         if self.lone_measured.contains(&apart.measured) {
             return true;

@@ -23,8 +23,8 @@ const SAID: [&str; 3] = ["title", "description", "trace span"];
 pub(super) struct Side {
     pub(super) view: Arc<dyn ProfileView>,
     timeline: Option<Arc<dyn TimelineView>>,
-    /// Whether that nothing is done counts once, however often it was sampled: databases say it once,
-    /// and other recordings do not.
+    /// True if that nothing is done counts once, however often it was sampled: databases say it
+    /// once, and other recordings do not.
     is_idle_once: bool,
     /// What it says of itself as a whole, by name.
     pub(super) said: BTreeMap<&'static str, String>,
@@ -221,7 +221,7 @@ fn numbered<T>(name: String, known: &BTreeMap<String, T>) -> String {
     names.find(|name| !known.contains_key(name)).unwrap_or(name)
 }
 
-/// Whether a context stands for doing nothing, which some recordings have no context for.
+/// Returns true if a context stands for doing nothing, which some recordings have no context for.
 fn is_idle(view: &dyn ProfileView, context: &Context) -> Result<bool> {
     let function = context.function.map(|id| view.function(id)).transpose()?;
     let is_named = function.is_some_and(|function| function.name == IDLE);
