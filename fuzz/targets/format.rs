@@ -13,12 +13,13 @@ use std::path::{Path, PathBuf};
 use std::process;
 use std::sync::{Arc, LazyLock};
 
-use kymo_arrays_convert::Job;
 use kymo_core::bytes::Limits;
-use kymo_core::model::arrays::Order;
-use kymo_core::model::structure::{Structure, Symbols};
-use kymo_core::{Context, Destination, Format, Source};
+use kymo_core::{Context, Destination, Source};
+use kymo_export::arrays::Job;
 use kymo_hpcrun::StructureFile;
+use kymo_model::Format;
+use kymo_model::arrays::Order;
+use kymo_model::structure::{Structure, Symbols};
 use kymo_prof::{Options, Program, Requested};
 use kymo_symbols::{Programs, Search};
 use libfuzzer_sys::fuzz_target;
@@ -125,7 +126,7 @@ fn convert(folder: &Path, bytes: &[u8]) {
     let Some(view) = opened.ok().and_then(|dataset| dataset.arrays()) else { return };
     // The options vary with the input, so that the same one is always converted the same way.
     let is_odd = bytes.iter().fold(0_u8, |sum, byte| sum ^ byte).count_ones() % 2 == 1;
-    for target in kymo_arrays_convert::targets() {
+    for target in kymo_export::arrays::targets() {
         let job = Job {
             view: &view,
             order: if is_odd { Order::Fortran } else { Order::C },
@@ -137,7 +138,7 @@ fn convert(folder: &Path, bytes: &[u8]) {
         };
         let to = Destination::new(folder.join("out"), false);
         // Refusing is an answer too.
-        let _ = kymo_arrays_convert::convert(&job, *target, &to);
+        let _ = kymo_export::arrays::convert(&job, *target, &to);
     }
 }
 

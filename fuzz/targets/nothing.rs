@@ -1,11 +1,11 @@
 //! A sink that takes a profile as it has to be told, and keeps nothing of it.
 
 use kymo_core::Result;
-use kymo_core::model::profile::{
+use kymo_model::profile::{
     ContextNumber, FileId, Function, FunctionId, Metric, MetricId, ModuleId, Node, ProfileSink,
     SunkValue, Thread, ThreadId,
 };
-use kymo_core::model::timeline::TimeNs;
+use kymo_model::timeline::TimeNs;
 
 /// How many of each there were.
 #[derive(Debug, Default)]

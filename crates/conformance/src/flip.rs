@@ -1,7 +1,7 @@
 //! Every flipped byte: an answer or an error, in bounded memory.
 
-use kymo_core::Format;
 use kymo_core::bytes::Limits;
+use kymo_model::Format;
 
 use crate::promise::{self, Cases, spread};
 use crate::{Sample, Subject, survive};

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 use kymo_core::bytes::Limits;
-use kymo_core::{Context, Error, Format, Severity, Source};
+use kymo_core::{Context, Error, Severity, Source};
+use kymo_model::Format;
 
 use crate::Sample;
 use crate::findings::worst;

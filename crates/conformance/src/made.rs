@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use kymo_core::model::timeline::TimelineView;
-use kymo_core::{Ability, Context, Finding, Format, Part, Result, Severity, Source, Written};
+use kymo_core::{Context, Finding, Result, Severity, Source};
+use kymo_model::timeline::TimelineView;
+use kymo_model::{Ability, Format, Part, Written};
 
 use crate::scratch::written;
 use crate::{Sample, Subject, promise};

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use kymo_core::{Ability, Context, Dataset, Error, Severity, Source};
+use kymo_core::{Context, Error, Severity, Source};
+use kymo_model::{Ability, Dataset};
 
 use crate::findings::worst;
 use crate::promise::{self, Cases, spread};

@@ -4,10 +4,9 @@ mod cells;
 
 use std::fmt::{self, Write};
 
-use kymo_core::model::arrays::volume;
-use kymo_core::{
-    ArrayValues, Dataset, DumpRequest, Error, Field, Flow, Record, RecordSink, Result, Value,
-};
+use kymo_core::{Error, Result, Value};
+use kymo_model::arrays::volume;
+use kymo_model::{ArrayValues, Dataset, DumpRequest, Field, Flow, Record, RecordSink};
 
 pub(crate) use cells::{cells, rows};
 

@@ -4,7 +4,8 @@ use std::path::Path;
 
 use bytes::Bytes;
 use kymo_core::bytes::Limits;
-use kymo_core::{Ability, Context, Destination, Format, Source};
+use kymo_core::{Context, Destination, Source};
+use kymo_model::{Ability, Format};
 
 use crate::golden::difference;
 use crate::promise::Cases;

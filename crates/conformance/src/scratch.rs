@@ -4,7 +4,8 @@ use std::fs;
 use std::path::Path;
 
 use bytes::Bytes;
-use kymo_core::{Context, Destination, Format, Repaired, Result, Source};
+use kymo_core::{Context, Destination, Result, Source};
+use kymo_model::{Format, Repaired};
 use tempfile::TempDir;
 
 /// Memory, where there is such a folder: writing a file waits for the disk, which costs

@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use kymo_core::{Confidence, Format, Probe, Source};
+use kymo_core::{Probe, Source};
+use kymo_model::{Confidence, Format};
 
 use crate::{Sample, Subject, promise};
 

@@ -4,7 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use kymo_core::{Format, Source};
+use kymo_core::Source;
+use kymo_model::Format;
 
 use crate::testdata;
 

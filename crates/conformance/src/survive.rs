@@ -5,7 +5,8 @@ mod walk;
 use std::collections::HashSet;
 
 use kymo_core::bytes::{Limits, ReadErrorKind};
-use kymo_core::{Ability, Context, Dataset, Error, Finding, Format, Result, Severity, Source};
+use kymo_core::{Context, Error, Finding, Result, Severity, Source};
+use kymo_model::{Ability, Dataset, Format};
 
 use crate::findings::worst;
 use crate::{Folder, repaired};

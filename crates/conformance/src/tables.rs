@@ -6,7 +6,8 @@ mod variables;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use kymo_core::{Context, Dataset, Table, Value};
+use kymo_core::{Context, Value};
+use kymo_model::{Dataset, Table};
 
 use crate::promise::Cases;
 use crate::render::literal;

@@ -11,13 +11,14 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, UInt32Array, UInt64Array};
 use arrow_schema::{DataType, Field as Column, Schema, SchemaRef};
 use kymo_core::bytes::{Cursor, Endian, Limits, ReadError, ReadErrorKind, Sink};
-use kymo_core::model::arrays::{
+use kymo_core::{Context, Destination, Error, Finding, Probe, Result, Source};
+use kymo_model::arrays::{
     ArraysView, Attribute, Block, BlockId, Step, Variable, VariableId, VariableKind,
 };
-use kymo_core::table::{ColumnTable, Columns};
-use kymo_core::{
-    Ability, Confidence, Context, Dataset, Destination, DumpRequest, Error, Finding, Flow, Format,
-    FormatInfo, Probe, Record, RecordSink, Repaired, Result, Source, Summary, Table,
+use kymo_model::table::{ColumnTable, Columns};
+use kymo_model::{
+    Ability, Confidence, Dataset, DumpRequest, Flow, Format, FormatInfo, Record, RecordSink,
+    Repaired, Summary, Table,
 };
 
 const MAGIC: &[u8; 4] = b"TOY1";

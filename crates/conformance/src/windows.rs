@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use kymo_core::model::timeline::{TimeNs, TimelineView, TrackId, Window};
 use kymo_core::{Context, Result, Severity};
+use kymo_model::timeline::{TimeNs, TimelineView, TrackId, Window};
 
 use crate::promise::{Cases, spread};
 use crate::{Sample, Subject, promise};

@@ -1,10 +1,9 @@
-//! What every format and every command of Kymo shares.
+//! Bytes, sources, destinations, errors and findings: the ground under every format and command.
 //!
 //! * [`bytes`]: cursors and sinks with explicit byte order; every read error carries an offset.
 //! * [`Source`] and [`Destination`]: where bytes come from, and how files are written whole or not
 //!   at all.
-//! * [`Format`] and [`Dataset`]: the contract a format fulfils and what opening a file gives.
-//! * [`Table`], [`model`], [`Record`], [`Summary`], [`Finding`]: the ways out of a dataset.
+//! * [`Finding`]: what is wrong or noteworthy in a recording, and where.
 //!
 //! Nothing here knows a format or prints, and only [`ahead`] spawns threads.
 //!
@@ -21,26 +20,19 @@
 pub mod ahead;
 pub mod bytes;
 mod context;
-mod dataset;
 mod destination;
 mod error;
 mod file_bytes;
 mod finding;
-mod format;
 mod invariant;
-pub mod model;
 mod number_file;
 mod probe;
 mod recent;
-mod record;
 mod source;
-mod summary;
-pub mod table;
 mod tail;
 mod value;
 
 pub use context::{Context, NoProgress, Progress};
-pub use dataset::{Dataset, Recording};
 pub use destination::{
     AtomicDirectory, AtomicFile, AtomicPath, Destination, Origin, abandon, copy_beside,
     create_below,
@@ -48,16 +40,10 @@ pub use destination::{
 pub use error::{Error, Result};
 pub use file_bytes::FileBytes;
 pub use finding::{Finding, Findings, Severity, shortened};
-pub use format::{
-    Ability, Confidence, Demo, Follow, Followed, Format, FormatInfo, Part, Repaired, Written,
-};
 pub use invariant::{Invariant, slot};
 pub use number_file::NumberFile;
 pub use probe::Probe;
 pub use recent::{Numbered, Recent};
-pub use record::{ArrayValues, DumpRequest, Field, Flow, Record, RecordSink};
 pub use source::{Source, Window, refuse_overlap};
-pub use summary::{Fact, Row, Section, Summary};
-pub use table::Table;
 pub use tail::Tail;
 pub use value::Value;

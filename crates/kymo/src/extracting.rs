@@ -2,10 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use kymo_core::model::timeline::TrackId;
-use kymo_core::{
-    Ability, Context, Destination, Error, Finding, Format, Part, Progress, Source, Written,
-};
+use kymo_core::{Context, Destination, Error, Finding, Progress, Source};
+use kymo_model::timeline::TrackId;
+use kymo_model::{Ability, Format, Part, Written};
 
 use crate::cli::FormatArgs;
 use crate::failure::Failure;

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use kymo_core::bytes::Limits;
-use kymo_core::{Error, Format, Source};
+use kymo_core::{Error, Source};
+use kymo_model::Format;
 use kymo_registry::Unrecognised;
 
 use crate::failure::Failure;

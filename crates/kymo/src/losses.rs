@@ -1,7 +1,7 @@
 //! What is lost on the way from a file to its values: it is said, and changes the exit code.
 
 use arrow_schema::DataType;
-use kymo_core::model::arrays::{ArraysView, Raw, Variable, VariableId};
+use kymo_model::arrays::{ArraysView, Raw, Variable, VariableId};
 
 use crate::render::{escaped, numbers};
 use crate::report::Report;

@@ -8,8 +8,8 @@ use std::time::Duration;
 use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
-use kymo_core::model::timeline::{Clock, ClockId, TimeNs, TimelineView, Track, TrackId};
 use kymo_core::shortened;
+use kymo_model::timeline::{Clock, ClockId, TimeNs, TimelineView, Track, TrackId};
 
 use crate::failure::Failure;
 

@@ -4,7 +4,8 @@ use std::fs::{self, File, Metadata};
 use std::io::{self, Write};
 use std::path::Path;
 
-use kymo_core::{Context, Destination, Error, FormatInfo, Source};
+use kymo_core::{Context, Destination, Error, Source};
+use kymo_model::FormatInfo;
 
 use crate::failure::Failure;
 use crate::inputs;
@@ -135,9 +136,10 @@ pub(crate) fn refuse_other_name(output: &Path, format: &FormatInfo) -> anyhow::R
         |info: &FormatInfo| info.extensions.iter().any(|own| own.eq_ignore_ascii_case(extension));
     let others = kymo_registry::formats().iter().map(|format| format.info());
     let other = others.filter(|info| has(info)).map(|info| info.title).next();
-    let table = || kymo_convert::by_extension(extension).map(kymo_convert::Target::name);
+    let table =
+        || kymo_export::tables::by_extension(extension).map(kymo_export::tables::Target::name);
     let arrays =
-        || kymo_arrays_convert::by_extension(extension).map(kymo_arrays_convert::Target::name);
+        || kymo_export::arrays::by_extension(extension).map(kymo_export::arrays::Target::name);
     let Some(other) = other.or_else(table).or_else(arrays).filter(|_| !has(format)) else {
         return Ok(());
     };

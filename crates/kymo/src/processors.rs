@@ -1,6 +1,6 @@
 //! Which processors are meant, by their numbers.
 
-use kymo_core::model::timeline::Track;
+use kymo_model::timeline::Track;
 
 use crate::failure::Failure;
 use crate::profiles::Numbers;

@@ -7,15 +7,15 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use globset::GlobBuilder;
-use kymo_analyse::Calls;
 use kymo_core::bytes::Limits;
-use kymo_core::model::profile::{
+use kymo_core::{Finding, Invariant as _, Severity};
+use kymo_model::profile::{
     By, Derived, Detail, Flat, Metric, MetricId, Most, NamePattern, PathFilter, PathTree,
     ProfileView, Question, Reach, Thread, ThreadId, ThreadSet, Within, bottom_up,
     bottom_up_derived, filtered, flat_derived, flat_most, per_thread, per_thread_derived, top_down,
     top_down_derived,
 };
-use kymo_core::{Finding, Invariant as _, Severity};
+use kymo_query::Calls;
 
 use crate::failure::Failure;
 use crate::output::Output;
@@ -729,7 +729,7 @@ impl FromStr for Numbers {
 #[cfg(test)]
 mod tests {
     use kymo_core::bytes::Limits;
-    use kymo_core::model::profile::{CallTreeBuilder, IdKind, IdPart, Node, Relation, Scope};
+    use kymo_model::profile::{CallTreeBuilder, IdKind, IdPart, Node, Relation, Scope};
 
     use super::*;
 

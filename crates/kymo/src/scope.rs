@@ -6,12 +6,13 @@ use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use kymo_analyse::{Analysis, Buckets, CpuId, Doubts, LeftOut, Pass, Shortcomings, TaskId};
+use kymo_core::Source;
 use kymo_core::bytes::Limits;
-use kymo_core::model::timeline::{
+use kymo_model::timeline::{
     Activity, Content, Shown, TimeNs, TimelineView, Track, TrackId, TrackKind, Window,
 };
-use kymo_core::{Confidence, Format, Source};
+use kymo_model::{Confidence, Format};
+use kymo_query::{Analysis, Buckets, CpuId, Doubts, LeftOut, Pass, Shortcomings, TaskId};
 
 use crate::cli::OpenArgs;
 use crate::failure::{Failure, quoted};

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::str::FromStr;
 
 use kymo_core::Error;
-use kymo_core::model::arrays::{Selection, Variable};
+use kymo_model::arrays::{Selection, Variable};
 
 use crate::failure::Failure;
 use crate::render::escaped;

@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use kymo_core::bytes::Limits;
-use kymo_core::model::timeline::TimelineView;
-use kymo_core::{Ability, Context, Dataset, Error, Finding, Format, Progress, Severity, Source};
+use kymo_core::{Context, Error, Finding, Progress, Severity, Source};
+use kymo_model::timeline::TimelineView;
+use kymo_model::{Ability, Dataset, Format};
 
 use crate::cli::{Command, FormatArgs, Globals, OpenArgs};
 use crate::commands;

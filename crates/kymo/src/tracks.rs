@@ -1,8 +1,8 @@
 //! Which streams of a timeline are meant: names and glob patterns.
 
 use globset::{GlobBuilder, GlobMatcher};
-use kymo_analyse::Labels;
-use kymo_core::model::timeline::{Track, TrackId, TrackKind};
+use kymo_model::timeline::{Track, TrackId, TrackKind};
+use kymo_query::Labels;
 
 use crate::failure::{Failure, quoted};
 use crate::render::escaped;

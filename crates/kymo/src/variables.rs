@@ -1,6 +1,6 @@
 //! Which variables a name means, and what to say when it means none or too many.
 
-use kymo_core::model::arrays::{ArraysView, VariableId};
+use kymo_model::arrays::{ArraysView, VariableId};
 
 use crate::failure::{Failure, quoted};
 use crate::masks::Masks;

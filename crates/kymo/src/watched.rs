@@ -3,11 +3,11 @@
 use std::ops::RangeInclusive;
 use std::sync::{Arc, OnceLock};
 
-use kymo_core::model::timeline::{
+use kymo_core::{Finding, Result};
+use kymo_model::timeline::{
     Asked, Clock, ClockId, Event, Events, FieldedEvents, Tally, TimeNs, TimelineView, TrackId,
     Tracks, Window, WithFields,
 };
-use kymo_core::{Finding, Result};
 
 use crate::progress::{Bars, StageId};
 
@@ -244,7 +244,7 @@ fn parts_before(time: TimeNs, range: (TimeNs, TimeNs)) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use kymo_core::model::timeline::{Attributes, Content, Track, TrackKind};
+    use kymo_model::timeline::{Attributes, Content, Track, TrackKind};
 
     use super::*;
 

@@ -4,10 +4,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use kymo_arrays_convert::Job;
 use kymo_core::bytes::Limits;
-use kymo_core::model::arrays::Order;
 use kymo_core::{Context, Destination, Source};
+use kymo_export::arrays::Job;
+use kymo_model::arrays::Order;
 
 /// How many bytes of a file are damaged, one at a time.
 const FLIPS: usize = 16;
@@ -28,7 +28,7 @@ fn convert(bytes: Vec<u8>, folder: &Path, order: Order, link: bool) {
     let source = Source::from_bytes("", bytes);
     let opened = bp.open(&source, &context).or_else(|_| bp.salvage(&source, &context));
     let Some(view) = opened.ok().and_then(|dataset| dataset.arrays()) else { return };
-    for target in kymo_arrays_convert::targets() {
+    for target in kymo_export::arrays::targets() {
         let job = Job {
             view: &view,
             order,
@@ -40,7 +40,7 @@ fn convert(bytes: Vec<u8>, folder: &Path, order: Order, link: bool) {
         };
         let to = Destination::new(folder.join("out"), false);
         // Refusing is an answer too.
-        let _ = kymo_arrays_convert::convert(&job, *target, &to);
+        let _ = kymo_export::arrays::convert(&job, *target, &to);
         assert_eq!(fs::read_dir(folder).unwrap().count(), 0);
     }
 }

@@ -8,8 +8,9 @@ use std::sync::Arc;
 
 use kymo_conformance::{testdata, what_is_made_of_a_timeline_is_sound};
 use kymo_core::bytes::Limits;
-use kymo_core::model::timeline::TimelineView;
-use kymo_core::{Ability, Context, Source};
+use kymo_core::{Context, Source};
+use kymo_model::Ability;
+use kymo_model::timeline::TimelineView;
 
 /// Formats whose recordings have timelines.
 const WITH_TIMELINES: [&str; 8] =

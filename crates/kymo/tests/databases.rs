@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 use kymo_conformance::{python, shared, testdata};
 use kymo_core::Destination;
-use kymo_core::model::profile::{
+use kymo_model::profile::{
     Column, ContextNumber, Function, Metric, Node, ProfileSink, Reach, Relation, Scope, SunkValue,
     Thread, ThreadId,
 };

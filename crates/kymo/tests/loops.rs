@@ -13,9 +13,9 @@ use std::path::{Path, PathBuf};
 
 use kymo_conformance::shared;
 use kymo_core::bytes::Limits;
-use kymo_core::model::profile::base_name;
-use kymo_core::model::structure::{Module, Resolved, Resolver, Scope, Symbols};
 use kymo_hpcrun::StructureFile;
+use kymo_model::profile::base_name;
+use kymo_model::structure::{Module, Resolved, Resolver, Scope, Symbols};
 use kymo_symbols::{Programs, Search};
 use support::{folder, kymo, run};
 

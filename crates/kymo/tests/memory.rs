@@ -4,11 +4,12 @@
 use std::io::Cursor;
 use std::sync::Arc;
 
-use kymo_analyse::{Analysis, Load, Pass, Sched, Wakeups};
 use kymo_bbbin::spec::TaskClass;
 use kymo_bbbin::{ArtifactId, ArtifactKind, Bbbin, Body, Definitions, Event, Writer};
-use kymo_core::model::timeline::Window;
-use kymo_core::{Context, Format, Source};
+use kymo_core::{Context, Source};
+use kymo_model::Format;
+use kymo_model::timeline::Window;
+use kymo_query::{Analysis, Load, Pass, Sched, Wakeups};
 
 /// A log of one processor, where so many tasks run in turn, each as often; where they have jobs, each
 /// time for one that is released before.
@@ -50,7 +51,7 @@ fn used(source: &Source, pass: &mut dyn Pass) -> u64 {
         let mut analysis =
             Analysis::new(Arc::clone(&timeline), Window::default(), &|_| false).unwrap();
         analysis.run(&mut [pass]).unwrap();
-        assert_eq!(analysis.tasks().name(kymo_analyse::TaskId(6)), "task 000007");
+        assert_eq!(analysis.tasks().name(kymo_query::TaskId(6)), "task 000007");
     });
     used.bytes_max
 }

@@ -5,12 +5,10 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use kymo_core::bytes::Limits;
-use kymo_core::model::timeline::TimelineView;
-use kymo_core::table::ColumnTable;
-use kymo_core::{
-    Context, Dataset, DumpRequest, Error, Finding, Findings, RecordSink, Result, Row, Section,
-    Source, Summary, Table,
-};
+use kymo_core::{Context, Error, Finding, Findings, Result, Source};
+use kymo_model::table::ColumnTable;
+use kymo_model::timeline::TimelineView;
+use kymo_model::{Dataset, DumpRequest, RecordSink, Row, Section, Summary, Table};
 
 use crate::tables::{self, Events};
 use crate::timeline::Timeline;

@@ -1,7 +1,7 @@
 //! Events by their fields.
 
 use kymo_core::Value;
-use kymo_core::model::timeline::{Field, Fields};
+use kymo_model::timeline::{Field, Fields};
 
 use crate::{Grammar, Line};
 

@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-use kymo_core::model::timeline::{Activity, Content, TimeNs};
 use kymo_core::{Finding, Severity, Value};
+use kymo_model::timeline::{Activity, Content, TimeNs};
 
 use crate::fields::plain_value;
 use crate::{Key, Reader};

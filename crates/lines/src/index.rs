@@ -1,6 +1,6 @@
 //! Where events are, by their number and by time.
 
-use kymo_core::model::timeline::{TimeNs, Window};
+use kymo_model::timeline::{TimeNs, Window};
 
 /// Bytes of a block.
 pub(crate) const BLOCK_BYTES: u64 = 256 << 10;

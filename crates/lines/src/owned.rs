@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use kymo_core::model::timeline::{Activity, Content, Field, Fields, Message, TrackId};
+use kymo_model::timeline::{Activity, Content, Field, Fields, Message, TrackId};
 
 /// The content by itself; the other end of a message is a track.
 pub(crate) fn into_owned(content: Content<'_>, peer: Option<TrackId>) -> Content<'static> {

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use kymo_core::model::timeline::Window;
 use kymo_core::{Context, Finding, Progress, Result, Source};
+use kymo_model::timeline::Window;
 
 use crate::index::Block;
 use crate::survey::{Survey, survey};

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use foldhash::fast::RandomState;
 use kymo_core::ahead::{self, Wanted};
 use kymo_core::bytes::{Limits, ReadErrorKind};
-use kymo_core::model::timeline::TimeNs;
 use kymo_core::{Context, Finding, Findings, Result, Severity, shortened};
+use kymo_model::timeline::TimeNs;
 use memchr::memchr;
 
 use crate::index::{BLOCK_BYTES, Block};

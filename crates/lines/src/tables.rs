@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Int64Array, StringArray, UInt64Array};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
-use kymo_core::model::timeline::TimeNs;
-use kymo_core::table::Columns;
-use kymo_core::{Error, Flow, Invariant as _, Record, RecordSink, Result, Value};
+use kymo_core::{Error, Invariant as _, Result, Value};
+use kymo_model::table::Columns;
+use kymo_model::timeline::TimeNs;
+use kymo_model::{Flow, Record, RecordSink};
 use serde_json::Value as Json;
 
 use crate::fields::whole_number;

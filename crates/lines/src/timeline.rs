@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use foldhash::fast::RandomState;
 use kymo_core::Result;
-use kymo_core::model::timeline::{
+use kymo_model::timeline::{
     Activity, Asked, Clock, ClockId, Content, Event, Events, FieldedEvents, Fields, Missing,
     TimeNs, TimelineView, Track, TrackId, TrackKind, Tracks, Window, WithFields,
 };

@@ -1,7 +1,7 @@
 //! Where times start over: at midnight, or at the end of a year.
 
-use kymo_core::model::timeline::TimeNs;
 use kymo_core::{Finding, Severity};
+use kymo_model::timeline::TimeNs;
 
 use crate::Grammar;
 

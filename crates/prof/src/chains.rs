@@ -1,7 +1,7 @@
 //! Scopes around addresses. Each is kept once, with the one around it: very many addresses share
 //! them, and structure files can nest them hundreds deep.
 
-use kymo_core::model::profile::Relation;
+use kymo_model::profile::Relation;
 
 use crate::names::{Interned, index};
 use crate::tree::Key;

@@ -4,12 +4,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use kymo_core::ahead::both;
-use kymo_core::model::measurement::{MeasuredSample, MeasurementView, SamplesInParts};
-use kymo_core::model::profile::{
+use kymo_core::{Error, Progress, Result};
+use kymo_model::measurement::{MeasuredSample, MeasurementView, SamplesInParts};
+use kymo_model::profile::{
     Column, ContextNumber, Metric, Parts, ProfileSink, SunkSample, SunkValue, ThreadId,
 };
-use kymo_core::model::timeline::TimeNs;
-use kymo_core::{Error, Progress, Result};
+use kymo_model::timeline::TimeNs;
 
 use crate::Options;
 use crate::names::index;

@@ -8,8 +8,8 @@
 //!
 //! What is computed, and where it differs from what `hpcprof` computes: `docs/prof.md`.
 //!
-//! [`MeasurementView`]: kymo_core::model::measurement::MeasurementView
-//! [`ProfileSink`]: kymo_core::model::profile::ProfileSink
+//! [`MeasurementView`]: kymo_model::measurement::MeasurementView
+//! [`ProfileSink`]: kymo_model::profile::ProfileSink
 
 mod chains;
 mod circles;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use kymo_core::model::profile::Relation;
+use kymo_model::profile::Relation;
 
 use crate::names::index;
 use crate::tree::{Context, Scope};

@@ -2,10 +2,10 @@
 
 use std::collections::HashSet;
 
-use kymo_core::model::profile::{
+use kymo_core::{Progress, Result};
+use kymo_model::profile::{
     ContextNumber, FileId, Function, FunctionId, ModuleId, Node, ProfileSink, Relation, Scope,
 };
-use kymo_core::{Progress, Result};
 
 use crate::lookup::{Lookup, OpenSource};
 use crate::names::{Record, index};

@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use foldhash::fast::RandomState;
 use kymo_core::ahead;
-use kymo_core::model::profile::Relation;
-use kymo_core::model::structure::{Module, Resolved, Resolver, ScopeId, Step, Structure, Symbols};
+use kymo_model::profile::Relation;
+use kymo_model::structure::{Module, Resolved, Resolver, ScopeId, Step, Structure, Symbols};
 
 use crate::chains::{Chain, Chains};
 use crate::names::{Interned, Loop, Names, Record, index};

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use kymo_core::ahead::Stations;
-use kymo_core::model::measurement::MeasurementView;
-use kymo_core::model::profile::{ProfileSink, ThreadId};
 use kymo_core::{Context, Error, Finding, Result, Severity};
+use kymo_model::measurement::MeasurementView;
+use kymo_model::profile::{ProfileSink, ThreadId};
 
 use crate::Options;
 use crate::handing::Handing;

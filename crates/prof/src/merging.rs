@@ -4,11 +4,11 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
-use kymo_core::model::measurement::{
+use kymo_core::{Context, Error, Finding, Findings, Result, Severity, shortened};
+use kymo_model::measurement::{
     Frame, MeasuredMetric, MeasuredNode, MeasuredThread, MeasurementView,
 };
-use kymo_core::model::profile::{Computed, Metric, MetricId, ThreadId};
-use kymo_core::{Context, Error, Finding, Findings, Result, Severity, shortened};
+use kymo_model::profile::{Computed, Metric, MetricId, ThreadId};
 
 use crate::Options;
 use crate::links::Links;

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::hash::Hash;
 
 use foldhash::fast::RandomState;
-use kymo_core::model::measurement::Frame;
+use kymo_model::measurement::Frame;
 
 /// Things by a number, each once.
 #[derive(Debug)]

@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use kymo_core::model::measurement::{
+use kymo_core::{Error, Finding, Progress, Result};
+use kymo_model::measurement::{
     Frame, IsWanted, MeasuredId, MeasuredThread, MeasurementView, Samples, SamplesInParts,
 };
-use kymo_core::model::structure::Structure;
-use kymo_core::{Error, Finding, Progress, Result};
+use kymo_model::structure::Structure;
 
 /// The threads of programs of these names.
 #[must_use]

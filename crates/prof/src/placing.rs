@@ -1,8 +1,8 @@
 //! From the nodes of a thread's tree to contexts of the merged one.
 
 use kymo_core::Result;
-use kymo_core::model::measurement::{Frame, MeasuredNode, MeasuredThread, MeasurementView};
-use kymo_core::model::profile::Relation;
+use kymo_model::measurement::{Frame, MeasuredNode, MeasuredThread, MeasurementView};
+use kymo_model::profile::Relation;
 
 use crate::chains::Chain;
 use crate::lookup::Lookup;

@@ -1,6 +1,6 @@
 //! What reaches each context from below it, a thread and a metric at a time.
 
-use kymo_core::model::profile::{MetricId, Reach};
+use kymo_model::profile::{MetricId, Reach};
 
 use crate::links::Links;
 use crate::names::{index, number};

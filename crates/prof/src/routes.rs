@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
-use kymo_core::model::structure::{Module, Scope, ScopeId};
+use kymo_model::structure::{Module, Scope, ScopeId};
 
 use crate::circles::Circles;
 
@@ -188,7 +188,7 @@ fn counted(calls: &Calls, callers_first: &[usize]) -> Vec<Count> {
 #[cfg(test)]
 mod tests {
     use kymo_core::bytes::Limits;
-    use kymo_core::model::structure::{Call, ModuleBuilder};
+    use kymo_model::structure::{Call, ModuleBuilder};
 
     use super::*;
 

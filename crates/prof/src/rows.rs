@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
 
-use kymo_core::model::profile::MetricId;
+use kymo_model::profile::MetricId;
 
 use crate::tree::GLOBAL;
 

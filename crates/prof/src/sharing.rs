@@ -10,9 +10,9 @@ use std::sync::Arc;
 
 use foldhash::fast::RandomState;
 use kymo_core::Result;
-use kymo_core::model::measurement::{Counts, MeasuredMetric};
-use kymo_core::model::profile::MetricId;
-use kymo_core::model::structure::ScopeId;
+use kymo_model::measurement::{Counts, MeasuredMetric};
+use kymo_model::profile::MetricId;
+use kymo_model::structure::ScopeId;
 
 use crate::lookup::{Lookup, Routes};
 use crate::names::index;

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use kymo_core::model::profile::Reach;
+use kymo_model::profile::Reach;
 
 use crate::names::index;
 use crate::propagation::Reached;

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use kymo_core::model::profile::{
+use kymo_model::profile::{
     Column, ContextNumber, Metric, MetricId, Parts, Reach, Statistic, SummaryValue,
 };
 

@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use kymo_core::ahead;
-use kymo_core::model::measurement::Numbers;
-use kymo_core::model::profile::{Computed, Metric, MetricId, ThreadId};
+use kymo_model::measurement::Numbers;
+use kymo_model::profile::{Computed, Metric, MetricId, ThreadId};
 
 use crate::links::Links;
 use crate::names::index;

@@ -3,9 +3,9 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use kymo_core::model::measurement::{MeasuredId, MeasuredThread, MeasurementView, thread_names};
-use kymo_core::model::profile::{Thread, ThreadId};
 use kymo_core::{Error, Result};
+use kymo_model::measurement::{MeasuredId, MeasuredThread, MeasurementView, thread_names};
+use kymo_model::profile::{Thread, ThreadId};
 
 use crate::names::index;
 

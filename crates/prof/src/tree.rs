@@ -5,8 +5,8 @@ use std::hash::BuildHasher;
 
 use foldhash::fast::{FixedState, RandomState};
 use hashbrown::HashTable;
-use kymo_core::model::profile::Relation;
 use kymo_core::{Error, Result};
+use kymo_model::profile::Relation;
 
 use crate::chains::Chain;
 use crate::names::{index, number};

@@ -8,9 +8,9 @@ use std::sync::Arc;
 
 use kymo_core::Context;
 use kymo_core::bytes::Limits;
-use kymo_core::model::measurement::{Counts, Frame, MeasuredMetric, MeasurementView};
-use kymo_core::model::profile::ProfileSink;
-use kymo_core::model::structure::{Call, ModuleBuilder, Place, Scope, Structure};
+use kymo_model::measurement::{Counts, Frame, MeasuredMetric, MeasurementView};
+use kymo_model::profile::ProfileSink;
+use kymo_model::structure::{Call, ModuleBuilder, Place, Scope, Structure};
 use kymo_prof::{Merged, Options, Program, merge};
 use proptest::prelude::*;
 use support::{Counting, Kept, Recorded, View, metric};

@@ -11,10 +11,10 @@ mod support;
 use std::sync::Arc;
 
 use kymo_core::bytes::Limits;
-use kymo_core::model::measurement::{Frame, MeasurementView};
-use kymo_core::model::profile::ProfileSink;
-use kymo_core::model::structure::{ModuleBuilder, Place, Scope, Structure};
 use kymo_core::{Context, Finding, Severity};
+use kymo_model::measurement::{Frame, MeasurementView};
+use kymo_model::profile::ProfileSink;
+use kymo_model::structure::{ModuleBuilder, Place, Scope, Structure};
 use kymo_prof::{Merged, Options, Program, Requested, merge};
 use support::{Counting, Kept, Recorded, View, metric};
 

@@ -7,9 +7,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use kymo_core::Context;
-use kymo_core::model::measurement::{Frame, MeasuredMetric, MeasurementView};
-use kymo_core::model::profile::{MetricId, Statistic};
-use kymo_core::model::structure::{ModuleBuilder, Place, Scope, Structure};
+use kymo_model::measurement::{Frame, MeasuredMetric, MeasurementView};
+use kymo_model::profile::{MetricId, Statistic};
+use kymo_model::structure::{ModuleBuilder, Place, Scope, Structure};
 use kymo_prof::{Options, Program, Requested, merge};
 use proptest::prelude::*;
 use support::{ByPath, Counting, Kept, Path, Recorded, View, metric, place};

@@ -4,12 +4,13 @@ mod foreign;
 
 use kymo_bbbin::Bbbin;
 use kymo_bp::Bp;
-use kymo_core::{Confidence, Finding, Format, Severity, Source};
+use kymo_core::{Finding, Severity, Source};
 use kymo_ctf::Ctf;
 use kymo_ftrace::Ftrace;
 use kymo_hpcdb::HpcDb;
 use kymo_hpcrun::Hpcrun;
 use kymo_mcap::Mcap;
+use kymo_model::{Confidence, Format};
 use kymo_perf::Perf;
 use kymo_rtc::Rtc;
 use kymo_systemview::SystemView;

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use gimli::{DebugInfoOffset, EndianSlice, RunTimeEndian, UnitType};
-use kymo_core::model::structure::{Resolved, SourcePlace};
+use kymo_model::structure::{Resolved, SourcePlace};
 
 use crate::compat::FileOrder;
 use crate::demangle::Style;

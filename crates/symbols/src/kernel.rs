@@ -1,7 +1,7 @@
 //! Symbols of a kernel, as the kernel lists them.
 
 use bytes::Bytes;
-use kymo_core::model::structure::Resolved;
+use kymo_model::structure::Resolved;
 
 use crate::demangle::Style;
 use crate::lack::Lack;

@@ -43,7 +43,7 @@ use std::sync::OnceLock;
 
 use bytes::Bytes;
 use kymo_core::bytes::Limits;
-use kymo_core::model::structure::{Resolved, Resolver, Symbols};
+use kymo_model::structure::{Resolved, Resolver, Symbols};
 
 pub use build::Recorded;
 use demangle::Style;

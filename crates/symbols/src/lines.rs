@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use gimli::{FileEntry, LineProgramHeader};
-use kymo_core::model::structure::SourcePlace;
+use kymo_model::structure::SourcePlace;
 
 use crate::attributes::text;
 use crate::budget::Budget;

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use kymo_core::bytes::{Cursor, Endian, ReadError, ReadResult};
-use kymo_core::model::structure::Resolved;
+use kymo_model::structure::Resolved;
 
 use crate::demangle::{Style, bounded};
 

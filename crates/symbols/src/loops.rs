@@ -14,7 +14,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use kymo_core::model::structure::{Resolved, SourcePlace};
+use kymo_model::structure::{Resolved, SourcePlace};
 
 use crate::calls::{Call, CallId, Calls};
 use crate::code::{Callee, Code, Extent, Graph, Loops, Returns};

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use gimli::{DW_AT_abstract_origin, DW_TAG_subprogram, UnitOffset};
-use kymo_core::model::structure::{Resolved, SourcePlace};
+use kymo_model::structure::{Resolved, SourcePlace};
 
 use crate::attributes::{ranges, referred_by};
 use crate::budget::Budget;

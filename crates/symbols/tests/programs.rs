@@ -10,7 +10,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use kymo_core::bytes::Limits;
-use kymo_core::model::structure::{Resolved, Symbols};
+use kymo_model::structure::{Resolved, Symbols};
 use kymo_symbols::{Programs, Search};
 use object::{Object, ObjectSection};
 

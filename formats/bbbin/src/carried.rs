@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::fmt::Write;
 
 use kymo_core::Value;
-use kymo_core::model::timeline::{Track, TrackKind, json_members};
+use kymo_model::timeline::{Track, TrackKind, json_members};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value as Json, json};
 

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use kymo_core::model::timeline::{ClassWord, Shown, TimeNs, TimelineView};
-use kymo_core::{
-    Ability, Confidence, Context, Dataset, Demo, Destination, DumpRequest, Finding, Format,
-    FormatInfo, Part, Probe, RecordSink, Recording, Repaired, Result, Section, Severity, Source,
-    Summary, Table, Written,
+use kymo_core::{Context, Destination, Finding, Probe, Result, Severity, Source};
+use kymo_model::timeline::{ClassWord, Shown, TimeNs, TimelineView};
+use kymo_model::{
+    Ability, Confidence, Dataset, Demo, DumpRequest, Format, FormatInfo, Part, RecordSink,
+    Recording, Repaired, Section, Summary, Table, Written,
 };
 
 use crate::model::{Timeline, WORDS, undeclared_name};

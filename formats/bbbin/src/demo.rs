@@ -2,7 +2,8 @@
 
 use std::io::Cursor;
 
-use kymo_core::{Demo, Result, Value};
+use kymo_core::{Result, Value};
+use kymo_model::Demo;
 
 use crate::spec::{FieldType, TASK_TYPE, TaskClass};
 use crate::types::{

@@ -3,7 +3,8 @@
 //! The index, the task executions and the statistics only say again what the events say: they
 //! have tables.
 
-use kymo_core::{DumpRequest, Field, Flow, Record, RecordSink, Result, Value};
+use kymo_core::{Result, Value};
+use kymo_model::{DumpRequest, Field, Flow, Record, RecordSink};
 
 use crate::Reader;
 use crate::spec::{Section, TaskClass};

@@ -10,15 +10,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use arrow_array::{Array, ArrayRef, RecordBatch, StringArray};
 use arrow_schema::{Schema, SchemaRef};
-use kymo_core::model::timeline::{
+use kymo_core::{Error, Finding, Result, Severity, Value};
+use kymo_model::table::{Batches, Scan};
+use kymo_model::timeline::{
     Activity, Clock, ClockId, Content, Event, Events, Fields, Message, Tally, TimeNs, TimelineView,
     Tracks, Window,
 };
-use kymo_core::table::{Batches, Scan};
-use kymo_core::{
-    DumpRequest, Error, Field, Finding, Flow, Record, RecordSink, Result, Severity, Summary, Table,
-    Value,
-};
+use kymo_model::{DumpRequest, Field, Flow, Record, RecordSink, Summary, Table};
 use serde_json::Value as Json;
 
 use crate::{Reader, dump};
@@ -216,7 +214,7 @@ fn content<'a>(recoding: &Recoding, content: Content<'a>) -> Content<'a> {
         Content::Text(text) => Content::Text(recoding.cow(&text)),
         Content::Value(value) => Content::Value(recoding.value(value)),
         Content::Fields(of) => {
-            let fields = of.fields.into_iter().map(|field| kymo_core::model::timeline::Field {
+            let fields = of.fields.into_iter().map(|field| kymo_model::timeline::Field {
                 name: recoding.cow(&field.name),
                 value: recoding.value(field.value),
                 bits: field.bits,

@@ -17,8 +17,9 @@ use kymo_bbbin::{
     TaskExecution, Text, TypeId,
 };
 use kymo_core::bytes::Limits;
-use kymo_core::model::timeline::{TimeNs, Window};
-use kymo_core::{Context, Error, Part, Severity, Source, Value};
+use kymo_core::{Context, Error, Severity, Source, Value};
+use kymo_model::Part;
+use kymo_model::timeline::{TimeNs, Window};
 use support::shown::{all, dataset, extracted, lines};
 use support::{Bytes, Hand, event, log_file, task_switch, type_of};
 

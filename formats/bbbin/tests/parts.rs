@@ -12,8 +12,9 @@ use std::fs;
 
 use kymo_bbbin::{Bbbin, Reader};
 use kymo_conformance::testdata;
-use kymo_core::model::timeline::TimeNs;
-use kymo_core::{Context, Destination, Format, Part, Severity, Source};
+use kymo_core::{Context, Destination, Severity, Source};
+use kymo_model::timeline::TimeNs;
+use kymo_model::{Format, Part};
 use support::shown::{all, dataset, extracted, sample, worst};
 use support::{Bytes, Hand, event, log_file, task_switch, type_of};
 
@@ -184,7 +185,7 @@ fn a_part_of_a_file_has_what_existing_readers_need() {
     assert_eq!(reader.types()[1].fields, []);
 }
 
-fn repaired(bytes: Vec<u8>) -> (kymo_core::Repaired, Source) {
+fn repaired(bytes: Vec<u8>) -> (kymo_model::Repaired, Source) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("out.bin");
     let source = Source::from_bytes("", bytes);

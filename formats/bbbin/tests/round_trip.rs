@@ -10,8 +10,9 @@ use kymo_bbbin::{
     Function, LogFile, LogFileId, Message, Reader, Sort, Text, TypeId, Writer, encode, values,
 };
 use kymo_conformance::rewritten;
-use kymo_core::model::timeline::{TimeNs, Window};
-use kymo_core::{Context, Format, Severity, Source, Value};
+use kymo_core::{Context, Severity, Source, Value};
+use kymo_model::Format;
+use kymo_model::timeline::{TimeNs, Window};
 use proptest::collection::vec;
 use proptest::prelude::*;
 

@@ -12,9 +12,10 @@ use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef, Float32Array, Int64Array, StringArray, UInt64Array};
 use kymo_bbbin::{Bbbin, Reader};
-use kymo_core::model::timeline::Window;
-use kymo_core::table::Scan;
-use kymo_core::{Context, Dataset, Format, Source};
+use kymo_core::{Context, Source};
+use kymo_model::table::Scan;
+use kymo_model::timeline::Window;
+use kymo_model::{Dataset, Format};
 use support::shown::{dataset, lines, sample};
 use support::{Bytes, Hand, event, log_file, type_of};
 

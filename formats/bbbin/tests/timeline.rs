@@ -10,10 +10,9 @@ mod support;
 
 use kymo_bbbin::{Bbbin, Reader};
 use kymo_core::bytes::Limits;
-use kymo_core::model::timeline::{
-    Activity, ClockId, Content, TimeNs, Track, TrackId, TrackKind, Window,
-};
-use kymo_core::{Context, Destination, Format, Part, Source};
+use kymo_core::{Context, Destination, Source};
+use kymo_model::timeline::{Activity, ClockId, Content, TimeNs, Track, TrackId, TrackKind, Window};
+use kymo_model::{Format, Part};
 use support::shown::{all, dataset, extracted, lines, sample, timeline, written};
 use support::{Bytes, Hand, event, log_file, task_switch, type_of};
 
@@ -41,7 +40,7 @@ fn every_class_is_on_the_track_it_is_about() {
 #[test]
 fn tracks_lie_under_their_log_file_and_know_their_recording() {
     let tracks = timeline(&sample("two_logs.bin")).tracks();
-    let shown = |track: &kymo_core::model::timeline::Track| {
+    let shown = |track: &kymo_model::timeline::Track| {
         (track.name.clone(), track.kind.name(), track.recording, track.parent.map(|id| id.0))
     };
     let shown: Vec<_> = tracks.iter().map(shown).collect();

@@ -13,11 +13,12 @@ use std::sync::Arc;
 
 use kymo_bbbin::spec::TaskClass;
 use kymo_bbbin::{ArtifactId, ArtifactKind, Bbbin, Body, Reader};
-use kymo_core::model::timeline::{
+use kymo_core::{Context, Origin, Severity, Source, Value};
+use kymo_model::timeline::{
     Activity, Clock, ClockId, Content, Event, Events, Message, Missing, TimeNs, TimelineView,
     Track, TrackId, TrackKind, Tracks, Window,
 };
-use kymo_core::{Context, Format, Origin, Part, Severity, Source, Value, Written};
+use kymo_model::{Format, Part, Written};
 use support::shown::{all, dataset, lines, sample, timeline, worst, written};
 
 /// What the timeline of a file tells is what that of the file made of it tells.

@@ -7,7 +7,8 @@ use std::borrow::Cow;
 use std::io::Write;
 
 use kymo_core::bytes::Endian;
-use kymo_core::{DumpRequest, Flow, RecordSink, Result, Value};
+use kymo_core::{Result, Value};
+use kymo_model::{DumpRequest, Flow, RecordSink};
 
 use crate::Reader;
 use crate::read::scalar_value;

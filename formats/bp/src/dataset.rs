@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use kymo_core::bytes::Endian;
-use kymo_core::model::arrays::ArraysView;
-use kymo_core::{
-    Ability, Confidence, Context, Dataset, Demo, Destination, DumpRequest, Error, Finding, Format,
-    FormatInfo, Probe, RecordSink, Repaired, Result, Section, Source, Summary, Table,
+use kymo_core::{Context, Destination, Error, Finding, Probe, Result, Source};
+use kymo_model::arrays::ArraysView;
+use kymo_model::{
+    Ability, Confidence, Dataset, Demo, DumpRequest, Format, FormatInfo, RecordSink, Repaired,
+    Section, Summary, Table,
 };
 
 use crate::model::Arrays;

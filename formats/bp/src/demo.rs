@@ -1,6 +1,7 @@
 //! Recordings for `kymo demo`, made with the writer.
 
-use kymo_core::{Demo, Result};
+use kymo_core::Result;
+use kymo_model::Demo;
 
 use crate::{Data, Dimension, Options, Writer};
 

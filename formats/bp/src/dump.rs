@@ -4,7 +4,8 @@ use std::cell::Cell;
 use std::ops::Range;
 
 use arrow_array::ArrayRef;
-use kymo_core::{ArrayValues, DumpRequest, Field, Flow, Record, RecordSink, Result, Value};
+use kymo_core::{Result, Value};
+use kymo_model::{ArrayValues, DumpRequest, Field, Flow, Record, RecordSink};
 
 use crate::Reader;
 use crate::read::{ValueType, needs_rounding, scalar_value, values};

@@ -1,6 +1,7 @@
 //! Saving what can be saved of a damaged file.
 
-use kymo_core::{Context, Destination, Error, Finding, Repaired, Result, Severity, Source};
+use kymo_core::{Context, Destination, Error, Finding, Result, Severity, Source};
+use kymo_model::Repaired;
 
 use crate::Reader;
 use crate::read::End;

@@ -8,9 +8,10 @@ use arrow_array::builder::{
 };
 use arrow_array::{ArrayRef, StringArray, UInt64Array};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
-use kymo_core::model::arrays::{Attribute, Target, Variable};
-use kymo_core::table::{ColumnTable, Columns};
-use kymo_core::{Error, Result, Table};
+use kymo_core::{Error, Result};
+use kymo_model::Table;
+use kymo_model::arrays::{Attribute, Target, Variable};
+use kymo_model::table::{ColumnTable, Columns};
 
 use crate::Reader;
 use crate::model::{Grouped, attribute};

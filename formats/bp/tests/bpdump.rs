@@ -12,7 +12,8 @@ use std::path::Path;
 
 use kymo_bp::{Bp, Data, Dialect, Options, Writer};
 use kymo_conformance::{shared, testdata};
-use kymo_core::{Context, DumpRequest, Flow, Format, Record, RecordSink, Result, Source};
+use kymo_core::{Context, Result, Source};
+use kymo_model::{DumpRequest, Flow, Format, Record, RecordSink};
 
 /// Keeps text and refuses records.
 struct Text(Vec<u8>);

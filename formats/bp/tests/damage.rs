@@ -11,7 +11,8 @@ use std::fs;
 
 use kymo_bp::{Bp, Data, Dimension, Options, Reader, Writer};
 use kymo_conformance::testdata;
-use kymo_core::{Context, Destination, Finding, Format, Severity, Source};
+use kymo_core::{Context, Destination, Finding, Severity, Source};
+use kymo_model::Format;
 
 fn source(name: &str) -> Source {
     let bytes = fs::read(testdata(format!("bp/{name}"))).unwrap();

@@ -12,7 +12,8 @@ use std::path::Path;
 
 use kymo_bp::{Bp, Element, Reader, spec};
 use kymo_conformance::{shared, testdata};
-use kymo_core::{Context, Format, Source};
+use kymo_core::{Context, Source};
+use kymo_model::Format;
 use serde_json::Value;
 
 fn open(path: &Path) -> std::sync::Arc<Reader> {

@@ -15,10 +15,11 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{Float32Type, Float64Type, Int32Type};
 use kymo_bp::{Bp, Data, Dimension, Options, Writer};
 use kymo_conformance::{shared, testdata};
-use kymo_core::model::arrays::{
+use kymo_core::{Context, Source, Value};
+use kymo_model::Format;
+use kymo_model::arrays::{
     ArraysView, Chunks, Order, Selection, Target, VariableId, VariableKind, statistics,
 };
-use kymo_core::{Context, Format, Source, Value};
 
 fn view(bytes: Vec<u8>) -> Arc<dyn ArraysView> {
     let source = Source::from_bytes("test.bp", bytes);

@@ -12,7 +12,8 @@ use std::sync::Arc;
 
 use kymo_bp::{Bp, Data, Dialect, Dimension, LongDouble, Options, Reader, Writer};
 use kymo_core::bytes::{Endian, Limits};
-use kymo_core::{Context, Format, Source};
+use kymo_core::{Context, Source};
+use kymo_model::Format;
 use proptest::prelude::*;
 
 fn every_option() -> impl Iterator<Item = Options> {
@@ -55,7 +56,7 @@ fn column(bytes: &[u8], table: &str, name: &str) -> Vec<String> {
     let dataset = Bp.open(&source, &Context::default()).unwrap();
     let table = dataset.table(table).unwrap();
     let index = table.schema().index_of(name).unwrap();
-    let batches = table.scan(&kymo_core::table::Scan::default()).unwrap();
+    let batches = table.scan(&kymo_model::table::Scan::default()).unwrap();
     batches
         .flat_map(|batch| {
             let batch = batch.unwrap();

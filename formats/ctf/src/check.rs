@@ -9,8 +9,8 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use foldhash::fast::RandomState;
-use kymo_core::model::kernel::{KernelEvent, UnderWay};
 use kymo_core::{Finding, Severity};
+use kymo_model::kernel::{KernelEvent, UnderWay};
 
 use crate::Reader;
 use crate::model::Switches;

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use kymo_core::model::timeline::{Shown, TimeNs, TimelineView};
-use kymo_core::{
-    Confidence, Context, Dataset, DumpRequest, Error, Finding, Format, FormatInfo, Probe,
-    RecordSink, Result, Section, Source, Summary, Table,
+use kymo_core::{Context, Error, Finding, Probe, Result, Source};
+use kymo_model::timeline::{Shown, TimeNs, TimelineView};
+use kymo_model::{
+    Confidence, Dataset, DumpRequest, Format, FormatInfo, RecordSink, Section, Summary, Table,
 };
 
 use crate::model::Timeline;

@@ -3,7 +3,8 @@
 
 use std::sync::Arc;
 
-use kymo_core::{Flow, Record, RecordSink, Result, Value};
+use kymo_core::{Result, Value};
+use kymo_model::{Flow, Record, RecordSink};
 
 use crate::Reader;
 use crate::read::File;

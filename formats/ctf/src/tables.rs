@@ -5,8 +5,9 @@ use std::sync::Arc;
 use arrow_array::builder::{Int64Builder, StringBuilder, UInt64Builder};
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
-use kymo_core::table::{Batches, Cells, Listed, Scan};
-use kymo_core::{Error, Result, Table};
+use kymo_core::{Error, Result};
+use kymo_model::Table;
+use kymo_model::table::{Batches, Cells, Listed, Scan};
 
 use crate::Reader;
 use crate::notices::Notices;

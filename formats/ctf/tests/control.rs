@@ -15,9 +15,10 @@ use std::sync::Arc;
 
 use kymo_conformance::{golden, testdata};
 use kymo_core::bytes::Limits;
-use kymo_core::model::timeline::{ClockId, Content, Tally, TimeNs, TrackId, Window};
-use kymo_core::{Confidence, Context, Dataset, Format, Probe, Source};
+use kymo_core::{Context, Probe, Source};
 use kymo_ctf::Ctf;
+use kymo_model::timeline::{ClockId, Content, Tally, TimeNs, TrackId, Window};
+use kymo_model::{Confidence, Dataset, Format};
 
 const METADATA: &str = include_str!("control.tsdl");
 

@@ -14,9 +14,10 @@ use std::sync::Arc;
 
 use kymo_conformance::shared;
 use kymo_core::bytes::Limits;
-use kymo_core::model::timeline::{Activity, Content, TimeNs, Window};
-use kymo_core::{Context, Dataset, Finding, Format, Source};
+use kymo_core::{Context, Finding, Source};
 use kymo_ctf::Ctf;
+use kymo_model::timeline::{Activity, Content, TimeNs, Window};
+use kymo_model::{Dataset, Format};
 
 fn open(folder: &Path) -> Box<dyn Dataset> {
     let source = Source::open(folder, &Limits::default()).unwrap();

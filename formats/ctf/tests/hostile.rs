@@ -12,9 +12,10 @@ use std::fs;
 use std::sync::Arc;
 
 use kymo_core::bytes::Limits;
-use kymo_core::model::timeline::{ClockId, Content, TimeNs, Window};
-use kymo_core::{Context, DumpRequest, Flow, Format, Record, RecordSink, Result, Source};
+use kymo_core::{Context, Result, Source};
 use kymo_ctf::Ctf;
+use kymo_model::timeline::{ClockId, Content, TimeNs, Window};
+use kymo_model::{DumpRequest, Flow, Format, Record, RecordSink};
 
 /// A clock, packets with sizes and times, and events of every type of field.
 const METADATA: &str = include_str!("../../../testdata/ctf/kinds.tsdl");

@@ -12,11 +12,10 @@ use std::fs;
 use std::sync::Arc;
 
 use kymo_core::bytes::Limits;
-use kymo_core::model::timeline::{Asked, ClockId, Content, Events, TimeNs, TrackKind, Window};
-use kymo_core::{
-    Context, Dataset, DumpRequest, Field, Flow, Format, Record, RecordSink, Result, Source, Value,
-};
+use kymo_core::{Context, Result, Source, Value};
 use kymo_ctf::{Ctf, Reader};
+use kymo_model::timeline::{Asked, ClockId, Content, Events, TimeNs, TrackKind, Window};
+use kymo_model::{Dataset, DumpRequest, Field, Flow, Format, Record, RecordSink};
 
 const HEAD: &str = "/* CTF 1.8 */ typealias integer { size = 8; align = 8; } := u8;
     trace { major = 1; minor = 8; byte_order = le; };";

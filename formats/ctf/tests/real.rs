@@ -14,9 +14,10 @@ use std::sync::Arc;
 
 use kymo_conformance::shared;
 use kymo_core::bytes::Limits;
-use kymo_core::model::timeline::{Activity, Content, TrackKind, Window};
-use kymo_core::{Context, Format, Severity, Source};
+use kymo_core::{Context, Severity, Source};
 use kymo_ctf::{Ctf, Reader};
+use kymo_model::Format;
+use kymo_model::timeline::{Activity, Content, TrackKind, Window};
 
 /// Every trace, with how many task switches it has; those of the kernel have any.
 const TRACES: [(&str, usize); 6] = [
@@ -350,7 +351,7 @@ fn zeros_are_no_events() {
     let source = Source::open(copy.path(), &Limits::default()).unwrap();
     let dataset = Ctf.open(&source, &Context::default()).unwrap();
     let timeline = dataset.timeline().unwrap();
-    let range = Arc::clone(&timeline).range(kymo_core::model::timeline::ClockId(0)).unwrap();
+    let range = Arc::clone(&timeline).range(kymo_model::timeline::ClockId(0)).unwrap();
     let (first, last) = range.unwrap().into_inner();
     // As babeltrace2 has it of the sound trace: 0.432662358 s.
     assert_eq!(last.0 - first.0, 432_662_358);

@@ -16,10 +16,11 @@ use std::sync::Arc;
 
 use kymo_conformance::{shared, testdata};
 use kymo_core::bytes::{Endian, Limits};
-use kymo_core::model::timeline::Window;
-use kymo_core::{Context, Format, Source};
+use kymo_core::{Context, Source};
 use kymo_ctf::types::{Field, Integer, Kind, Label, Length, Path as Names, Trace, Type};
 use kymo_ctf::{Ctf, Reader};
+use kymo_model::Format;
+use kymo_model::timeline::Window;
 use serde_json::{Map, Value, json};
 
 const TRACES: [&str; 6] = [

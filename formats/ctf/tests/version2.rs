@@ -13,10 +13,11 @@ use std::fs;
 use arrow_array::cast::AsArray;
 use kymo_conformance::{capture, golden, testdata};
 use kymo_core::bytes::Limits;
-use kymo_core::model::timeline::{Content, Window};
-use kymo_core::table::Scan;
-use kymo_core::{Context, Dataset, Error, Format, Result, Source};
+use kymo_core::{Context, Error, Result, Source};
 use kymo_ctf::Ctf;
+use kymo_model::table::Scan;
+use kymo_model::timeline::{Content, Window};
+use kymo_model::{Dataset, Format};
 
 const PREAMBLE: &str = r#"{ "type": "preamble", "version": 2 }"#;
 const STREAM: &str = r#"{ "type": "data-stream-class" }"#;

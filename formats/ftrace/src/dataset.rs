@@ -1,7 +1,8 @@
 //! The format's side of core's contract.
 
-use kymo_core::{Confidence, Context, Dataset, Finding, Format, FormatInfo, Probe, Result, Source};
+use kymo_core::{Context, Finding, Probe, Result, Source};
 use kymo_lines::{LinesDataset, Reader, kernel};
+use kymo_model::{Confidence, Dataset, Format, FormatInfo};
 
 use crate::read::{is_trace, trace};
 

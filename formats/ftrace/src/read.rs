@@ -2,9 +2,9 @@
 //! columns `comm-pid cpu-and-flags time: event: what it says`.
 
 use kymo_core::Severity;
-use kymo_core::model::timeline::TimeNs;
 use kymo_lines::kernel::KernelLines;
 use kymo_lines::{Line, Lines, Read, decimal_ns, scaled};
+use kymo_model::timeline::TimeNs;
 
 /// What lines of `ftrace` mean.
 pub const TRACE: KernelLines = KernelLines { read, dialect: "text of ftrace", doubt: None };

@@ -4,9 +4,10 @@
 use std::path::Path;
 
 use kymo_core::bytes::Limits;
-use kymo_core::model::timeline::{Content, Window};
-use kymo_core::{Confidence, Context, Format, Source};
+use kymo_core::{Context, Source};
 use kymo_ftrace::Ftrace;
+use kymo_model::timeline::{Content, Window};
+use kymo_model::{Confidence, Format};
 
 /// Every activity: when in microseconds, on which track, what.
 fn activities(sample: &str) -> Vec<(i64, String)> {

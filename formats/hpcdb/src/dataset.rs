@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use kymo_core::model::profile::{Metric, ProfileView};
-use kymo_core::model::timeline::TimelineView;
-use kymo_core::{
-    Ability, Confidence, Context, Dataset, Destination, DumpRequest, Finding, Format, FormatInfo,
-    Probe, RecordSink, Repaired, Result, Row, Section, Source, Summary, Table, Value,
+use kymo_core::{Context, Destination, Finding, Probe, Result, Source, Value};
+use kymo_model::profile::{Metric, ProfileView};
+use kymo_model::timeline::TimelineView;
+use kymo_model::{
+    Ability, Confidence, Dataset, DumpRequest, Format, FormatInfo, RecordSink, Repaired, Row,
+    Section, Summary, Table,
 };
 
 use crate::model::{Profiles, Timeline};

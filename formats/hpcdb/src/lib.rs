@@ -7,8 +7,9 @@
 //!
 //! ```
 //! use kymo_core::bytes::Limits;
-//! use kymo_core::model::profile::*;
-//! use kymo_core::{Context, Destination, Format, Source};
+//! use kymo_model::profile::*;
+//! use kymo_core::{Context, Destination, Source};
+//! use kymo_model::Format;
 //!
 //! let folder = tempfile::tempdir()?;
 //! let path = folder.path().join("database");

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use kymo_core::model::profile::Reach;
+use kymo_model::profile::Reach;
 
 use crate::model::reach_of;
 use crate::read::Database;

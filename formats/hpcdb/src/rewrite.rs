@@ -3,12 +3,12 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use kymo_core::model::profile::{
+use kymo_core::{Context, Destination, Error, Result, Severity, Source};
+use kymo_model::profile::{
     Column, ContextNumber, FileId, Function, FunctionId, Metric, MetricId, ModuleId, Node,
     ProfileSink, ProfileView, Statistic, SunkValue, Thread, ThreadId,
 };
-use kymo_core::model::timeline::TimeNs;
-use kymo_core::{Context, Destination, Error, Result, Severity, Source};
+use kymo_model::timeline::TimeNs;
 
 use crate::model::{Profiles, context_of, reach_of, statistic_of};
 use crate::read::{Database, Meta, Trust};

@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, BooleanArray, Float64Array, RecordBatch, StringArray, UInt64Array};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
-use kymo_core::table::{Batches, Scan};
-use kymo_core::{DumpRequest, Error, Flow, Record, RecordSink, Result, Table, Value};
+use kymo_core::{Error, Result, Value};
+use kymo_model::table::{Batches, Scan};
+use kymo_model::{DumpRequest, Flow, Record, RecordSink, Table};
 
 use crate::read::{Database, Part};
 use crate::rows::{

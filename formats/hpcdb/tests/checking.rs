@@ -12,8 +12,9 @@ use std::path::{Path, PathBuf};
 
 use kymo_conformance::{shared, testdata};
 use kymo_core::bytes::Limits;
-use kymo_core::{Context, Finding, Format, Severity, Source};
+use kymo_core::{Context, Finding, Severity, Source};
 use kymo_hpcdb::HpcDb;
+use kymo_model::Format;
 
 fn check(path: &Path) -> Vec<Finding> {
     let source = Source::open(path, &Limits::default()).unwrap();

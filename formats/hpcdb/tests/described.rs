@@ -15,13 +15,14 @@ use std::fs;
 use std::path::Path;
 
 use kymo_core::bytes::Limits;
-use kymo_core::model::profile::{
+use kymo_core::{Context, Destination, Severity, Source};
+use kymo_hpcdb::{HpcDb, Writer};
+use kymo_model::profile::{
     By, Column, ContextNumber, Function, IdKind, IdPart, Metric, MetricId, Node, ProfileSink,
     Question, Reach, Relation, Scope, SunkValue, Thread, ThreadId, ThreadSet, flat,
 };
-use kymo_core::model::timeline::{Content, TimeNs, Window};
-use kymo_core::{Context, Dataset, Destination, Format, Severity, Source};
-use kymo_hpcdb::{HpcDb, Writer};
+use kymo_model::timeline::{Content, TimeNs, Window};
+use kymo_model::{Dataset, Format};
 
 /// Big-endian bytes, one field after another.
 #[derive(Default)]

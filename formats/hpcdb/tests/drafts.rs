@@ -14,13 +14,14 @@ use std::path::PathBuf;
 
 use kymo_conformance::{capture, shared};
 use kymo_core::bytes::Limits;
-use kymo_core::model::profile::{
+use kymo_core::{Context, Destination, Source};
+use kymo_hpcdb::HpcDb;
+use kymo_model::profile::{
     By, Detail, IDLE, MetricId, NamePattern, PathNode, PathTree, ProfileView, Question, ThreadId,
     Within, bottom_up, flat, per_thread, top_down, traced,
 };
-use kymo_core::model::timeline::Window;
-use kymo_core::{Context, Dataset, Destination, Format, Source};
-use kymo_hpcdb::HpcDb;
+use kymo_model::timeline::Window;
+use kymo_model::{Dataset, Format};
 
 fn path_of(draft: &str) -> Option<PathBuf> {
     Some(shared::file("hpctoolkit/drafts")?.join(draft).join("small_v4.0"))

@@ -16,14 +16,15 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, UInt64Type};
 use kymo_conformance::{python, shared};
 use kymo_core::bytes::Limits;
-use kymo_core::model::profile::{
+use kymo_core::{Context, Source};
+use kymo_hpcdb::HpcDb;
+use kymo_model::profile::{
     By, Derived, Detail, FlatRow, MetricId, Most, PathTree, ProfileView, Question, Statistic, Step,
     Walk, Within, bottom_up, bottom_up_derived, flat, flat_derived, per_thread_derived, top_down,
     top_down_derived,
 };
-use kymo_core::model::timeline::Window;
-use kymo_core::{Context, Dataset, Format, Source};
-use kymo_hpcdb::HpcDb;
+use kymo_model::timeline::Window;
+use kymo_model::{Dataset, Format};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use support::{batches, each, each_at, numbers, open, texts};
@@ -157,13 +158,13 @@ fn sums_over_all_threads_are_the_summary() {
         let other = Source::from_files("without", without_cct);
         let other = HpcDb.open(&other, &Context::default()).unwrap().profile().unwrap();
         let threads = (0..u32::try_from(view.thread_count()).unwrap())
-            .map(kymo_core::model::profile::ThreadId)
+            .map(kymo_model::profile::ThreadId)
             .collect();
         for step in Walk::new(view.as_ref()).unwrap().take(2000) {
             let Step::Enter(context, _) = step.unwrap() else { continue };
             let columns = [(0, 1), (0, 3)].map(|(metric, reach)| {
-                let reach = kymo_core::model::profile::Reach::ALL[reach];
-                kymo_core::model::profile::Column { metric: MetricId(metric), reach }
+                let reach = kymo_model::profile::Reach::ALL[reach];
+                kymo_model::profile::Column { metric: MetricId(metric), reach }
             });
             let mut summary = [0.0; 2];
             view.sums(&context, &columns, None, &mut summary).unwrap();
@@ -307,9 +308,9 @@ fn statistics_are_those_of_the_summary_or_of_threads() {
         let question = Question { view: view.as_ref(), metric: MetricId(0), threads: None };
         for step in Walk::new(view.as_ref()).unwrap().take(200) {
             let Step::Enter(context, _) = step.unwrap() else { continue };
-            let column = kymo_core::model::profile::Column {
+            let column = kymo_model::profile::Column {
                 metric: question.metric,
-                reach: kymo_core::model::profile::Reach::Execution,
+                reach: kymo_model::profile::Reach::Execution,
             };
             let of = |statistic| {
                 let mut to = [0.0];

@@ -14,14 +14,13 @@ use std::path::Path;
 use bytes::Bytes;
 use kymo_conformance::{capture, testdata};
 use kymo_core::bytes::Limits;
-use kymo_core::model::profile::{
+use kymo_core::{Context, Destination, Result, Severity, Source};
+use kymo_hpcdb::{HpcDb, Writer};
+use kymo_model::profile::{
     By, Column, ContextNumber, Detail, Metric, MetricId, Node, ProfileSink, Question, Reach,
     Relation, Scope, SunkValue, Thread, ThreadId, Within, bottom_up, flat, per_thread, top_down,
 };
-use kymo_core::{
-    Context, Destination, DumpRequest, Flow, Format, Record, RecordSink, Result, Severity, Source,
-};
-use kymo_hpcdb::{HpcDb, Writer};
+use kymo_model::{DumpRequest, Flow, Format, Record, RecordSink};
 use support::FILES;
 
 fn tiny(name: &str) -> Vec<u8> {

@@ -15,10 +15,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use kymo_conformance::shared;
-use kymo_core::model::profile::{
+use kymo_model::profile::{
     Detail, IDLE, MetricId, Question, Within, bottom_up, per_thread, top_down, traced,
 };
-use kymo_core::model::timeline::Window;
+use kymo_model::timeline::Window;
 use support::open;
 
 /// Numbers of a file, little-endian.

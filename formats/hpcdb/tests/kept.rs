@@ -7,8 +7,9 @@ use std::path::Path;
 
 use bytes::Bytes;
 use kymo_core::bytes::Limits;
-use kymo_core::{Context, Destination, Format, Source};
+use kymo_core::{Context, Destination, Source};
 use kymo_hpcdb::HpcDb;
+use kymo_model::Format;
 
 /// The files of a database after it was written again.
 fn rewritten(files: &[(&'static str, Bytes)], folder: &Path) -> Vec<Vec<u8>> {

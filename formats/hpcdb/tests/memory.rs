@@ -9,13 +9,14 @@
 #[path = "support/made.rs"]
 mod made;
 
-use kymo_core::model::profile::{
+use kymo_core::{Context, Source};
+use kymo_hpcdb::HpcDb;
+use kymo_model::Format;
+use kymo_model::profile::{
     By, Detail, FlatRow, MetricId, Most, Question, ThreadId, ThreadSet, bottom_up, flat_most,
     top_down,
 };
-use kymo_core::table::Scan;
-use kymo_core::{Context, Format, Source};
-use kymo_hpcdb::HpcDb;
+use kymo_model::table::Scan;
 use made::{Made, Meta, beside, context, held, one_metric, ones, profile, profiles, source};
 
 /// So many functions, each called by the one before; each of its own, or all of the first.

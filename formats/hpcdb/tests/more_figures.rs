@@ -13,8 +13,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, UInt64Type};
-use kymo_core::Dataset;
-use kymo_core::model::profile::{
+use kymo_model::Dataset;
+use kymo_model::profile::{
     By, Detail, MetricId, PathTree, ProfileView, Question, Within, bottom_up, flat, per_thread,
     top_down,
 };

@@ -10,13 +10,14 @@
 
 mod support;
 
-use kymo_core::model::profile::{
+use kymo_core::{Context, Finding, Severity, Source};
+use kymo_hpcdb::HpcDb;
+use kymo_model::profile::{
     By, Column, Detail, MetricId, Most, NamePattern, ProfileView, Question, Reach, Step, ThreadId,
     ThreadSet, Walk, Within, bottom_up, flat, flat_most, per_thread, top_down,
 };
-use kymo_core::model::timeline::{TimeNs, Window};
-use kymo_core::{Context, Dataset, Finding, Format, Severity, Source};
-use kymo_hpcdb::HpcDb;
+use kymo_model::timeline::{TimeNs, Window};
+use kymo_model::{Dataset, Format};
 use support::{changed, patched};
 
 fn open(source: &Source) -> Box<dyn Dataset> {

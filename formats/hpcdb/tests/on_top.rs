@@ -12,13 +12,14 @@
 mod made;
 
 use kymo_conformance::capture;
-use kymo_core::model::profile::{
+use kymo_core::{Context, Finding, Result, Source};
+use kymo_hpcdb::HpcDb;
+use kymo_model::profile::{
     By, Detail, MetricId, Most, NamePattern, Question, ThreadId, ThreadSet, Walk, Within, flat,
     flat_most, per_thread, top_down,
 };
-use kymo_core::model::timeline::Window;
-use kymo_core::{Context, Dataset, Finding, Format, Result, Source};
-use kymo_hpcdb::HpcDb;
+use kymo_model::timeline::Window;
+use kymo_model::{Dataset, Format};
 use made::{Block, MIB, Made, Meta, beside, context, held, one_metric, ones, profile, source};
 
 fn open(source: &Source) -> Result<Box<dyn Dataset>> {

@@ -12,9 +12,10 @@ use std::path::Path;
 
 use kymo_conformance::{shared, testdata};
 use kymo_core::bytes::Limits;
-use kymo_core::model::profile::{By, MetricId, ProfileView, Question, ThreadId, flat};
-use kymo_core::{Context, Destination, Format, Repaired, Result, Severity, Source};
+use kymo_core::{Context, Destination, Result, Severity, Source};
 use kymo_hpcdb::HpcDb;
+use kymo_model::profile::{By, MetricId, ProfileView, Question, ThreadId, flat};
+use kymo_model::{Format, Repaired};
 
 fn source(path: &Path) -> Source {
     Source::open(path, &Limits::default()).unwrap()

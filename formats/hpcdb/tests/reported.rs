@@ -5,10 +5,11 @@ mod support;
 
 use std::collections::HashSet;
 
-use kymo_core::model::profile::{By, MetricId, Question, Step, ThreadId, Walk, flat};
-use kymo_core::table::Scan;
-use kymo_core::{Context, Dataset, Finding, Format, Severity, Source};
+use kymo_core::{Context, Finding, Severity, Source};
 use kymo_hpcdb::HpcDb;
+use kymo_model::profile::{By, MetricId, Question, Step, ThreadId, Walk, flat};
+use kymo_model::table::Scan;
+use kymo_model::{Dataset, Format};
 use support::{changed, patched};
 
 /// Reads all that commands read. What fails is said by the command itself.

@@ -18,8 +18,9 @@ use bytes::Bytes;
 use kymo_conformance::testdata;
 #[cfg(unix)]
 use kymo_core::bytes::Limits;
-use kymo_core::{Context, Finding, Format, Severity, Source};
+use kymo_core::{Context, Finding, Severity, Source};
 use kymo_hpcdb::HpcDb;
+use kymo_model::Format;
 
 /// What is written where in which file, and what is found: rule, file, byte.
 struct Case {

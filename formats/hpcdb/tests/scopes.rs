@@ -4,12 +4,13 @@
 #[path = "support/made.rs"]
 mod made;
 
-use kymo_core::model::profile::{
+use kymo_core::{Context, Source};
+use kymo_hpcdb::HpcDb;
+use kymo_model::Format;
+use kymo_model::profile::{
     By, Detail, FlatRow, MetricId, Most, PathTree, ProfileView, Question, ThreadId, ThreadSet,
     Within, bottom_up, flat_most, per_thread, top_down,
 };
-use kymo_core::{Context, Format, Source};
-use kymo_hpcdb::HpcDb;
 use made::{Block, Made, Meta, context, profile, source};
 
 /// A scope, its word in the file, and the id of its values.

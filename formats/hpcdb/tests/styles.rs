@@ -6,8 +6,9 @@ use std::path::Path;
 
 use kymo_conformance::{shared, testdata};
 use kymo_core::bytes::Limits;
-use kymo_core::{Context, DumpRequest, Flow, Format, Record, RecordSink, Result, Source};
+use kymo_core::{Context, Result, Source};
 use kymo_hpcdb::HpcDb;
+use kymo_model::{DumpRequest, Flow, Format, Record, RecordSink};
 
 struct Text(Vec<u8>);
 

@@ -14,14 +14,15 @@ use std::sync::Arc;
 
 use kymo_conformance::{shared, testdata};
 use kymo_core::bytes::Limits;
-use kymo_core::model::profile::{
+use kymo_core::{Context, Destination, Severity, Source};
+use kymo_hpcdb::{HpcDb, Writer};
+use kymo_model::profile::{
     By, Column, ContextNumber, ContextValue, Metric, MetricId, Node, Parts, ProfileSink,
     ProfileView, Question, Reach, Relation, Scope, Statistic, Step, SummaryValue, SunkValue,
     Thread, ThreadId, Walk, copy_profile, flat,
 };
-use kymo_core::model::timeline::TimeNs;
-use kymo_core::{Context, Dataset, Destination, Format, Severity, Source};
-use kymo_hpcdb::{HpcDb, Writer};
+use kymo_model::timeline::TimeNs;
+use kymo_model::{Dataset, Format};
 
 fn source(path: &Path) -> Source {
     Source::open(path, &Limits::default()).unwrap()

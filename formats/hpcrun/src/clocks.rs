@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use kymo_core::model::timeline::{Clock, ClockId};
+use kymo_model::timeline::{Clock, ClockId};
 
 use crate::measurement::Part;
 

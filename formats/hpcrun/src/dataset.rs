@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use kymo_core::model::measurement::MeasurementView;
-use kymo_core::model::profile::ProfileView;
-use kymo_core::model::structure::Structure;
-use kymo_core::model::timeline::{TimelineView, Window};
-use kymo_core::{
-    Ability, Confidence, Context, Dataset, Demo, Destination, DumpRequest, Finding, Format,
-    FormatInfo, Probe, RecordSink, Recording, Repaired, Result, Severity, Source, Summary, Table,
+use kymo_core::{Context, Destination, Finding, Probe, Result, Severity, Source};
+use kymo_model::measurement::MeasurementView;
+use kymo_model::profile::ProfileView;
+use kymo_model::structure::Structure;
+use kymo_model::timeline::{TimelineView, Window};
+use kymo_model::{
+    Ability, Confidence, Dataset, Demo, DumpRequest, Format, FormatInfo, RecordSink, Recording,
+    Repaired, Summary, Table,
 };
 
 use crate::measured::Measured;

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use kymo_core::{DumpRequest, Field, Flow, Record, RecordSink, Result};
+use kymo_core::Result;
+use kymo_model::{DumpRequest, Field, Flow, Record, RecordSink};
 
 use crate::layout::{COUNTS, FOOTERS, INDEX_ENTRIES, SECTIONS, counts};
 use crate::listing::{

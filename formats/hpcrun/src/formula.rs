@@ -1,6 +1,6 @@
 //! Formulas of metrics: `#N` is the metric of that number.
 
-use kymo_core::model::profile::{Expression, MetricId, Operation};
+use kymo_model::profile::{Expression, MetricId, Operation};
 
 /// How deep parentheses may nest.
 const DEPTH_MAX: usize = 32;

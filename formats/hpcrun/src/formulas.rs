@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use kymo_core::model::profile::{Expression, MetricId};
+use kymo_model::profile::{Expression, MetricId};
 
 use crate::formula;
 use crate::types::Metric;

@@ -1,6 +1,6 @@
 //! What the nodes of an epoch stand for. Checks, reports and databases all ask here.
 
-use kymo_core::model::measurement::Frame;
+use kymo_model::measurement::Frame;
 
 use crate::spec::{SPECIAL_MODULES, placeholder};
 use crate::types::{Dialect, Epoch, Node};

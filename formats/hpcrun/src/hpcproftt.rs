@@ -6,7 +6,8 @@
 use std::fmt;
 use std::io::Write;
 
-use kymo_core::{Flow, RecordSink, Result};
+use kymo_core::Result;
+use kymo_model::{Flow, RecordSink};
 
 use crate::read::{Profile, Trace, Values};
 use crate::spec;

@@ -6,8 +6,8 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use kymo_core::bytes::{Limits, ReadError, ReadErrorKind, ReadResult};
-use kymo_core::model::structure::{Call, FileId, Module, ModuleBuilder, Place, Scope, ScopeId};
 use kymo_core::{Error, Finding, Severity};
+use kymo_model::structure::{Call, FileId, Module, ModuleBuilder, Place, Scope, ScopeId};
 use quick_xml::events::{BytesStart, Event};
 use quick_xml::reader::Reader;
 

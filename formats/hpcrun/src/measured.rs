@@ -6,14 +6,14 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use kymo_core::model::measurement::{
+use kymo_core::{Error, Finding, Progress, Result, Severity};
+use kymo_model::measurement::{
     Counts, Frame, IsWanted, MeasuredId, MeasuredMetric, MeasuredNode, MeasuredSample,
     MeasuredThread, MeasuredValue, MeasurementView, Numbers, Samples, SamplesInParts,
 };
-use kymo_core::model::profile::{Computed, Expression, MetricId, Parts};
-use kymo_core::model::structure::Structure;
-use kymo_core::model::timeline::TimeNs;
-use kymo_core::{Error, Finding, Progress, Result, Severity};
+use kymo_model::profile::{Computed, Expression, MetricId, Parts};
+use kymo_model::structure::Structure;
+use kymo_model::timeline::TimeNs;
 
 use crate::formulas::{counted_from, formulas};
 use crate::frames::{Frames, Meaning, code};

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use kymo_core::bytes::{Limits, ReadError, ReadResult};
-use kymo_core::model::profile::Thread;
 use kymo_core::{Context, Error, Finding, Findings, Result, Severity, Source, ahead};
+use kymo_model::profile::Thread;
 
 use crate::pairs::{self, Found, Pairs, untraced};
 use crate::read::{InPlace, Profile, SomeRecords, Trace};

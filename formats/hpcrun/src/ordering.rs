@@ -3,8 +3,8 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use kymo_core::model::measurement::MeasuredSample;
-use kymo_core::model::timeline::TimeNs;
+use kymo_model::measurement::MeasuredSample;
+use kymo_model::timeline::TimeNs;
 
 /// Puts samples in order by looking a few of them ahead. Those of one time stay as they came.
 pub(crate) struct Ordered<I> {

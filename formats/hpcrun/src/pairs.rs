@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use kymo_core::model::measurement::MeasuredId;
 use kymo_core::{Finding, Severity};
+use kymo_model::measurement::MeasuredId;
 
 use crate::measurement::{PROFILE, TRACE, has_extension, named};
 use crate::read::{Profile, Trace};

@@ -4,9 +4,8 @@ use std::collections::HashMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use kymo_core::{
-    Context, Destination, Error, Finding, Repaired, Result, Severity, Source, copy_beside,
-};
+use kymo_core::{Context, Destination, Error, Finding, Result, Severity, Source, copy_beside};
+use kymo_model::Repaired;
 
 use crate::check;
 use crate::measurement::read;

@@ -215,7 +215,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use kymo_core::bytes::{Endian, Limits};
-    use kymo_core::model::measurement::Numbers;
+    use kymo_model::measurement::Numbers;
 
     use super::*;
     use crate::TraceWriter;

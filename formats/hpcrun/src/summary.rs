@@ -3,8 +3,9 @@
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 
-use kymo_core::model::timeline::TimeNs;
-use kymo_core::{Finding, Row, Section, Summary, Value, shortened};
+use kymo_core::{Finding, Value, shortened};
+use kymo_model::timeline::TimeNs;
+use kymo_model::{Row, Section, Summary};
 
 use crate::clocks::Clocks;
 use crate::measurement::{Measurement, PROFILE, Part};

@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, BooleanArray, Float64Array, StringArray, UInt64Array};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
-use kymo_core::model::profile::IdPart;
-use kymo_core::table::{ColumnTable, Columns};
-use kymo_core::{Error, Result, Table};
+use kymo_core::{Error, Result};
+use kymo_model::Table;
+use kymo_model::profile::IdPart;
+use kymo_model::table::{ColumnTable, Columns};
 
 use crate::layout::{COUNTS, FOOTERS, INDEX_ENTRIES, SECTIONS};
 use crate::listing::{

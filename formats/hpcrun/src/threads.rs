@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use kymo_core::model::measurement::{GivenIds, MeasuredId, thread_names};
-use kymo_core::model::profile::{IdKind, Thread};
+use kymo_model::measurement::{GivenIds, MeasuredId, thread_names};
+use kymo_model::profile::{IdKind, Thread};
 
 use crate::measurement::Part;
 use crate::read::Profile;

@@ -6,11 +6,11 @@
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-use kymo_core::model::timeline::{
+use kymo_core::{Error, Result};
+use kymo_model::timeline::{
     Clock, Content, Event, Events, Merged, Run, Tally, TimeNs, TimelineView, Track, TrackId,
     TrackKind, Tracks, Window,
 };
-use kymo_core::{Error, Result};
 use serde_json::{Map, Value, json};
 
 use crate::clocks::Clocks;

@@ -1,6 +1,6 @@
 //! Nodes by their ids, and the tree that their parents make.
 
-use kymo_core::model::measurement::Numbers;
+use kymo_model::measurement::Numbers;
 
 use crate::read::Profile;
 use crate::types::Epoch;

@@ -16,9 +16,10 @@ use std::path::Path;
 
 use kymo_conformance::shared;
 use kymo_core::bytes::Limits;
-use kymo_core::model::profile::{By, MetricId, Question, flat};
-use kymo_core::{Context, Dataset, Finding, Format, Source};
+use kymo_core::{Context, Finding, Source};
 use kymo_hpcrun::{Hpcrun, ProfileBuilder};
+use kymo_model::profile::{By, MetricId, Question, flat};
+use kymo_model::{Dataset, Format};
 use opened::open;
 
 /// Files, rules and messages of what is found.

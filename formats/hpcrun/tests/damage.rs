@@ -15,9 +15,10 @@ use std::path::Path;
 use assembled::Bytes;
 use kymo_conformance::{golden, testdata};
 use kymo_core::bytes::Limits;
-use kymo_core::model::profile::{Column, MetricId, Reach, Walk};
-use kymo_core::{Context, Dataset, Destination, Format, Severity, Source};
+use kymo_core::{Context, Destination, Severity, Source};
 use kymo_hpcrun::Hpcrun;
+use kymo_model::profile::{Column, MetricId, Reach, Walk};
+use kymo_model::{Dataset, Format};
 
 /// A file with some bytes replaced.
 fn with(mut bytes: Vec<u8>, at: usize, new: &[u8]) -> Vec<u8> {

@@ -14,11 +14,10 @@ use std::fs;
 use std::path::Path;
 
 use kymo_conformance::shared;
-use kymo_core::model::profile::{By, MetricId, Question, ThreadId, flat};
-use kymo_core::{
-    Context, DumpRequest, Flow, Format, Record, RecordSink, Result, Severity, Source, Value,
-};
+use kymo_core::{Context, Result, Severity, Source, Value};
 use kymo_hpcrun::{Hpcrun, ProfileBuilder};
+use kymo_model::profile::{By, MetricId, Question, ThreadId, flat};
+use kymo_model::{DumpRequest, Flow, Format, Record, RecordSink};
 use opened::open;
 
 /// Kinds of ids, and the bits that say how they were given.
@@ -47,7 +46,7 @@ fn sampled(ids: &[(u16, u64)], module: &str, address: u64) -> ProfileBuilder {
     profile
 }
 
-fn section<'s>(summary: &'s kymo_core::Summary, title: &str) -> &'s kymo_core::Section {
+fn section<'s>(summary: &'s kymo_model::Summary, title: &str) -> &'s kymo_model::Section {
     summary.sections.iter().find(|section| section.title == title).unwrap()
 }
 
@@ -171,7 +170,7 @@ fn the_dump_of_a_directory_names_each_file_where_it_begins() {
     fs::write(folder.path().join("a.hpctrace"), assembled::trace(false, false)).unwrap();
     let mut names = Names::default();
     open(folder.path()).dump(&DumpRequest::default(), &mut names).unwrap();
-    let text = |name: &str| format!("{:?}", kymo_core::Field::from(Value::Text(name.into())));
+    let text = |name: &str| format!("{:?}", kymo_model::Field::from(Value::Text(name.into())));
     assert_eq!(names.0, [text("a.hpcrun"), text("a.hpctrace")]);
 }
 

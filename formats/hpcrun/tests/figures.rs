@@ -15,11 +15,11 @@ use std::collections::{HashMap, HashSet};
 use std::fs;
 
 use kymo_conformance::shared;
-use kymo_core::Dataset;
-use kymo_core::model::profile::{
+use kymo_model::Dataset;
+use kymo_model::profile::{
     Column, ContextNumber, IDLE, MetricId, ProfileView, Reach, Scope, Step, Walk,
 };
-use kymo_core::model::timeline::{ClockId, Content, Window};
+use kymo_model::timeline::{ClockId, Content, Window};
 use opened::open;
 use serde_json::Value;
 

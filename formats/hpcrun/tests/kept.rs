@@ -14,10 +14,11 @@ use std::fs;
 
 use kymo_conformance::testdata;
 use kymo_core::bytes::Limits;
-use kymo_core::model::profile::ContextNumber;
-use kymo_core::model::timeline::{Content, Window};
-use kymo_core::{Context, Dataset, Format, Severity, Source};
+use kymo_core::{Context, Severity, Source};
 use kymo_hpcrun::{Hpcrun, Profile, ProfileBuilder};
+use kymo_model::profile::ContextNumber;
+use kymo_model::timeline::{Content, Window};
+use kymo_model::{Dataset, Format};
 use opened::{START, open, traced};
 
 fn open_bytes(bytes: Vec<u8>) -> Box<dyn Dataset> {
@@ -216,7 +217,7 @@ fn a_long_name_of_a_kind_is_not_repeated_for_each_id() {
     kymo_hpcrun::write_profile(&profile, &mut bytes).unwrap();
     let dataset = open_bytes(bytes);
     let view = dataset.profile().unwrap();
-    let thread = view.thread(kymo_core::model::profile::ThreadId(0)).unwrap();
+    let thread = view.thread(kymo_model::profile::ThreadId(0)).unwrap();
     assert_eq!(thread.ids.len(), 8000);
     assert!(thread.ids.iter().all(|part| part.kind.0 == "T".repeat(64)));
 }

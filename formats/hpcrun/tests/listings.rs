@@ -12,8 +12,9 @@ use std::path::{Path, PathBuf};
 
 use kymo_conformance::shared;
 use kymo_core::bytes::Limits;
-use kymo_core::{Context, DumpRequest, Flow, Format, Record, RecordSink, Result, Source};
+use kymo_core::{Context, Result, Source};
 use kymo_hpcrun::{Hpcrun, Trace};
+use kymo_model::{DumpRequest, Flow, Format, Record, RecordSink};
 
 /// Takes the text of a dump.
 struct Text(String);

@@ -13,8 +13,9 @@ use std::fs;
 use std::path::Path;
 
 use kymo_core::bytes::Limits;
-use kymo_core::{Context, Destination, Format, Severity, Source};
+use kymo_core::{Context, Destination, Severity, Source};
 use kymo_hpcrun::{Hpcrun, ProfileBuilder};
+use kymo_model::Format;
 
 /// A kind of ids, with the bits that say that only the logical number counts.
 const THREAD: u16 = 3 | 3 << 14;

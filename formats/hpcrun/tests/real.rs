@@ -12,8 +12,9 @@ use std::path::Path;
 
 use kymo_conformance::shared;
 use kymo_core::bytes::{Endian, Limits};
-use kymo_core::{Context, Finding, Format, Severity, Source};
+use kymo_core::{Context, Finding, Severity, Source};
 use kymo_hpcrun::{Dialect, Hpcrun, Profile, Trace, TraceVersion, Values, write_profile};
+use kymo_model::Format;
 
 fn profile(path: &Path) -> Profile {
     let bytes = fs::read(path).unwrap().into();

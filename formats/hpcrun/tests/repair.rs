@@ -15,8 +15,9 @@ use std::path::Path;
 use assembled::Bytes;
 use kymo_conformance::testdata;
 use kymo_core::bytes::Limits;
-use kymo_core::{Context, Destination, Finding, Format, Repaired, Source};
+use kymo_core::{Context, Destination, Finding, Source};
 use kymo_hpcrun::Hpcrun;
+use kymo_model::{Format, Repaired};
 
 /// Repairs bytes, and hands back the repaired file.
 fn repaired(bytes: &[u8]) -> (Repaired, Vec<u8>) {

@@ -12,15 +12,13 @@ mod assembled;
 use std::fs;
 
 use kymo_core::bytes::Limits;
-use kymo_core::{
-    Context, Dataset, Destination, DumpRequest, Field, Finding, Flow, Format, Record, RecordSink,
-    Result, Source, Value,
-};
+use kymo_core::{Context, Destination, Finding, Result, Source, Value};
 use kymo_hpcrun::spec::placeholder;
 use kymo_hpcrun::{
     DirectoryWriter, Hpcrun, Metric, MetricFlags, Place, Profile, ProfileBuilder, ThreadFile,
     TraceRecord,
 };
+use kymo_model::{Dataset, DumpRequest, Field, Flow, Format, Record, RecordSink};
 
 fn check(bytes: &[u8]) -> Vec<Finding> {
     let source = Source::from_bytes("a.hpcrun", bytes.to_vec());

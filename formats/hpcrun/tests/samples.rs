@@ -15,10 +15,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use kymo_core::bytes::Limits;
-use kymo_core::model::profile::{ThreadId, traced};
-use kymo_core::model::timeline::{TimeNs, Window};
-use kymo_core::{Context, Dataset, Finding, Format, Severity, Source};
+use kymo_core::{Context, Finding, Severity, Source};
 use kymo_hpcrun::{Hpcrun, ProfileBuilder, TraceRecord, TraceWriter};
+use kymo_model::profile::{ThreadId, traced};
+use kymo_model::timeline::{TimeNs, Window};
+use kymo_model::{Dataset, Format};
 use opened::{START, open};
 
 /// A node that no profile has.
@@ -110,7 +111,7 @@ fn times_are_right_whatever_the_order_of_samples_and_what_was_not_told_is_said()
         assert_eq!(spent(0), [("a+0x10", 100), ("a+0x20", 100)]);
         assert_eq!(spent(1), [("a+0x10", 100)]);
         assert_eq!(found.backwards, 0);
-        let range = Arc::clone(&timeline).range(kymo_core::model::timeline::ClockId(0)).unwrap();
+        let range = Arc::clone(&timeline).range(kymo_model::timeline::ClockId(0)).unwrap();
         assert_eq!(range, Some(moment(100)..=moment(300)));
         // The header has 32 bytes, a record 12: the second is before the first.
         let why = "1 sample is before the one before: all are sorted by time".to_owned();

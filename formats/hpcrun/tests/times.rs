@@ -14,9 +14,10 @@ use std::fs;
 use std::sync::Arc;
 
 use assembled::Bytes;
-use kymo_core::model::timeline::{ClockId, Content, TimeNs, Window};
-use kymo_core::{Context, Dataset, Format, Source, Value};
+use kymo_core::{Context, Source, Value};
 use kymo_hpcrun::{Hpcrun, TraceRecord, TraceVersion, TraceWriter};
+use kymo_model::timeline::{ClockId, Content, TimeNs, Window};
+use kymo_model::{Dataset, Format};
 use opened::{START, check, open, said, trace, traced};
 
 /// The start and the end that `info` tells, in nanoseconds.
@@ -206,7 +207,7 @@ fn samples_are_of_whichever_epoch_has_their_node_and_said_where_several_do() {
             names.push(String::new());
             continue;
         };
-        let number = kymo_core::model::profile::ContextNumber(number);
+        let number = kymo_model::profile::ContextNumber(number);
         let context = view.context(view.find(number).unwrap().unwrap()).unwrap();
         names.push(view.label(&context).unwrap());
     }
@@ -260,6 +261,6 @@ fn very_many_pairs_and_epochs_are_read_in_the_time_of_the_file() {
         Hpcrun.open(&Source::from_bytes("a.hpcrun", profile.bytes), &Context::default()).unwrap();
     assert_eq!(dataset.recordings().len(), 20_000);
     let threads = dataset.tables().into_iter().next().unwrap();
-    let rows = threads.scan(&kymo_core::table::Scan::default()).unwrap();
+    let rows = threads.scan(&kymo_model::table::Scan::default()).unwrap();
     assert_eq!(rows.map(|batch| batch.unwrap().num_rows()).sum::<usize>(), 20_000);
 }

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use kymo_core::model::timeline::{TimeNs, TimelineView};
-use kymo_core::{
-    Ability, Confidence, Context, Dataset, Demo, Destination, DumpRequest, Finding, Format,
-    FormatInfo, Probe, RecordSink, Repaired, Result, Section, Source, Summary, Table, Value,
-    Written,
+use kymo_core::{Context, Destination, Finding, Probe, Result, Source, Value};
+use kymo_model::timeline::{TimeNs, TimelineView};
+use kymo_model::{
+    Ability, Confidence, Dataset, Demo, DumpRequest, Format, FormatInfo, RecordSink, Repaired,
+    Section, Summary, Table, Written,
 };
 
 use crate::model::Timeline;

@@ -2,7 +2,8 @@
 
 use std::io::Cursor;
 
-use kymo_core::{Demo, Result};
+use kymo_core::Result;
+use kymo_model::Demo;
 
 use crate::types::{Attachment, Channel, Message, Metadata, Pairs, Schema};
 use crate::write::{Options, Writer};

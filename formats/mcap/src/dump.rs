@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use kymo_core::bytes::ReadErrorKind;
-use kymo_core::{DumpRequest, Field, Flow, Record, RecordSink, Result, Value};
+use kymo_core::{Result, Value};
+use kymo_model::{DumpRequest, Field, Flow, Record, RecordSink};
 
 use crate::Reader;
 use crate::read::{Body, Item, Walk};

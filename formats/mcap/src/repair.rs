@@ -2,9 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use kymo_core::{
-    AtomicFile, Context, Destination, Error, Finding, Repaired, Result, Severity, Source,
-};
+use kymo_core::{AtomicFile, Context, Destination, Error, Finding, Result, Severity, Source};
+use kymo_model::Repaired;
 
 use crate::Reader;
 use crate::check;

@@ -6,8 +6,9 @@ use std::sync::{Arc, OnceLock};
 use arrow_array::builder::{BinaryBuilder, StringBuilder, UInt64Builder};
 use arrow_array::{ArrayRef, RecordBatch, StringArray, UInt64Array};
 use arrow_schema::{DataType, Field, Schema as ArrowSchema, SchemaRef};
-use kymo_core::table::{Batches, ColumnTable, Columns, Scan};
-use kymo_core::{Error, Field as Cell, Invariant as _, Result, Table, Value};
+use kymo_core::{Error, Invariant as _, Result, Value};
+use kymo_model::table::{Batches, ColumnTable, Columns, Scan};
+use kymo_model::{Field as Cell, Table};
 
 use crate::Reader;
 use crate::dump::{json, payload, schema_text};

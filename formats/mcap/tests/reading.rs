@@ -12,8 +12,9 @@ use std::fs;
 use std::io::Cursor;
 
 use kymo_conformance::{Content, capture, repaired, rewritten, testdata};
-use kymo_core::{Context, Finding, Format, Severity, Source, Value};
+use kymo_core::{Context, Finding, Severity, Source, Value};
 use kymo_mcap::{Mcap, Reader};
+use kymo_model::Format;
 use mcap::records::MessageHeader;
 use mcap::{Compression, MessageStream, WriteOptions};
 use proptest::prelude::*;

@@ -14,12 +14,13 @@ use std::sync::Arc;
 
 use kymo_conformance::testdata;
 use kymo_core::bytes::Limits;
-use kymo_core::model::timeline::{
+use kymo_core::{Context, Destination, Result, Source, Value};
+use kymo_mcap::{Channel, Mcap, Options, Writer};
+use kymo_model::timeline::{
     Attributes, Clock, ClockId, Content, Event, Events, TimeNs, TimelineView, Track, TrackId,
     TrackKind, Tracks, Window,
 };
-use kymo_core::{Context, Destination, Format, Result, Source, Value, Written};
-use kymo_mcap::{Channel, Mcap, Options, Writer};
+use kymo_model::{Format, Written};
 use serde_json::json;
 
 /// An event that outlives its timeline.

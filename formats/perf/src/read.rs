@@ -1,9 +1,9 @@
 //! A line to an event: `comm tid [cpu] time: [period] event: what it says`.
 
 use kymo_core::Severity;
-use kymo_core::model::timeline::TimeNs;
 use kymo_lines::kernel::KernelLines;
 use kymo_lines::{Line, Lines, Read, decimal_ns};
+use kymo_model::timeline::TimeNs;
 
 /// So many bytes are looked at to find out which fields lines have.
 const SAMPLE_BYTES: usize = 256 << 10;

@@ -4,8 +4,9 @@
 use std::fs;
 
 use kymo_conformance::shared;
-use kymo_core::{Confidence, Context, Format, Severity, Source};
+use kymo_core::{Context, Severity, Source};
 use kymo_lines::Reader;
+use kymo_model::{Confidence, Format};
 use kymo_perf::{Perf, script};
 
 /// Time, processor, name and number of the task, what happened, and its fields.

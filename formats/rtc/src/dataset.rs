@@ -4,11 +4,11 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use kymo_core::bytes::Limits;
-use kymo_core::model::timeline::TimelineView;
-use kymo_core::{
-    Ability, Confidence, Context, Dataset, Demo, Destination, DumpRequest, Finding, Follow, Format,
-    FormatInfo, Part, Probe, RecordSink, Recording, Repaired, Result, Source, Summary, Table,
-    Written,
+use kymo_core::{Context, Destination, Finding, Probe, Result, Source};
+use kymo_model::timeline::TimelineView;
+use kymo_model::{
+    Ability, Confidence, Dataset, Demo, DumpRequest, Follow, Format, FormatInfo, Part, RecordSink,
+    Recording, Repaired, Summary, Table, Written,
 };
 use kymo_rtc_wire::read::{View, find_marker};
 

@@ -1,6 +1,7 @@
 //! A small recording for `kymo demo`.
 
-use kymo_core::{Demo, Error, Result};
+use kymo_core::{Error, Result};
+use kymo_model::Demo;
 use kymo_rtc_wire::meta::StreamMeta;
 use kymo_rtc_wire::write::{ByteOrder, Options, Writer};
 

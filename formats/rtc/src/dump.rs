@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use kymo_core::{DumpRequest, Field, Flow, Record, RecordSink, Result, Value};
+use kymo_core::{Result, Value};
+use kymo_model::{DumpRequest, Field, Flow, Record, RecordSink};
 
 use crate::Reader;
 use crate::types::{ClockRole, Message, Stream};

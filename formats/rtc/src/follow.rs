@@ -1,7 +1,8 @@
 //! Reading a recording that is still being written.
 
 use kymo_core::bytes::Limits;
-use kymo_core::{Context, Error, Follow, Followed, Invariant as _, Result, Source};
+use kymo_core::{Context, Error, Invariant as _, Result, Source};
+use kymo_model::{Follow, Followed};
 use kymo_rtc_wire::read::{Item, NeedMore, Unit, View, Walker, major_index, marker_before};
 use kymo_rtc_wire::spec::id;
 

@@ -10,12 +10,11 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::Write;
 use std::sync::Arc;
 
-use kymo_core::model::timeline::{
+use kymo_core::{Destination, Finding, Invariant as _, Result, Severity, Value, shortened};
+use kymo_model::Written;
+use kymo_model::timeline::{
     Clock, ClockId, Content, Event, Fielded, Fields, Losses, NumberKind, Numbers, TimeNs,
     TimelineView, Track, TrackId, TrackKind, fielded_tracks,
-};
-use kymo_core::{
-    Destination, Finding, Invariant as _, Result, Severity, Value, Written, shortened,
 };
 use kymo_rtc_wire::meta::StreamMeta;
 use serde_json::Value as Json;

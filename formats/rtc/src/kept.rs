@@ -1,7 +1,7 @@
 //! What RTC has no place for, kept in the description of a stream under `kymo`, so that the same
 //! track comes back: what its events are, and which track it belongs under.
 
-use kymo_core::model::timeline::TrackKind;
+use kymo_model::timeline::TrackKind;
 use serde_json::{Map, Value as Json, json};
 
 /// The key of the description.

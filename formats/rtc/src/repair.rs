@@ -5,9 +5,9 @@ use std::io::Write;
 use std::sync::Arc;
 
 use kymo_core::{
-    Context, Destination, Error, Finding, Invariant as _, Repaired, Result, Severity, Source,
-    shortened, slot,
+    Context, Destination, Error, Finding, Invariant as _, Result, Severity, Source, shortened, slot,
 };
+use kymo_model::Repaired;
 
 use crate::read::Scan;
 use crate::types::Stream;

@@ -3,8 +3,8 @@
 use std::ops::RangeInclusive;
 
 use kymo_core::bytes::Endian;
-use kymo_core::model::timeline::{Length, Shown, TimeNs};
-use kymo_core::{Section, Summary};
+use kymo_model::timeline::{Length, Shown, TimeNs};
+use kymo_model::{Section, Summary};
 use kymo_rtc_wire::crc::Polynomial;
 use kymo_rtc_wire::read::Ruler;
 

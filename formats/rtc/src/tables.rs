@@ -9,7 +9,7 @@ mod values;
 use std::sync::Arc;
 
 use arrow_schema::{Schema, SchemaRef};
-use kymo_core::Table;
+use kymo_model::Table;
 
 use crate::Reader;
 

@@ -1,7 +1,7 @@
 //! What readers return: streams, sessions, Units and messages.
 
 use kymo_core::bytes::Endian;
-use kymo_core::model::timeline::TimeNs;
+use kymo_model::timeline::TimeNs;
 use kymo_rtc_wire::crc::Polynomial;
 use kymo_rtc_wire::read::{Declared, Definition, Ruler};
 use serde_json::{Map, Value as Json};

@@ -10,7 +10,8 @@
 use std::fs;
 
 use kymo_conformance::shared;
-use kymo_core::{Context, Finding, Format, Severity, Source};
+use kymo_core::{Context, Finding, Severity, Source};
+use kymo_model::Format;
 use kymo_rtc::Rtc;
 use kymo_rtc_wire::meta::StreamMeta;
 use kymo_rtc_wire::write::{Options, Writer};

@@ -11,7 +11,8 @@ use std::collections::HashMap;
 use std::fs;
 
 use kymo_conformance::{shared, testdata};
-use kymo_core::{Context, Format, Severity, Source};
+use kymo_core::{Context, Severity, Source};
+use kymo_model::Format;
 use kymo_rtc::{Reader, Rtc};
 use kymo_rtc_wire::meta::StreamMeta;
 use kymo_rtc_wire::read::{Begin, Frame, Item, View, Walker};

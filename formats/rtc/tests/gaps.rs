@@ -10,7 +10,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
 use kymo_conformance::testdata;
-use kymo_core::{Context, Format, Severity, Source};
+use kymo_core::{Context, Severity, Source};
+use kymo_model::Format;
 use kymo_rtc::{Reader, Rtc};
 use kymo_rtc_wire::meta::StreamMeta;
 use kymo_rtc_wire::write::{Options, Writer};

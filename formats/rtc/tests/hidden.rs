@@ -1,7 +1,8 @@
 //! Streams that are left out of indices stay so.
 #![allow(clippy::unwrap_used, reason = "tests may fail loudly")]
 
-use kymo_core::{Context, Destination, Format as _, Part, Severity, Source};
+use kymo_core::{Context, Destination, Severity, Source};
+use kymo_model::{Format as _, Part};
 use kymo_rtc::Rtc;
 use kymo_rtc_wire::meta::StreamMeta;
 use kymo_rtc_wire::read::{Listed, Lookup, View, find_marker};

@@ -10,8 +10,9 @@ use std::fmt::Write as _;
 use std::fs;
 use std::sync::Arc;
 
-use kymo_core::model::timeline::{Content, TimeNs, TimelineView, Window};
-use kymo_core::{Context, Destination, Format, Part, Severity, Source};
+use kymo_core::{Context, Destination, Severity, Source};
+use kymo_model::timeline::{Content, TimeNs, TimelineView, Window};
+use kymo_model::{Format, Part};
 use kymo_rtc::Rtc;
 use kymo_rtc_wire::meta::StreamMeta;
 use kymo_rtc_wire::write::{Options, Writer};

@@ -1,10 +1,9 @@
 //! What is lost is said, wherever it is left out.
 #![allow(clippy::indexing_slicing, clippy::unwrap_used, reason = "tests may fail loudly")]
 
-use kymo_core::model::timeline::{Clock, Event, Track, Window};
-use kymo_core::{
-    Context, Destination, Finding, Followed, Format, Part, Repaired, Severity, Source,
-};
+use kymo_core::{Context, Destination, Finding, Severity, Source};
+use kymo_model::timeline::{Clock, Event, Track, Window};
+use kymo_model::{Followed, Format, Part, Repaired};
 use kymo_rtc::Rtc;
 use kymo_rtc_wire::meta::StreamMeta;
 use kymo_rtc_wire::write::{Options, Writer};

@@ -2,7 +2,8 @@
 //! left of their text.
 #![allow(clippy::indexing_slicing, clippy::unwrap_used, reason = "tests may fail loudly")]
 
-use kymo_core::{Context, Destination, Format, Severity, Source};
+use kymo_core::{Context, Destination, Severity, Source};
+use kymo_model::Format;
 use kymo_rtc::{Reader, Rtc};
 use kymo_rtc_wire::crc::Polynomial;
 use kymo_rtc_wire::meta::StreamMeta;

@@ -8,10 +8,9 @@
 
 use std::fs;
 
-use kymo_core::model::timeline::{Clock, Content, Event, TimeNs, Track, TrackId, Window};
-use kymo_core::{
-    Context, Destination, Finding, Followed, Format, Part, Repaired, Severity, Source, Written,
-};
+use kymo_core::{Context, Destination, Finding, Severity, Source};
+use kymo_model::timeline::{Clock, Content, Event, TimeNs, Track, TrackId, Window};
+use kymo_model::{Followed, Format, Part, Repaired, Written};
 use kymo_rtc::{Reader, Rtc};
 use kymo_rtc_wire::meta::StreamMeta;
 use kymo_rtc_wire::write::{ByteOrder, Options, Writer};

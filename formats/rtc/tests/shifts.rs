@@ -9,7 +9,8 @@
 
 use std::collections::HashSet;
 
-use kymo_core::{Context, Destination, Format, Source};
+use kymo_core::{Context, Destination, Source};
+use kymo_model::Format;
 use kymo_rtc::{Reader, Rtc};
 use kymo_rtc_wire::meta::StreamMeta;
 use kymo_rtc_wire::read::{Item, View, Walker};

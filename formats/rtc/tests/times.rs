@@ -11,8 +11,9 @@ use std::sync::Arc;
 
 use kymo_conformance::{Captured, Content as Captive};
 use kymo_core::bytes::Limits;
-use kymo_core::model::timeline::{Content, TimeNs, TrackId, Window};
-use kymo_core::{Context, Destination, Format, Part, Severity, Source, Value};
+use kymo_core::{Context, Destination, Severity, Source, Value};
+use kymo_model::timeline::{Content, TimeNs, TrackId, Window};
+use kymo_model::{Format, Part};
 use kymo_rtc::Rtc;
 use kymo_rtc_wire::meta::StreamMeta;
 use kymo_rtc_wire::write::{Options, StreamId, Writer};

@@ -14,8 +14,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use kymo_core::bytes::Limits;
-use kymo_core::model::timeline::{ClockId, TimeNs, TrackId, Window};
-use kymo_core::{Context, Format, Source};
+use kymo_core::{Context, Source};
+use kymo_model::Format;
+use kymo_model::timeline::{ClockId, TimeNs, TrackId, Window};
 use kymo_rtc::{Reader, Rtc};
 use kymo_rtc_wire::leb128::Encoded;
 use kymo_rtc_wire::meta::StreamMeta;

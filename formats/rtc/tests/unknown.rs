@@ -1,7 +1,8 @@
 //! Streams of which no Meta is left, and Units that begin without their Marker.
 #![allow(clippy::indexing_slicing, clippy::unwrap_used, reason = "tests may fail loudly")]
 
-use kymo_core::{Context, Format as _, Severity, Source};
+use kymo_core::{Context, Severity, Source};
+use kymo_model::Format as _;
 use kymo_rtc::{Reader, Rtc};
 use kymo_rtc_wire::meta::StreamMeta;
 use kymo_rtc_wire::write::{Options, Writer};

@@ -14,11 +14,11 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::ops::RangeInclusive;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use kymo_core::model::timeline::{
+use kymo_core::{Result, Value};
+use kymo_model::timeline::{
     Activity, Clock, ClockId, Content, Event, Events, Field, Fields, Missing, TimeNs, TimelineView,
     Track, TrackId, TrackKind, Tracks, Window,
 };
-use kymo_core::{Result, Value};
 use serde_json::{Map, json};
 
 use crate::order::{Ahead, Ordered, Timed};

@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use kymo_core::bytes::{ReadError, ReadErrorKind, ReadResult};
-use kymo_core::model::timeline::TimeNs;
 use kymo_core::{Context, Finding, Result, Severity, Source};
+use kymo_model::timeline::TimeNs;
 use memchr::memmem;
 
 use crate::described::{Described, Kind};

@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Int64Array, StringArray, UInt64Array};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
-use kymo_core::table::{ColumnTable, Columns};
-use kymo_core::{Error, Flow, Record, RecordSink, Result, Table, Value as Cell};
+use kymo_core::{Error, Result, Value as Cell};
+use kymo_model::table::{ColumnTable, Columns};
+use kymo_model::{Flow, Record, RecordSink, Table};
 use serde_json::{Map, Value};
 
 use crate::Reader;

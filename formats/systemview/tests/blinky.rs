@@ -5,8 +5,9 @@ mod support;
 
 use std::path::Path;
 
-use kymo_core::model::timeline::{ClockId, Content, TimeNs, Track, Window};
-use kymo_core::{Confidence, Context, Format, Severity, Source};
+use kymo_core::{Context, Severity, Source};
+use kymo_model::timeline::{ClockId, Content, TimeNs, Track, Window};
+use kymo_model::{Confidence, Format};
 use kymo_systemview::{Reader, SystemView};
 
 /// The sample of the repository is what the bytes here say.

@@ -5,8 +5,9 @@ mod support;
 
 use std::sync::Arc;
 
-use kymo_core::model::timeline::{Content, TimeNs, TimelineView, TrackId, Window};
-use kymo_core::{Context, Dataset, Format, Source};
+use kymo_core::{Context, Source};
+use kymo_model::timeline::{Content, TimeNs, TimelineView, TrackId, Window};
+use kymo_model::{Dataset, Format};
 use kymo_systemview::SystemView;
 
 /// Rounds of eight packets that are 16 µs long each. More than half a million packets have places in

@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use kymo_conformance::shared;
 use kymo_core::bytes::Limits;
-use kymo_core::model::timeline::{Activity, Content, Window};
-use kymo_core::{Context, Format, Source};
+use kymo_core::{Context, Source};
+use kymo_model::Format;
+use kymo_model::timeline::{Activity, Content, Window};
 use kymo_systemview::{Packet, Reader, SystemView};
 use serde_json::Value;
 

@@ -3,10 +3,9 @@
 use std::ffi::OsString;
 
 use kymo_core::bytes::{Limits, ReadError};
-use kymo_core::{
-    Confidence, Context, Dataset, Error, Finding, Format, FormatInfo, Probe, Result, Source,
-};
+use kymo_core::{Context, Error, Finding, Probe, Result, Source};
 use kymo_lines::{Lines, LinesDataset, Reader};
+use kymo_model::{Confidence, Dataset, Format, FormatInfo};
 
 use crate::TextGrammar;
 use crate::spec::{FOLDER_GRAMMAR, SIGNATURE};

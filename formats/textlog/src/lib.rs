@@ -4,7 +4,8 @@
 //! lines. Its keys in words: `docs/formats/textlog.md`.
 //!
 //! ```
-//! use kymo_core::{Context, Format, Source};
+//! use kymo_core::{Context, Source};
+//! use kymo_model::Format;
 //!
 //! let log = "\
 //! ## kymo log

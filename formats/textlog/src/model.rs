@@ -5,9 +5,9 @@
 
 use std::borrow::Cow;
 
-use kymo_core::model::timeline::{Activity, Content, Message, TimeNs};
 use kymo_core::{Severity, Value};
 use kymo_lines::{Grammar, Key, Line, Read, Telling, Told, Who, scaled};
+use kymo_model::timeline::{Activity, Content, Message, TimeNs};
 use regex::Captures;
 
 use crate::grammar::{Rule, TextGrammar};

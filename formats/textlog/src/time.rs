@@ -4,8 +4,8 @@ use jiff::Timestamp;
 use jiff::civil::{Date, DateTime};
 use jiff::fmt::strtime::BrokenDownTime;
 use jiff::tz::Offset;
-use kymo_core::model::timeline::TimeNs;
 use kymo_lines::scaled;
+use kymo_model::timeline::TimeNs;
 
 /// How times are written.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -5,8 +5,9 @@ use std::fs;
 use std::path::Path;
 
 use kymo_core::bytes::Limits;
-use kymo_core::model::timeline::{Activity, Content, TimeNs, Window};
-use kymo_core::{Confidence, Context, Dataset, Format, Source, Value};
+use kymo_core::{Context, Source, Value};
+use kymo_model::timeline::{Activity, Content, TimeNs, Window};
+use kymo_model::{Confidence, Dataset, Format};
 use kymo_textlog::TextLog;
 
 fn sample(name: &str) -> std::path::PathBuf {

@@ -9,13 +9,12 @@ use std::sync::Arc;
 
 use arrow_array::ArrayRef;
 use keys::RecordKeys;
-use kymo_core::model::arrays::{
+use kymo_core::Result;
+use kymo_model::arrays::{
     ArraysView, Chunks, Order, Selection, Step, Variable, VariableId, statistics, volume,
 };
-use kymo_core::table::Scan;
-use kymo_core::{
-    ArrayValues, Dataset, DumpRequest, Field, Flow, Record, RecordSink, Result, Table,
-};
+use kymo_model::table::Scan;
+use kymo_model::{ArrayValues, Dataset, DumpRequest, Field, Flow, Record, RecordSink, Table};
 
 /// Values read at once.
 const CHUNK_VALUES: u64 = 1024;

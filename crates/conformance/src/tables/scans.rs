@@ -3,8 +3,9 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use kymo_core::table::{Comparison, Filter, Scan};
-use kymo_core::{Table, Value};
+use kymo_core::Value;
+use kymo_model::Table;
+use kymo_model::table::{Comparison, Filter, Scan};
 
 use crate::render::{literal, rows};
 

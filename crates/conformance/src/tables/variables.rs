@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use kymo_core::model::arrays::{ArraysView, BlockId, VariableId, volume};
-use kymo_core::table::Scan;
-use kymo_core::{Dataset, Value};
+use kymo_core::Value;
+use kymo_model::Dataset;
+use kymo_model::arrays::{ArraysView, BlockId, VariableId, volume};
+use kymo_model::table::Scan;
 
 use super::scans::{assert_rows, plain, run};
 use crate::render::cells;

@@ -3,9 +3,10 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use kymo_analyse::Calls;
 use kymo_core::bytes::Limits;
-use kymo_core::{Finding, Format, Progress, Severity, Source};
+use kymo_core::{Finding, Progress, Severity, Source};
+use kymo_model::Format;
+use kymo_query::Calls;
 
 use crate::cli::FormatArgs;
 use crate::failure::Unreadable;

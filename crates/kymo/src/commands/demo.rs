@@ -7,9 +7,10 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use clap::Parser;
-use kymo_core::model::arrays::VariableId;
-use kymo_core::model::timeline::{Track, TrackKind};
-use kymo_core::{Ability, Context, Demo, Destination, Error, Format, Source};
+use kymo_core::{Context, Destination, Error, Source};
+use kymo_model::arrays::VariableId;
+use kymo_model::timeline::{Track, TrackKind};
+use kymo_model::{Ability, Demo, Format};
 
 use crate::cli::Cli;
 use crate::failure::quoted;

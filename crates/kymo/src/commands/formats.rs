@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use kymo_core::{Ability, FormatInfo};
+use kymo_model::{Ability, FormatInfo};
 use serde_json::json;
 
 use crate::render::columns::Columns;

@@ -3,7 +3,8 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use kymo_core::{Finding, Recording, Row, Severity, Summary};
+use kymo_core::{Finding, Severity};
+use kymo_model::{Recording, Row, Summary};
 use serde_json::{Map, Value, json};
 
 use crate::cli::OpenArgs;

@@ -5,9 +5,9 @@ use std::collections::{BTreeSet, HashSet};
 use std::io::Write;
 use std::path::PathBuf;
 
-use kymo_analyse::{Analysis, CpuLoad, Load, Spread, TaskId, Tasks};
 use kymo_core::Value;
-use kymo_core::model::timeline::TrackKind;
+use kymo_model::timeline::TrackKind;
+use kymo_query::{Analysis, CpuLoad, Load, Spread, TaskId, Tasks};
 
 use crate::cli::OpenArgs;
 use crate::failure::Failure;

@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use kymo_core::{Ability, Progress, Repaired};
+use kymo_core::Progress;
+use kymo_model::{Ability, Repaired};
 
 use crate::cli::FormatArgs;
 use crate::failure::{Failure, Unreadable};

@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use kymo_analyse::{Analysis, Distribution, MachineStates, States};
 use kymo_core::Value;
-use kymo_core::model::timeline::{Track, TrackId, TrackKind};
+use kymo_model::timeline::{Track, TrackId, TrackKind};
+use kymo_query::{Analysis, Distribution, MachineStates, States};
 
 use crate::cli::OpenArgs;
 use crate::failure::Failure;

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use kymo_core::Invariant as _;
-use kymo_core::model::profile::{CALLS, ContextNumber, NamePattern, Thread, ThreadId, Within};
+use kymo_model::profile::{CALLS, ContextNumber, NamePattern, Thread, ThreadId, Within};
 use serde_json::json;
 
 use crate::cli::OpenArgs;

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::path::PathBuf;
 
-use kymo_core::model::profile::{By, Flat, Most};
+use kymo_model::profile::{By, Flat, Most};
 use serde_json::json;
 
 use crate::cli::OpenArgs;

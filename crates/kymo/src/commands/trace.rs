@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use anstyle::{AnsiColor, Style};
-use kymo_core::model::profile::{IDLE, ProfileView, ThreadId, Traced, TracedLine, traced};
-use kymo_core::model::timeline::{Track, TrackId, TrackKind, Tracks, Window};
+use kymo_model::profile::{IDLE, ProfileView, ThreadId, Traced, TracedLine, traced};
+use kymo_model::timeline::{Track, TrackId, TrackKind, Tracks, Window};
 use serde_json::json;
 
 use crate::cli::OpenArgs;

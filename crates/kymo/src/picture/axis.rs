@@ -1,6 +1,6 @@
 //! Round numbers along an axis.
 
-use kymo_core::model::timeline::Shown;
+use kymo_model::timeline::Shown;
 
 /// A range of numbers that is drawn over some length.
 #[derive(Debug, Clone, Copy, PartialEq)]

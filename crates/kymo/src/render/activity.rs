@@ -1,7 +1,7 @@
 //! What activities say: to a person, and under names.
 
 use kymo_core::Value;
-use kymo_core::model::timeline::{Activity, Clock, Message, Shown, TimeNs, Track, TrackId};
+use kymo_model::timeline::{Activity, Clock, Message, Shown, TimeNs, Track, TrackId};
 
 /// What an activity of a track is, for a person: `send PING to b, received at 0.000000080`.
 pub(crate) fn text(
@@ -56,7 +56,7 @@ pub(crate) fn fields(activity: &Activity<'_>, tracks: &[Track]) -> Vec<(&'static
 
 #[cfg(test)]
 mod tests {
-    use kymo_core::model::timeline::{Attributes, ClockId, TrackKind};
+    use kymo_model::timeline::{Attributes, ClockId, TrackKind};
 
     use super::*;
 

@@ -6,9 +6,9 @@ use arrow_array::ArrayRef;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int8Type, UInt8Type};
 use arrow_schema::DataType;
-use kymo_convert::values::{Cells, Notation, write_quoted};
 use kymo_core::Result;
-use kymo_core::model::arrays::{Order, Selection};
+use kymo_export::tables::values::{Cells, Notation, write_quoted};
+use kymo_model::arrays::{Order, Selection};
 
 use super::pad;
 use crate::output::Output;

@@ -4,12 +4,10 @@ use std::collections::BTreeSet;
 use std::io::Write;
 use std::sync::Arc;
 
-use kymo_convert::values::{Notation, write_text, write_value};
 use kymo_core::Value;
-use kymo_core::model::profile::{ContextNumber, ProfileView};
-use kymo_core::model::timeline::{
-    Clock, Content, Event, Fields, Shown, TimeNs, TimelineView, Track,
-};
+use kymo_export::tables::values::{Notation, write_text, write_value};
+use kymo_model::profile::{ContextNumber, ProfileView};
+use kymo_model::timeline::{Clock, Content, Event, Fields, Shown, TimeNs, TimelineView, Track};
 use serde_json::{Map, Value as Json, json};
 
 use super::rows::write_cell;
@@ -353,7 +351,7 @@ fn field(name: &str, text: &str, out: &mut Vec<u8>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kymo_core::model::timeline::{Activity, Attributes, ClockId, Field, TrackId, TrackKind};
+    use kymo_model::timeline::{Activity, Attributes, ClockId, Field, TrackId, TrackKind};
 
     fn line(look: Look, time: Option<i64>, content: Content<'_>) -> String {
         line_of_part(look, time, content, None)

@@ -2,8 +2,8 @@
 
 use std::io::{self, Write};
 
-use kymo_convert::values::{Notation, write_value};
 use kymo_core::Value;
+use kymo_export::tables::values::{Notation, write_value};
 use serde_json::{Map, Value as Json};
 
 use super::columns::{GAP, width_of, wrapped};

@@ -1,6 +1,6 @@
 //! Measured values and shares as people read them.
 
-use kymo_core::model::timeline::{Shown, TimeNs};
+use kymo_model::timeline::{Shown, TimeNs};
 
 use super::numbers;
 

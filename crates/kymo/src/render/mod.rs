@@ -20,8 +20,8 @@ pub(crate) mod templates;
 
 use std::borrow::Cow;
 
-use kymo_convert::values::{Notation, is_hidden, write_quoted, write_text, write_value};
 use kymo_core::Value;
+use kymo_export::tables::values::{Notation, is_hidden, write_quoted, write_text, write_value};
 
 /// A value as a person reads it.
 pub(crate) fn value(value: &Value) -> String {

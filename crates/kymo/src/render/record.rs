@@ -3,9 +3,10 @@
 use std::borrow::Cow;
 use std::io::Write;
 
-use kymo_convert::values::{Notation, write_quoted, write_text, write_value};
-use kymo_core::model::arrays::{Order, Selection, volume};
-use kymo_core::{ArrayValues, Error, Field, Flow, Record, RecordSink, Result, Value};
+use kymo_core::{Error, Result, Value};
+use kymo_export::tables::values::{Notation, write_quoted, write_text, write_value};
+use kymo_model::arrays::{Order, Selection, volume};
+use kymo_model::{ArrayValues, Field, Flow, Record, RecordSink};
 
 use super::array::{self, ArrayText};
 use super::style;

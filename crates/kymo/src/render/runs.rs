@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use kymo_core::model::timeline::{Content, Event, TimeNs, Track, TrackId};
+use kymo_model::timeline::{Content, Event, TimeNs, Track, TrackId};
 
 /// A line that is longer is told in parts.
 const LINE_BYTES_MAX: usize = 1 << 16;
@@ -66,7 +66,7 @@ impl Begun {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kymo_core::model::timeline::TrackKind;
+    use kymo_model::timeline::TrackKind;
 
     fn track(is_cont: bool) -> Track {
         let attributes = [("cont".to_owned(), is_cont.into())].into_iter().collect();

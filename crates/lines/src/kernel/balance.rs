@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use kymo_core::bytes::Limits;
-use kymo_core::model::kernel::{KernelEvent, UnderWay, softirq_name};
 use kymo_core::{Finding, Findings, Severity};
+use kymo_model::kernel::{KernelEvent, UnderWay, softirq_name};
 
 use super::fields::Switch;
 use super::{Role, irq_number, softirq_number};

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use kymo_core::model::kernel::KernelEvent;
+use kymo_model::kernel::KernelEvent;
 use memchr::memchr_iter;
 
 use super::short;

@@ -10,9 +10,9 @@ mod fields;
 
 use std::borrow::Cow;
 
-use kymo_core::model::kernel::{KernelEvent, softirq_name};
-use kymo_core::model::timeline::{Activity, Content, TimeNs};
 use kymo_core::{Finding, Severity, Value};
+use kymo_model::kernel::{KernelEvent, softirq_name};
+use kymo_model::timeline::{Activity, Content, TimeNs};
 
 use crate::{Grammar, Key, Line, Read, Reader, Telling, Told, Who, scaled};
 use fields::{Switch, Task, Wakeup, fields, text};

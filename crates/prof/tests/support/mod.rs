@@ -5,17 +5,17 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use kymo_core::model::measurement::{
+use kymo_core::{Error, Finding, Progress, Result};
+use kymo_model::measurement::{
     Frame, GivenIds, IsWanted, MeasuredId, MeasuredMetric, MeasuredNode, MeasuredSample,
     MeasuredThread, MeasuredValue, MeasurementView, Numbers, Samples,
 };
-use kymo_core::model::profile::{
+use kymo_model::profile::{
     self, ContextNumber, FileId, Function, FunctionId, IdKind, Metric, MetricId, ModuleId, Node,
     Parts, ProfileSink, Reach, Relation, SummaryValue, SunkValue, Thread, ThreadId,
 };
-use kymo_core::model::structure::Structure;
-use kymo_core::model::timeline::TimeNs;
-use kymo_core::{Error, Finding, Progress, Result};
+use kymo_model::structure::Structure;
+use kymo_model::timeline::TimeNs;
 
 /// What was recorded of a thread. A sample of each node stands for its trace, at the moment of its
 /// number.

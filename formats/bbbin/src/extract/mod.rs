@@ -9,10 +9,9 @@ mod numbering;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use kymo_core::model::timeline::{TimeNs, TimelineView, TrackId, Window};
-use kymo_core::{
-    Context, Destination, Finding, Invariant as _, Part, Result, Severity, Source, Written,
-};
+use kymo_core::{Context, Destination, Finding, Invariant as _, Result, Severity, Source};
+use kymo_model::timeline::{TimeNs, TimelineView, TrackId, Window};
+use kymo_model::{Part, Written};
 
 use crate::model::{Happening, Timeline, Values};
 use crate::read::{CUSTOM_SIZE, MADE_UP, ORDER, UNKNOWN_LOG_FILE, UNKNOWN_TYPE};

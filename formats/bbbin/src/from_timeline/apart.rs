@@ -5,9 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use kymo_core::Result;
-use kymo_core::model::timeline::{
-    Activity, Content, TimelineView, Track, TrackId, TrackKind, Window,
-};
+use kymo_model::timeline::{Activity, Content, TimelineView, Track, TrackId, TrackKind, Window};
 
 /// The tracks of such tasks: all of a recording in which two ran at once. `cpus` has the processor
 /// of each track.

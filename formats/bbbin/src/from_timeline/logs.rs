@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use kymo_core::Origin;
-use kymo_core::model::timeline::{Track, TrackId};
+use kymo_model::timeline::{Track, TrackId};
 
 use crate::model::{IMPORTED_AT, IMPORTER_NAME, LOG_FILE, LOG_FILE_SIZE};
 use crate::types::{Definitions, LogFileId, of_cpu};

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use kymo_core::model::timeline::{Event, Losses, Track};
 use kymo_core::{Finding, Severity, shortened};
+use kymo_model::timeline::{Event, Losses, Track};
 
 use super::records::SHAPES_MAX;
 use crate::carried;

@@ -28,12 +28,13 @@ use std::collections::{BTreeSet, HashMap};
 use std::io::{Seek, Write};
 use std::sync::Arc;
 
-use kymo_core::model::kernel::known_by;
-use kymo_core::model::timeline::{
+use kymo_core::{Destination, Result, Value};
+use kymo_model::Written;
+use kymo_model::kernel::known_by;
+use kymo_model::timeline::{
     Activity, Content, Event as Happening, Fields, Message as Flow, Missing, TimeNs, TimelineView,
     Times, TrackId, Window,
 };
-use kymo_core::{Destination, Result, Value, Written};
 
 use crate::model::GENERIC;
 use crate::spec::{

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use kymo_core::model::timeline::{Activity, Content, Event, Missing, TrackId};
+use kymo_model::timeline::{Activity, Content, Event, Missing, TrackId};
 
 use crate::types::{ArtifactId, LogFileId, Message, Text};
 

@@ -3,10 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
-use kymo_core::model::timeline::{
-    Clock, ClockId, Missing, TimelineView, Track, TrackId, TrackKind,
-};
 use kymo_core::{Origin, Result};
+use kymo_model::timeline::{Clock, ClockId, Missing, TimelineView, Track, TrackId, TrackKind};
 
 use super::apart::apart;
 use super::ids::{Ids, Scope};

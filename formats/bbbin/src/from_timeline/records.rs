@@ -1,7 +1,7 @@
 //! Events with named fields: each kind of them becomes a custom type of its log file.
 
 use kymo_core::Value;
-use kymo_core::model::timeline::{Field, Fields, NumberKind, Numbers};
+use kymo_model::timeline::{Field, Fields, NumberKind, Numbers};
 
 use super::Lost;
 use crate::spec::FieldType;

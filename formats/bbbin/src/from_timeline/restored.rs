@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use kymo_core::Result;
-use kymo_core::model::timeline::{Content, Event, Fields, Track, TrackId, TrackKind};
+use kymo_model::timeline::{Content, Event, Fields, Track, TrackId, TrackKind};
 
 use super::ids::{Ids, Scope};
 use super::plan::Plan;

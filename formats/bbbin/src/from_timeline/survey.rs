@@ -4,10 +4,10 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
-use kymo_core::model::timeline::{
+use kymo_core::{Result, Value};
+use kymo_model::timeline::{
     Activity, Content, Event, Fields, Numbers, TimelineView, Track, TrackId, TrackKind, Window,
 };
-use kymo_core::{Result, Value};
 
 use super::records::{SHAPES_MAX, Shape, number_type};
 use super::restored::Restored;

@@ -1,6 +1,6 @@
 //! The classes of events, in the words of the specification.
 
-use kymo_core::model::timeline::{Class, ClassWord, Track, TrackKind};
+use kymo_model::timeline::{Class, ClassWord, Track, TrackKind};
 
 use super::LOG_FILE;
 
@@ -39,7 +39,7 @@ fn is_machine(track: Option<&Track>) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use kymo_core::model::timeline::{Activity, Attributes, Content, Event, Message, TrackId};
+    use kymo_model::timeline::{Activity, Attributes, Content, Event, Message, TrackId};
 
     use super::*;
 

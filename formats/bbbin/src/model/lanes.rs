@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
 use foldhash::fast::RandomState;
-use kymo_core::model::timeline::{Attributes, ClockId, Missing, Track, TrackId, TrackKind, Tracks};
+use kymo_model::timeline::{Attributes, ClockId, Missing, Track, TrackId, TrackKind, Tracks};
 use serde_json::Value as Json;
 
 use super::undeclared::Undeclared;

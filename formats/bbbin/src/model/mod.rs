@@ -26,11 +26,11 @@ use std::collections::VecDeque;
 use std::ops::{Range, RangeInclusive};
 use std::sync::{Arc, OnceLock};
 
-use kymo_core::model::timeline::{
+use kymo_core::{Finding, Result};
+use kymo_model::timeline::{
     Activity, Clock, ClockId, Content, Event, Events, Missing, TimeNs, TimelineView, TrackId,
     Tracks, Wanted, Window,
 };
-use kymo_core::{Finding, Result};
 
 use crate::Reader;
 use crate::read::Walk;

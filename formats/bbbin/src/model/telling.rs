@@ -1,9 +1,7 @@
 //! What an event is on which tracks.
 
 use kymo_core::Value;
-use kymo_core::model::timeline::{
-    Activity, Content, Field, Fields, Message, Missing, TimeNs, TrackId,
-};
+use kymo_model::timeline::{Activity, Content, Field, Fields, Message, Missing, TimeNs, TrackId};
 
 use super::lanes::{Lanes, TaskLane, undeclared_name};
 use super::{Happening, Timeline, Values, known_priority};

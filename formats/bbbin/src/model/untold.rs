@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use kymo_core::Finding;
-use kymo_core::model::timeline;
+use kymo_model::timeline;
 
 use super::lanes::{Lanes, TRACKLESS, TaskLane};
 use crate::Reader;

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use kymo_core::bytes::{Cursor, ReadErrorKind, ReadResult};
-use kymo_core::model::timeline::{TimeNs, Window};
+use kymo_model::timeline::{TimeNs, Window};
 
 use super::definitions::{Budget, Listed, count, items};
 use crate::types::{ArtifactId, Block, IndexHeader, LogFileId, Statistics, TaskExecution};

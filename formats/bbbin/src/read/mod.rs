@@ -22,8 +22,8 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use bytes::Bytes;
 use foldhash::fast::RandomState;
 use kymo_core::bytes::{Cursor, Endian, Limits, ReadError, ReadErrorKind, ReadResult};
-use kymo_core::model::timeline::{TimeNs, Window};
 use kymo_core::{Context, Finding, Result, Severity, Source, Value};
+use kymo_model::timeline::{TimeNs, Window};
 
 use crate::spec::{ArtifactClass, CLOCK_TYPE, MADE_TYPE, MAGIC, REPAIRER, Section, VERSION};
 use crate::types::{

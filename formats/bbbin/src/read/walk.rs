@@ -167,8 +167,8 @@ mod tests {
     use std::sync::Arc;
     use std::sync::atomic::Ordering::Relaxed;
 
-    use kymo_core::model::timeline::{TimeNs, TimelineView, Window};
     use kymo_core::{Context, Source};
+    use kymo_model::timeline::{TimeNs, TimelineView, Window};
 
     use super::*;
     use crate::Writer;

@@ -5,7 +5,8 @@ mod made;
 use std::collections::HashSet;
 use std::io::{Seek, Write};
 
-use kymo_core::{Context, Destination, Error, Finding, Repaired, Result, Severity, Source};
+use kymo_core::{Context, Destination, Error, Finding, Result, Severity, Source};
+use kymo_model::Repaired;
 
 use crate::read::{Header, ORDER};
 use crate::spec::NO_TYPE;

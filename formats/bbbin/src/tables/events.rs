@@ -7,8 +7,9 @@ use arrow_array::{
     ArrayRef, Int64Array, RecordBatch, RecordBatchOptions, StringArray, UInt64Array,
 };
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
-use kymo_core::table::{Batches, Scan};
-use kymo_core::{Error, Result, Table};
+use kymo_core::{Error, Result};
+use kymo_model::Table;
+use kymo_model::table::{Batches, Scan};
 
 use super::{run, value_text, wanted};
 use crate::Reader;

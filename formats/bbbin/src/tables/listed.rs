@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use arrow_array::ArrayRef;
 use arrow_schema::SchemaRef;
-use kymo_core::table::{ColumnTable, Columns};
-use kymo_core::{Result, Table};
+use kymo_core::Result;
+use kymo_model::Table;
+use kymo_model::table::{ColumnTable, Columns};
 
 use super::cells::{Column, no_column, places, schema};
 use crate::Reader;

@@ -9,8 +9,9 @@ mod typed;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use kymo_core::table::Scan;
-use kymo_core::{Table, Value};
+use kymo_core::Value;
+use kymo_model::Table;
+use kymo_model::table::Scan;
 
 use crate::Reader;
 use crate::read::Walk;

@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
-use kymo_core::table::{Batches, Scan};
-use kymo_core::{Error, Result, Table, Value};
+use kymo_core::{Error, Result, Value};
+use kymo_model::Table;
+use kymo_model::table::{Batches, Scan};
 
 use super::cells::{Column, schema};
 use super::names::Names;

@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use kymo_bbbin::Bbbin;
 use kymo_conformance::testdata;
-use kymo_core::model::timeline::{Content, TimelineView, Window};
-use kymo_core::{Context, Dataset, Destination, Format, Part, Severity, Source, Written};
+use kymo_core::{Context, Destination, Severity, Source};
+use kymo_model::timeline::{Content, TimelineView, Window};
+use kymo_model::{Dataset, Format, Part, Written};
 
 pub(crate) fn sample(name: &str) -> Source {
     Source::from_bytes(name, fs::read(testdata("bbbin").join(name)).unwrap())

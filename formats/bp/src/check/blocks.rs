@@ -2,8 +2,8 @@
 
 use std::collections::HashSet;
 
-use kymo_core::model::arrays::volume;
 use kymo_core::{Finding, Findings, Severity, shortened};
+use kymo_model::arrays::volume;
 
 use crate::Reader;
 use crate::model::positive;

@@ -10,8 +10,8 @@ use std::hash::BuildHasher;
 
 use foldhash::fast::RandomState;
 use kymo_core::bytes::Limits;
-use kymo_core::model::arrays::VariableKind;
 use kymo_core::{Finding, Findings, Severity, Value, shortened};
+use kymo_model::arrays::VariableKind;
 
 use crate::Reader;
 use crate::model::Grouped;

@@ -5,7 +5,7 @@ use std::hash::{BuildHasher, Hash};
 
 use foldhash::fast::RandomState;
 use hashbrown::HashTable;
-use kymo_core::model::arrays::{Variable, VariableKind};
+use kymo_model::arrays::{Variable, VariableKind};
 
 use super::positive;
 use super::steps::Steps;

@@ -13,11 +13,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use arrow_array::ArrayRef;
 use arrow_schema::DataType;
-use kymo_core::model::arrays::{
+use kymo_core::{Error, Result, Value};
+use kymo_model::arrays::{
     ATTRIBUTES_BYTES_MAX, ArraysView, Attribute, Block, BlockId, Raw, Step, Stored, Target,
     Variable, VariableId,
 };
-use kymo_core::{Error, Result, Value};
 
 use crate::Reader;
 use crate::read::{ValueType, decimals, needs_rounding, scalar_value, values};

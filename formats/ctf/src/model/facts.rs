@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
-use kymo_core::model::kernel::{KernelEvent, softirq_name};
+use kymo_model::kernel::{KernelEvent, softirq_name};
 
 use super::roles::{Role, Roles};
 use crate::read::Packet;

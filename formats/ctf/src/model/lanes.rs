@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use kymo_core::Numbered;
-use kymo_core::model::kernel::{KernelEvent, softirq_name};
-use kymo_core::model::timeline::{Activity, ClockId, Message, Missing, Track, TrackId, TrackKind};
+use kymo_model::kernel::{KernelEvent, softirq_name};
+use kymo_model::timeline::{Activity, ClockId, Message, Missing, Track, TrackId, TrackKind};
 use serde_json::{Map, json};
 
 use super::facts::Facts;

@@ -17,7 +17,7 @@ use std::ops::{ControlFlow, RangeInclusive};
 use std::sync::{Arc, OnceLock};
 
 use kymo_core::Result;
-use kymo_core::model::timeline::{
+use kymo_model::timeline::{
     Activity, Asked, Clock, ClockId, Content, Event, Events, FieldedEvents, Fields, Tally, TimeNs,
     TimelineView, Track, TrackId, TrackKind, Tracks, Wanted, Window, WithFields,
 };

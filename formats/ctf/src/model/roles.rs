@@ -1,6 +1,6 @@
 //! What kinds of events tell of tasks, by the names that tracers give them.
 
-use kymo_core::model::kernel::KernelEvent;
+use kymo_model::kernel::KernelEvent;
 
 use crate::Reader;
 

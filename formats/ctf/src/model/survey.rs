@@ -6,9 +6,9 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use foldhash::fast::RandomState;
-use kymo_core::model::kernel::KernelEvent;
-use kymo_core::model::timeline::ClockId;
 use kymo_core::{Finding, Recent, Severity};
+use kymo_model::kernel::KernelEvent;
+use kymo_model::timeline::ClockId;
 
 use super::facts::{Facts, lacks_cpu};
 use super::lanes::Key;

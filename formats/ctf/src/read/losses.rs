@@ -1,7 +1,7 @@
 //! What the tracer lost: events that it had no room for, and packets that are not there.
 
-use kymo_core::model::timeline::{Shown, TimeNs};
 use kymo_core::{Finding, Severity};
+use kymo_model::timeline::{Shown, TimeNs};
 
 use super::{Packet, Place, Reader, Track};
 use crate::types::Role;

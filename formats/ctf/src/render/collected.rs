@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use kymo_core::Value;
-use kymo_core::model::timeline::Field;
+use kymo_model::timeline::Field;
 use serde_json::{Map, Value as JsonValue};
 
 use super::{Renamed, flag_names, name_of, shown, write_hexadecimal};

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use kymo_core::Result;
-use kymo_core::model::profile::{
+use kymo_model::profile::{
     By, Context, MetricId, ProfileView, Question, Step, ThreadId, Walk, flat,
 };
-use kymo_core::model::timeline::{TimelineView, Window};
+use kymo_model::timeline::{TimelineView, Window};
 
 use super::Checking;
 use crate::dataset::summary;

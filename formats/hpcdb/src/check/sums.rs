@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use kymo_core::bytes::ReadResult;
-use kymo_core::model::profile::Reach;
+use kymo_model::profile::Reach;
 
 use super::Checking;
 use crate::loops::{LexAware, Loops};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use kymo_core::Result;
 use kymo_core::bytes::{ReadError, ReadResult};
-use kymo_core::model::profile::{
+use kymo_model::profile::{
     Column, Context, MetricId, Reach, Statistic, ThreadId, ThreadSet, ThreadValue, Values,
     inclusive_by_context,
 };

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use kymo_core::model::profile::{Column, Metric, MetricId, Reach, Statistic};
+use kymo_model::profile::{Column, Metric, MetricId, Reach, Statistic};
 
 use crate::spec::combine_name;
 use crate::types;

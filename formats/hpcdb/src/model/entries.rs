@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use kymo_core::Result;
 use kymo_core::bytes::{ReadError, ReadResult};
-use kymo_core::model::profile::{
+use kymo_model::profile::{
     Context, ContextId, MetricId, ProfileView, Reach, Statistic, ThreadId, ThreadSet,
 };
 

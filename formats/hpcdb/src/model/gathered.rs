@@ -6,10 +6,10 @@ use std::ops::Range;
 use std::sync::{Arc, PoisonError};
 
 use kymo_core::bytes::ReadResult;
-use kymo_core::model::profile::{
+use kymo_core::{NumberFile, Result};
+use kymo_model::profile::{
     Column, Context, MetricId, Reach, Statistic, ThreadId, ThreadSet, inclusive_by_context,
 };
-use kymo_core::{NumberFile, Result};
 
 use super::Profiles;
 use crate::read::{Meta, ProfileDb, first};

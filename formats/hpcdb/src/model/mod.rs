@@ -14,13 +14,13 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, OnceLock};
 
 use kymo_core::bytes::{ReadError, ReadResult};
-use kymo_core::model::profile::{
+use kymo_core::{Error, Result};
+use kymo_model::profile::{
     Column, Context, ContextId, ContextNumber, ContextValue, Derived, FileId, Function, FunctionId,
     IdKind, IdPart, Metric, MetricId, ModuleId, ProfileView, Relation, Scope, Siblings, Statistic,
     SummaryValue, Thread, ThreadId, ThreadSet, ThreadValue, Values, statistics_of_threads,
     totals_of_called,
 };
-use kymo_core::{Error, Result};
 
 use crate::read::{Database, Meta, NO_ACTIVITY, ProfileDb};
 use crate::rows;

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use kymo_core::Result;
-use kymo_core::model::profile::{
+use kymo_model::profile::{
     Column, Context, ContextId, ContextNumber, Function, FunctionId, Metric, MetricId, Reach,
     Relation, Scope, Statistic, ThreadId, ThreadSet, ThreadValue, Values,
 };

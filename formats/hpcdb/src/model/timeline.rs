@@ -4,11 +4,11 @@ use std::ops::{Range, RangeInclusive};
 use std::sync::Arc;
 
 use kymo_core::bytes::{ReadError, ReadResult};
-use kymo_core::model::timeline::{
+use kymo_core::{Error, Result};
+use kymo_model::timeline::{
     Attributes, Clock, ClockId, Content, Event, Events, Merged, Run, TimeNs, TimelineView, Track,
     TrackId, TrackKind, Tracks, Window,
 };
-use kymo_core::{Error, Result};
 
 use super::thread_of;
 use crate::read::{Budget, Database, GOES_BACK, NO_ACTIVITY, TraceDb};

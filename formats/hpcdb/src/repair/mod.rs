@@ -18,9 +18,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use kymo_core::bytes::Limits;
-use kymo_core::{
-    Context, Destination, Error, Finding, Repaired, Result, Severity, Source, create_below,
-};
+use kymo_core::{Context, Destination, Error, Finding, Result, Severity, Source, create_below};
+use kymo_model::Repaired;
 
 use crate::check;
 use crate::read::{Database, Part, Trust};

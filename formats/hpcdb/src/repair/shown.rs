@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use kymo_core::model::profile::{
+use kymo_core::{Context, Destination, Error, Finding, Result, Severity, Source};
+use kymo_model::Repaired;
+use kymo_model::profile::{
     ContextNumber, ProfileSink, ProfileView, Statistic, ThreadId, copy_profile,
 };
-use kymo_core::model::timeline::TimeNs;
-use kymo_core::{Context, Destination, Error, Finding, Repaired, Result, Severity, Source};
+use kymo_model::timeline::TimeNs;
 
 use super::values::STATISTICS_LOST;
 use super::{copy_rest, said, still_odd, witness};

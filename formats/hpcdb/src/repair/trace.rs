@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use kymo_core::model::profile::{ContextNumber, ThreadId};
-use kymo_core::model::timeline::TimeNs;
 use kymo_core::{Finding, Result, Severity};
+use kymo_model::profile::{ContextNumber, ThreadId};
+use kymo_model::timeline::TimeNs;
 
 use super::{Health, Repairing, form_of};
 use crate::read::TraceDb;

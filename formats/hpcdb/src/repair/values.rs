@@ -4,8 +4,8 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use kymo_core::bytes::{ReadError, ReadResult};
-use kymo_core::model::profile::{Thread, ThreadId};
 use kymo_core::{Error, Finding, NoProgress, Result, Source};
+use kymo_model::profile::{Thread, ThreadId};
 
 use super::by_profile::ByProfile;
 use super::sums::Sums;

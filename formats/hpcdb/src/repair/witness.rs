@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use kymo_core::Result;
 use kymo_core::bytes::ReadResult;
-use kymo_core::model::profile::Reach;
+use kymo_model::profile::Reach;
 
 use super::values::{all_values, each_value, sums_of};
 use crate::model::reach_of;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use kymo_core::model::profile::{CALLS, PATH_NAME_MAX, ProfileView, beginning, path_text};
+use kymo_model::profile::{CALLS, PATH_NAME_MAX, ProfileView, beginning, path_text};
 
 use super::Rows;
 use crate::model::{Profiles, context_of};

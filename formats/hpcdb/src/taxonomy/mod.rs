@@ -9,7 +9,7 @@ mod yaml;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use kymo_core::model::profile::{
+use kymo_model::profile::{
     Column, Derived, Formula, Input, Metric, MetricId, Reach, Side, Statistic,
 };
 

@@ -19,13 +19,13 @@ use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
-use kymo_core::model::profile::{
+use kymo_core::{AtomicDirectory, Destination, Error, NoProgress, Progress, Result, ahead};
+use kymo_model::profile::{
     Column, Computed, ContextNumber, FileId, Function, FunctionId, Metric, MetricId, ModuleId,
     Node, Parts, ProfileSink, Reach, Statistic, SummaryValue, SunkSample, SunkValue, Thread,
     ThreadId,
 };
-use kymo_core::model::timeline::TimeNs;
-use kymo_core::{AtomicDirectory, Destination, Error, NoProgress, Progress, Result, ahead};
+use kymo_model::timeline::TimeNs;
 
 use crate::model::place_of_reach;
 use crate::spec::FileKind;

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use kymo_core::bytes::{Endian, ReadError, ReadResult, Sink};
-use kymo_core::model::profile::{IdPart, Thread, ThreadId};
 use kymo_core::{Error, FileBytes, Result, ahead};
+use kymo_model::profile::{IdPart, Thread, ThreadId};
 
 use super::file::{Form, Out};
 use super::rows::Rows;

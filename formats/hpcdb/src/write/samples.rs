@@ -1,8 +1,8 @@
 //! Samples that follow each other as `trace.db` has them, before it is known where they go.
 
 use kymo_core::bytes::Sink;
-use kymo_core::model::profile::SunkSample;
 use kymo_core::{Error, Result};
+use kymo_model::profile::SunkSample;
 
 use super::file::Form;
 use crate::spec::ELEMENT_BYTES;

@@ -3,9 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
 
-use kymo_core::model::profile::{
-    Computed, Expression, Metric, MetricId, Operation, Reach, Statistic,
-};
+use kymo_model::profile::{Computed, Expression, Metric, MetricId, Operation, Reach, Statistic};
 
 /// Scopes of formulas: the inclusive one, the exclusive one of loops, the exclusive one.
 const SCOPES: [Reach; 3] = [Reach::Execution, Reach::Lexical, Reach::Function];

@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use kymo_core::model::profile::{Parts, SunkSample, ThreadId};
-use kymo_core::model::timeline::TimeNs;
 use kymo_core::{Error, Result, ahead};
+use kymo_model::profile::{Parts, SunkSample, ThreadId};
+use kymo_model::timeline::TimeNs;
 
 use super::file::{Form, Out};
 use super::samples::Samples;

@@ -12,7 +12,8 @@ mod trace;
 
 use std::sync::Arc;
 
-use kymo_core::{RecordSink, Result};
+use kymo_core::Result;
+use kymo_model::RecordSink;
 
 use crate::read::Database;
 use names::Names;

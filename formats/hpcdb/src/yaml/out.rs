@@ -2,7 +2,8 @@
 
 use std::fmt::{Display, Write};
 
-use kymo_core::{Flow, RecordSink, Result};
+use kymo_core::Result;
+use kymo_model::{Flow, RecordSink};
 
 /// How much text is kept before it is handed on.
 const TEXT_BYTES: usize = 1 << 16;

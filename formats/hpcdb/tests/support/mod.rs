@@ -17,9 +17,10 @@ use arrow_array::types::UInt64Type;
 use bytes::Bytes;
 use kymo_conformance::{shared, testdata};
 use kymo_core::bytes::Limits;
-use kymo_core::table::Scan;
-use kymo_core::{Context, Dataset, Format, Source};
+use kymo_core::{Context, Source};
 use kymo_hpcdb::HpcDb;
+use kymo_model::table::Scan;
+use kymo_model::{Dataset, Format};
 use serde_json::Value;
 
 /// The files of a database.

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use kymo_core::bytes::ReadResult;
-use kymo_core::model::measurement::{Frame, IsWanted};
-use kymo_core::model::structure::{Structure, Symbols};
 use kymo_core::{Error, Finding, NoProgress, Progress, Result, Severity, ahead, shortened};
+use kymo_model::measurement::{Frame, IsWanted};
+use kymo_model::structure::{Structure, Symbols};
 use kymo_symbols::{Programs, Search, beside};
 
 use crate::frames::{Frames, Meaning};

@@ -4,10 +4,8 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use kymo_core::model::profile::{CallTreeBuilder, Function, ModuleId, Node, Relation, Scope};
-use kymo_core::model::structure::{
-    Resolved, Resolver, ScopeId, SourceLine, Step, Structure, Symbols,
-};
+use kymo_model::profile::{CallTreeBuilder, Function, ModuleId, Node, Relation, Scope};
+use kymo_model::structure::{Resolved, Resolver, ScopeId, SourceLine, Step, Structure, Symbols};
 use kymo_symbols::Programs;
 
 use super::beside::resolved;

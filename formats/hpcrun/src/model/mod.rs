@@ -14,12 +14,12 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use kymo_core::bytes::Limits;
-use kymo_core::model::measurement::Numbers;
-use kymo_core::model::profile::{
+use kymo_core::{Finding, Result};
+use kymo_model::measurement::Numbers;
+use kymo_model::profile::{
     CallTree, CallTreeBuilder, ContextId, Function, FunctionId, Metric, MetricId, Node, Reach,
     Relation, Scope, Thread, ThreadId,
 };
-use kymo_core::{Finding, Result};
 
 use crate::measurement::{Measurement, PROFILE, Part};
 use crate::tree::{Ids, Tree};

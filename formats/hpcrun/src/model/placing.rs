@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use kymo_core::Result;
-use kymo_core::model::measurement::Frame;
-use kymo_core::model::profile::{ContextId, IDLE, Node, Relation, Scope};
+use kymo_model::measurement::Frame;
+use kymo_model::profile::{ContextId, IDLE, Node, Relation, Scope};
 
 use super::code::Known;
 use super::remarks::Remarks;

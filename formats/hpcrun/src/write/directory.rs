@@ -73,7 +73,8 @@ impl ThreadFile {
 /// Writes a measurement directory, thread by thread. Commit it, or nothing appears.
 ///
 /// ```
-/// use kymo_core::{Destination, Format, Source, bytes::Limits};
+/// use kymo_core::{Destination, Source, bytes::Limits};
+/// use kymo_model::Format;
 /// use kymo_hpcrun::spec::placeholder;
 /// use kymo_hpcrun::{DirectoryWriter, Hpcrun, ProfileBuilder, ThreadFile, TraceRecord};
 ///

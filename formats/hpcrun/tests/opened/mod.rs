@@ -5,8 +5,9 @@ use std::fs;
 use std::path::Path;
 
 use kymo_core::bytes::Limits;
-use kymo_core::{Context, Dataset, Finding, Format, Source};
+use kymo_core::{Context, Finding, Source};
 use kymo_hpcrun::Hpcrun;
+use kymo_model::{Dataset, Format};
 
 use crate::assembled::{self, Bytes};
 

@@ -6,8 +6,8 @@ mod summary;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use kymo_core::model::timeline::{TimelineView as _, Window};
 use kymo_core::{Context, Finding, Result, Severity, Source};
+use kymo_model::timeline::{TimelineView as _, Window};
 
 use crate::Reader;
 use crate::model::{Timeline, note_orphans};

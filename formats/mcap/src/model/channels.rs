@@ -3,8 +3,8 @@
 //! A channel that was made of a track keeps what MCAP has no place for in its metadata, under
 //! names that begin with `kymo.`, so that the same track comes back.
 
-use kymo_core::model::timeline::{Clock, ClockId, Track, TrackId, TrackKind};
 use kymo_core::{Finding, Severity, shortened};
+use kymo_model::timeline::{Clock, ClockId, Track, TrackId, TrackKind};
 use serde_json::{Map, Value};
 
 use crate::Reader;

@@ -13,11 +13,11 @@ use std::collections::BTreeSet;
 use std::ops::{Range, RangeInclusive};
 use std::sync::{Arc, OnceLock};
 
-use kymo_core::model::timeline::{
+use kymo_core::{Finding, Result, Severity};
+use kymo_model::timeline::{
     Activity, Clock, ClockId, Content, Event, Events, Missing, TimeNs, TimelineView, Track,
     TrackId, Tracks, Window,
 };
-use kymo_core::{Finding, Result, Severity};
 
 use crate::Reader;
 use crate::read::{Body, Walk};

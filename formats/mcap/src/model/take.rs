@@ -8,12 +8,11 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use kymo_core::model::timeline::{
+use kymo_core::{AtomicFile, Context, Destination, Error, Finding, Result, Severity, slot};
+use kymo_model::Written;
+use kymo_model::timeline::{
     Clock, Content, Event, Fielded, Fields, TimeNs, TimelineView, Times, Track, TrackId,
     fielded_tracks,
-};
-use kymo_core::{
-    AtomicFile, Context, Destination, Error, Finding, Result, Severity, Written, slot,
 };
 
 use super::channels;

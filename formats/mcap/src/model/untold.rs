@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use kymo_core::Finding;
-use kymo_core::model::timeline;
+use kymo_model::timeline;
 
 use crate::Reader;
 use crate::read::{Body, Walk};

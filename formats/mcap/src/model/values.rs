@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use kymo_core::Value;
 use kymo_core::bytes::{Cursor, Endian};
-use kymo_core::model::timeline::{Content, Track, TrackId};
+use kymo_model::timeline::{Content, Track, TrackId};
 
 use super::channels::is_text;
 

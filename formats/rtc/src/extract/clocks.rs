@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 
-use kymo_core::model::timeline::TimeNs;
+use kymo_model::timeline::TimeNs;
 
 use crate::types::CLOCKS_MAX;
 

@@ -15,11 +15,11 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use kymo_core::bytes::{Endian, Limits};
-use kymo_core::model::timeline::Window;
 use kymo_core::{
-    Context, Destination, Error, Finding, Invariant as _, Part, Result, Severity, Source, Written,
-    shortened,
+    Context, Destination, Error, Finding, Invariant as _, Result, Severity, Source, shortened,
 };
+use kymo_model::timeline::Window;
+use kymo_model::{Part, Written};
 use kymo_rtc_wire::meta::StreamMeta;
 
 use self::clocks::{Falling, Reading, Said};

@@ -10,7 +10,7 @@ use std::collections::HashMap;
 
 use kymo_core::Value;
 use kymo_core::bytes::Endian;
-use kymo_core::model::timeline::{Clock, ClockId, Content, Event, Track, TrackId, TrackKind};
+use kymo_model::timeline::{Clock, ClockId, Content, Event, Track, TrackId, TrackKind};
 
 use crate::decode::{self, Decoded, Encoding};
 use crate::dump::partial;

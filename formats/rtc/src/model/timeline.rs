@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use kymo_core::Result;
-use kymo_core::model::timeline::{
+use kymo_model::timeline::{
     Activity, Clock, ClockId, Content, Event, Events, Missing, TimeNs, TimelineView, Track,
     TrackId, Tracks, Window,
 };

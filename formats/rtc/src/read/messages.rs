@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use kymo_core::model::timeline::TimeNs;
+use kymo_model::timeline::TimeNs;
 use kymo_rtc_wire::read::{Frame, Item, View, Walker};
 
 use super::Reader;

@@ -15,8 +15,8 @@ use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use kymo_core::bytes::{Endian, Limits};
-use kymo_core::model::timeline::TimeNs;
 use kymo_core::{Context, Progress, Result, Source};
+use kymo_model::timeline::TimeNs;
 use kymo_rtc_wire::read::View;
 
 use crate::decode::{self, Decoded, Decoders};
@@ -176,7 +176,7 @@ impl Reader {
     /// Looks at a few units, unless something is wrong with the file.
     ///
     /// ```
-    /// use kymo_core::model::timeline::TimeNs;
+    /// use kymo_model::timeline::TimeNs;
     /// use kymo_core::{Context, Source};
     /// use kymo_rtc::Reader;
     /// use kymo_rtc_wire::meta::StreamMeta;

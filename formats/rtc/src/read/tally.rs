@@ -2,8 +2,8 @@
 
 use std::ops::RangeInclusive;
 
-use kymo_core::model::timeline::TimeNs;
 use kymo_core::slot;
+use kymo_model::timeline::TimeNs;
 use kymo_rtc_wire::index::split_count;
 use kymo_rtc_wire::read::{Frame, Walker};
 use kymo_rtc_wire::spec::id;

@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use kymo_core::model::timeline::{TimeNs, TimelineView, TrackId, Window};
 use kymo_core::{Context, Source};
+use kymo_model::timeline::{TimeNs, TimelineView, TrackId, Window};
 use kymo_rtc_wire::meta::StreamMeta;
 use kymo_rtc_wire::write::{Options, StreamId, Writer};
 use proptest::prelude::*;

@@ -4,8 +4,8 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use kymo_core::bytes::{Endian, Limits};
-use kymo_core::model::timeline::TimeNs;
 use kymo_core::slot;
+use kymo_model::timeline::TimeNs;
 use kymo_rtc_wire::read::{Begin, Frame, View, Walker};
 use kymo_rtc_wire::spec::id;
 

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::SchemaRef;
-use kymo_core::table::{Batches, Scan};
-use kymo_core::{Error, Result, Table};
+use kymo_core::{Error, Result};
+use kymo_model::Table;
+use kymo_model::table::{Batches, Scan};
 
 /// Rows that are read in the order of the file.
 pub(super) trait Rows: Send {

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use arrow_array::builder::StringBuilder;
 use arrow_array::{ArrayRef, BooleanArray, UInt32Array, UInt64Array};
 use arrow_schema::{DataType, Field};
-use kymo_core::{Result, Table};
+use kymo_core::Result;
+use kymo_model::Table;
 use kymo_rtc_wire::read::{Begin, Item, View, Walker};
 use kymo_rtc_wire::spec::id;
 

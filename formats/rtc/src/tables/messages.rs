@@ -5,7 +5,8 @@ use std::sync::Arc;
 use arrow_array::builder::StringBuilder;
 use arrow_array::{ArrayRef, Int64Array, UInt64Array};
 use arrow_schema::{DataType, Field};
-use kymo_core::{Result, Table, Value};
+use kymo_core::{Result, Value};
+use kymo_model::Table;
 
 use super::batches::{Rows, Sequence};
 use super::{schema, values};

@@ -7,8 +7,9 @@ use arrow_array::{
     ArrayRef, BooleanArray, Float64Array, Int64Array, StringArray, UInt32Array, UInt64Array,
 };
 use arrow_schema::{DataType, Field, SchemaRef};
-use kymo_core::table::{ColumnTable, Columns, json_field};
-use kymo_core::{Error, Result, Table, Value};
+use kymo_core::{Error, Result, Value};
+use kymo_model::Table;
+use kymo_model::table::{ColumnTable, Columns, json_field};
 
 use super::schema;
 use crate::Reader;

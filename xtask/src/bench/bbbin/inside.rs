@@ -7,8 +7,8 @@ use std::time::Instant;
 use anyhow::{Result, ensure};
 use kymo_bbbin::Reader;
 use kymo_core::bytes::Limits;
-use kymo_core::model::timeline::{TimeNs, Window};
 use kymo_core::{Context, Source};
+use kymo_model::timeline::{TimeNs, Window};
 
 use super::file::{EVENTS, STEP};
 

@@ -4,12 +4,12 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use kymo_core::Destination;
-use kymo_core::model::profile::{
+use kymo_hpcdb::Writer;
+use kymo_model::profile::{
     Column, ContextNumber, FileId, Function, FunctionId, IdKind, IdPart, Metric, MetricId, Node,
     ProfileSink, Reach, Relation, Scope, SunkValue, Thread, ThreadId,
 };
-use kymo_core::model::timeline::TimeNs;
-use kymo_hpcdb::Writer;
+use kymo_model::timeline::TimeNs;
 
 /// How many contexts hang below one.
 const CHILDREN: u32 = 4;

@@ -5,8 +5,8 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use anyhow::{Context as _, Result, ensure};
-use kymo_core::model::timeline::TimeNs;
 use kymo_core::{Context, Source};
+use kymo_model::timeline::TimeNs;
 use kymo_rtc::Reader;
 use kymo_rtc_wire::leb128::Encoded;
 use kymo_rtc_wire::meta::StreamMeta;

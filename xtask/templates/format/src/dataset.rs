@@ -2,11 +2,9 @@
 
 use std::sync::Arc;
 
-use kymo_core::table::ColumnTable;
-use kymo_core::{
-    Ability, Confidence, Context, Dataset, Destination, DumpRequest, Error, Finding, Flow, Format,
-    FormatInfo, Probe, RecordSink, Repaired, Result, Source, Summary, Table,
-};
+use kymo_model::table::ColumnTable;
+use kymo_core::{Context, Destination, Error, Finding, Probe, Result, Source};
+use kymo_model::{Ability, Confidence, Dataset, DumpRequest, Flow, Format, FormatInfo, RecordSink, Repaired, Summary, Table};
 
 use crate::tables::Events;
 use crate::types::Log;

@@ -3,7 +3,7 @@
 //! Whatever core's model cannot hold is named here. Of an event: the bytes of a message that are
 //! not UTF-8.
 
-use kymo_core::Record;
+use kymo_model::Record;
 
 use crate::types::Event;
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, StringArray, UInt64Array};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use kymo_core::Result;
-use kymo_core::table::Columns;
+use kymo_model::table::Columns;
 
 use crate::types::{Event, Log};
 

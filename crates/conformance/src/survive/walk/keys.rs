@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use kymo_core::model::timeline::{Event, TimeNs, TrackId};
-use kymo_core::{Field, Record};
+use kymo_model::timeline::{Event, TimeNs, TrackId};
+use kymo_model::{Field, Record};
 
 /// The first byte of a record in its file, and where it begins in what is decompressed from there.
 type Key = (u64, u64);

@@ -1,13 +1,13 @@
 //! A profile, and what profiles are made of, gone through as commands do it.
 
-use kymo_core::model::measurement::{
+use kymo_core::{NoProgress, Result};
+use kymo_model::measurement::{
     Frame, MeasuredNode, MeasuredThread, MeasuredValue, MeasurementView,
 };
-use kymo_core::model::profile::{
+use kymo_model::profile::{
     By, Column, Context, ContextNumber, MetricId, ProfileView, Question, Reach, Step, ThreadId,
     Walk, flat,
 };
-use kymo_core::{NoProgress, Result};
 
 /// Contexts and threads whose values are read one by one, each of which may take a way through
 /// the whole file.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::keys::{EventKeys, Stored};
 use kymo_core::Result;
-use kymo_core::model::timeline::{Activity, ClockId, Content, TimeNs, TimelineView, Track, Window};
+use kymo_model::timeline::{Activity, ClockId, Content, TimeNs, TimelineView, Track, Window};
 
 /// What going through events tells.
 #[derive(Default)]

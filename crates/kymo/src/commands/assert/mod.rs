@@ -7,9 +7,9 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use kymo_analyse::{Labels, Load, Rules, Vacuous, Violation};
 use kymo_core::Value;
-use kymo_core::model::timeline::{Clock, Shown, TimelineView, Tracks};
+use kymo_model::timeline::{Clock, Shown, TimelineView, Tracks};
+use kymo_query::{Labels, Load, Rules, Vacuous, Violation};
 
 use crate::cli::OpenArgs;
 use crate::moment::MOMENTS;

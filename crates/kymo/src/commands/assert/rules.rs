@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use globset::GlobBuilder;
-use kymo_analyse::{Demand, Matcher, Meant, Number, Rule};
+use kymo_query::{Demand, Matcher, Meant, Number, Rule};
 use regex::Regex;
 use toml_edit::{Document, Item, Key, Table, TableLike};
 

@@ -8,9 +8,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use kymo_arrays_convert::{Converted, Job, Target};
-use kymo_core::model::arrays::{ArraysView, JoinedArrays, VariableId};
 use kymo_core::{Context, Destination, Error, Finding, Progress, Severity, Source};
+use kymo_export::arrays::{Converted, Job, Target};
+use kymo_model::arrays::{ArraysView, JoinedArrays, VariableId};
 use serde_json::json;
 
 use super::Args;
@@ -315,7 +315,7 @@ fn convert(
             is_faulty: args.arrays.strict && input.has_faults(),
             progress: context.progress.as_ref(),
         };
-        kymo_arrays_convert::convert(&job, target, to)
+        kymo_export::arrays::convert(&job, target, to)
     };
     let sources: Vec<Source> = input.parts.iter().map(|part| part.source.clone()).collect();
     let converted = if target.is_directory() {

@@ -12,10 +12,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::builder::{PossibleValue, PossibleValuesParser};
-use kymo_convert::Target;
-use kymo_core::model::arrays::{ArraysView, Variable};
-use kymo_core::table::{Filter, Scan};
-use kymo_core::{Destination, Error, Format, Progress, Table};
+use kymo_core::{Destination, Error, Progress};
+use kymo_export::tables::Target;
+use kymo_model::arrays::{ArraysView, Variable};
+use kymo_model::table::{Filter, Scan};
+use kymo_model::{Format, Table};
 
 use super::dump::StorageOrder;
 use crate::cli::OpenArgs;
@@ -148,9 +149,9 @@ impl Args {
 
 fn target_names() -> PossibleValuesParser {
     let value = |name, about| PossibleValue::new(name).help(about);
-    let tables = kymo_convert::targets().iter();
+    let tables = kymo_export::tables::targets().iter();
     let tables = tables.map(|target| value(target.name(), target.about()));
-    let arrays = kymo_arrays_convert::targets().iter();
+    let arrays = kymo_export::arrays::targets().iter();
     // People know these by their extensions as well: `--to h5`.
     let arrays = arrays.map(|target| {
         let others = target.extensions().iter().copied().filter(|it| *it != target.name());
@@ -233,7 +234,7 @@ enum To {
     /// A table as text.
     Table(&'static dyn Target),
     /// All arrays, or one of them.
-    Arrays(&'static dyn kymo_arrays_convert::Target),
+    Arrays(&'static dyn kymo_export::arrays::Target),
     /// The recording in another format.
     Recording(&'static dyn Format),
 }
@@ -247,8 +248,8 @@ impl To {
             (None, None) => None,
         };
         found.ok_or_else(|| {
-            let tables = kymo_convert::targets().iter().map(|target| target.name());
-            let arrays = kymo_arrays_convert::targets().iter().map(|target| target.name());
+            let tables = kymo_export::tables::targets().iter().map(|target| target.name());
+            let arrays = kymo_export::arrays::targets().iter().map(|target| target.name());
             let formats = recording::formats().map(|format| format.info().name);
             let names: Vec<_> = tables.chain(arrays).chain(formats).collect();
             let failure = Failure::usage("its name does not tell what to convert to");
@@ -258,14 +259,14 @@ impl To {
     }
 
     fn by_name(name: &str) -> Option<Self> {
-        let table = kymo_convert::by_name(name).map(Self::Table);
-        let arrays = || kymo_arrays_convert::by_name(name).map(Self::Arrays);
+        let table = kymo_export::tables::by_name(name).map(Self::Table);
+        let arrays = || kymo_export::arrays::by_name(name).map(Self::Arrays);
         table.or_else(arrays).or_else(|| recording::by_name(name).map(Self::Recording))
     }
 
     fn by_extension(extension: &str) -> Option<Self> {
-        let table = kymo_convert::by_extension(extension).map(Self::Table);
-        let arrays = || kymo_arrays_convert::by_extension(extension).map(Self::Arrays);
+        let table = kymo_export::tables::by_extension(extension).map(Self::Table);
+        let arrays = || kymo_export::arrays::by_extension(extension).map(Self::Arrays);
         table.or_else(arrays).or_else(|| recording::by_extension(extension).map(Self::Recording))
     }
 }

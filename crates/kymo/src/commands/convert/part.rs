@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef, RecordBatch, UInt64Array};
 use arrow_schema::SchemaRef;
-use kymo_core::model::arrays::{
+use kymo_core::{Error, Result};
+use kymo_model::Table;
+use kymo_model::arrays::{
     ArraysView, Chunk, Chunks, Order, Selection, Step, Variable, VariableId, VariableTable, volume,
 };
-use kymo_core::table::{Batches, Scan};
-use kymo_core::{Error, Result, Table};
+use kymo_model::table::{Batches, Scan};
 
 use super::Args;
 use crate::failure::Failure;

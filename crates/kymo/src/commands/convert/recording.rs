@@ -7,10 +7,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use kymo_core::{
-    Ability, Context, Destination, Error, Finding, Format, Origin, Part, Progress, Severity,
-    Written,
-};
+use kymo_core::{Context, Destination, Error, Finding, Origin, Progress, Severity};
+use kymo_model::{Ability, Format, Part, Written};
 
 use super::Args;
 use super::arrays::Refused;

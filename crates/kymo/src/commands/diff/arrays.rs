@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use arrow_schema::DataType;
-use kymo_core::model::arrays::{Block, Step, Variable, VariableId, unravel, volume};
 use kymo_core::{Error, Result};
+use kymo_model::arrays::{Block, Step, Variable, VariableId, unravel, volume};
 use serde_json::{Value, json};
 
 use super::sides::{View, values};

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use kymo_core::Value;
-use kymo_core::model::arrays::{ArraysView, Attribute, Target};
+use kymo_model::arrays::{ArraysView, Attribute, Target};
 use serde_json::json;
 
 use super::Difference;

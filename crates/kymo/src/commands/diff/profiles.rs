@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use kymo_core::model::profile::{
+use kymo_model::profile::{
     By, CALLS, Detail, Metric, MetricId, PathChanges, ProfileView, Question, Reach, flat,
     path_changes, path_text, top_down,
 };

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use kymo_core::model::profile::FlatRow;
+use kymo_model::profile::FlatRow;
 
 /// How many of the last parts of paths are compared.
 const PARTS_MAX: usize = 64;
@@ -67,7 +67,7 @@ fn by_end(paths: &BTreeSet<String>, parts: usize) -> HashMap<&str, Vec<&str>> {
 
 #[cfg(test)]
 mod tests {
-    use kymo_core::model::profile::Place;
+    use kymo_model::profile::Place;
 
     use super::*;
 

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray;
 use arrow_array::{Array as _, ArrayRef, StringArray};
 use arrow_schema::DataType;
-use kymo_core::model::arrays::{
+use kymo_core::{Error, Result};
+use kymo_model::arrays::{
     ArraysView, Attribute, BlockId, Chunks, Order, Selection, Step, Variable, VariableId,
 };
-use kymo_core::{Error, Result};
 
 use super::values::{Gap, LATIN_1, UTF_8, compare, compare_exactly, compare_texts};
 

@@ -1,7 +1,7 @@
 //! What events are, in the words of timelines and in those of formats.
 
-use kymo_core::model::profile::NamePattern;
-use kymo_core::model::timeline::{Class, ClassWord, Content, Event, Track};
+use kymo_model::profile::NamePattern;
+use kymo_model::timeline::{Class, ClassWord, Content, Event, Track};
 
 use crate::variables::distance;
 
@@ -121,7 +121,7 @@ pub(super) fn is_name(word: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use kymo_core::model::timeline::{Activity, TrackId};
+    use kymo_model::timeline::{Activity, TrackId};
 
     use super::*;
 

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::sync::Arc;
 
-use kymo_core::model::timeline::{FieldedEvents, TimelineView, TrackKind, Window};
+use kymo_model::timeline::{FieldedEvents, TimelineView, TrackKind, Window};
 
 use super::Args;
 use super::filters::Filters;

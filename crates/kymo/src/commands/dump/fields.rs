@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use kymo_core::Value;
-use kymo_core::model::timeline::{Field, Fields};
+use kymo_model::timeline::{Field, Fields};
 use serde_json::Value as Json;
 
 /// Returns true if a field is one that a name passes by: `s.list[2].x` passes by `s`, `list` and

@@ -4,11 +4,11 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use kymo_analyse::Number;
 use kymo_core::Value;
-use kymo_core::model::timeline::{
+use kymo_model::timeline::{
     Asked, Clock, Content, Event, FieldedEvents, Fields, TimelineView, Track, Window,
 };
+use kymo_query::Number;
 use regex::Regex;
 
 use super::classes::{Classes, is_called};

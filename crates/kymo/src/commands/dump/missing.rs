@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use kymo_core::model::timeline::{Content, Event, TimelineView, Track, Window};
+use kymo_model::timeline::{Content, Event, TimelineView, Track, Window};
 use serde_json::Value as Json;
 
 use super::classes;

@@ -13,8 +13,8 @@ use std::sync::Arc;
 
 use clap::ValueEnum;
 use clap::builder::PossibleValuesParser;
-use kymo_core::DumpRequest;
-use kymo_core::model::arrays::Order;
+use kymo_model::DumpRequest;
+use kymo_model::arrays::Order;
 
 use crate::cli::OpenArgs;
 use crate::failure::Failure;

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::ops::Range;
 use std::sync::Arc;
 
-use kymo_core::model::arrays::{
+use kymo_model::arrays::{
     ArraysView, Chunks, Order, Selection, Step, Variable, VariableId, VariableKind,
 };
 use serde_json::{Value, json};

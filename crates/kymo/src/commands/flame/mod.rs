@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use inferno::flamegraph;
 use kymo_core::Destination;
-use kymo_core::model::profile::top_down;
+use kymo_model::profile::top_down;
 
 use super::tree::{Show, levels};
 use crate::cli::OpenArgs;

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use kymo_core::model::profile::{PathNode, PathTree, beginning};
+use kymo_model::profile::{PathNode, PathTree, beginning};
 
 /// How large the total is made at least, so that whole numbers are fine enough.
 const TOTAL_MIN: f64 = 1e9;
@@ -150,7 +150,7 @@ fn plain(character: char) -> char {
 mod tests {
     use super::*;
     use kymo_core::bytes::Limits;
-    use kymo_core::model::profile::{
+    use kymo_model::profile::{
         CallTreeBuilder, Detail, Function, Metric, Node, Question, Relation, Scope, Thread,
         top_down,
     };

@@ -7,7 +7,8 @@ mod screen;
 
 use std::path::PathBuf;
 
-use kymo_core::{Ability, Follow, Format, Probe, Source};
+use kymo_core::{Probe, Source};
+use kymo_model::{Ability, Follow, Format};
 
 use crate::cli::FormatArgs;
 use crate::failure::Failure;

@@ -4,8 +4,9 @@ use std::collections::HashSet;
 use std::io::{self, Write};
 use std::time::Duration;
 
-use kymo_core::model::timeline::{Clock, Event, Track, TrackId, Window};
-use kymo_core::{Finding, Followed, Format, Result, Source};
+use kymo_core::{Finding, Result, Source};
+use kymo_model::timeline::{Clock, Event, Track, TrackId, Window};
+use kymo_model::{Followed, Format};
 
 use crate::rate::Rate;
 use crate::render::event::{EventLines, Look};

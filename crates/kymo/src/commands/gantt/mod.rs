@@ -7,8 +7,8 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use kymo_analyse::{Analysis, CpuId, Gantt, Load, Pass, RowKind, Seen, Standing};
-use kymo_core::model::timeline::{Activity, Content, TimeNs, TrackId};
+use kymo_model::timeline::{Activity, Content, TimeNs, TrackId};
+use kymo_query::{Analysis, CpuId, Gantt, Load, Pass, RowKind, Seen, Standing};
 
 use crate::cli::OpenArgs;
 use crate::failure::Failure;
@@ -195,7 +195,7 @@ fn busiest(load: &mut Load, analysis: &Analysis) -> Vec<RowKind> {
             *ran = ran.saturating_add(of.run_ns);
         }
     }
-    let ids = ran.iter().enumerate().map(|(id, ns)| (kymo_analyse::TaskId(id), *ns));
+    let ids = ran.iter().enumerate().map(|(id, ns)| (kymo_query::TaskId(id), *ns));
     let mut ids: Vec<_> = ids.filter(|(id, ns)| *ns > 0 && analysis.means_task(*id)).collect();
     if ids.iter().any(|(id, _)| !tasks.is_idle(*id)) {
         ids.retain(|(id, _)| !tasks.is_idle(*id));

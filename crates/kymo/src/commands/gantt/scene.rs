@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use kymo_analyse::{Arrow, Buckets, Row, RowKind, elapsed};
-use kymo_core::model::timeline::{Shown, TimeNs};
+use kymo_model::timeline::{Shown, TimeNs};
+use kymo_query::{Arrow, Buckets, Row, RowKind, elapsed};
 
 use super::{Drawn, LOST};
 use crate::picture::axis::{self, Axis};

@@ -2,8 +2,8 @@
 
 use std::io::Write;
 
-use kymo_analyse::{Buckets, Row, RowKind, elapsed};
-use kymo_core::model::timeline::Shown;
+use kymo_model::timeline::Shown;
+use kymo_query::{Buckets, Row, RowKind, elapsed};
 
 use super::{Drawn, LOST};
 use crate::output::Output;

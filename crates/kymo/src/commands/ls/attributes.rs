@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use kymo_core::model::arrays::{Attribute, Target};
+use kymo_model::arrays::{Attribute, Target};
 use serde_json::{Map, Value, json};
 
 use crate::masks::Masks;

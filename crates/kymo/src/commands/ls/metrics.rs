@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use arrow_array::Array;
 use arrow_array::cast::AsArray;
-use kymo_core::Table;
-use kymo_core::table::Scan;
+use kymo_model::Table;
+use kymo_model::table::Scan;
 use serde_json::{Map, json};
 
 use super::Args;

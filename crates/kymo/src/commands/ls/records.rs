@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::{DataType, Schema};
-use kymo_convert::values::{Cells, Notation, write_text};
 use kymo_core::Result;
-use kymo_core::table::Scan;
+use kymo_export::tables::values::{Cells, Notation, write_text};
+use kymo_model::table::Scan;
 
 use crate::session::{Opened, Session};
 

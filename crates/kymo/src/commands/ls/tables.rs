@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::sync::Arc;
 
-use kymo_core::Table;
+use kymo_model::Table;
 use serde_json::{Value, json};
 
 use super::Args;

@@ -4,7 +4,7 @@
 use std::io::Write;
 use std::sync::Arc;
 
-use kymo_core::model::timeline::{Clock, Shown, Tally, TimelineView, Track, TrackId, Window};
+use kymo_model::timeline::{Clock, Shown, Tally, TimelineView, Track, TrackId, Window};
 use serde_json::{Map, json};
 
 use super::Args;

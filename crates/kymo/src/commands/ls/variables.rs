@@ -3,11 +3,9 @@
 use std::io::Write;
 use std::sync::Arc;
 
-use kymo_convert::values::Cells;
 use kymo_core::Progress;
-use kymo_core::model::arrays::{
-    ArraysView, Statistics, Variable, VariableId, VariableKind, statistics,
-};
+use kymo_export::tables::values::Cells;
+use kymo_model::arrays::{ArraysView, Statistics, Variable, VariableId, VariableKind, statistics};
 use serde_json::{Map, Value, json};
 
 use super::Args;

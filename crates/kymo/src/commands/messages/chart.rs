@@ -2,8 +2,8 @@
 
 use std::io::Write;
 
-use kymo_analyse::{Analysis, Sequence, elapsed, took};
-use kymo_core::model::timeline::{Clock, Shown, TimeNs, TimelineView, TrackId};
+use kymo_model::timeline::{Clock, Shown, TimeNs, TimelineView, TrackId};
+use kymo_query::{Analysis, Sequence, elapsed, took};
 
 use super::end_label;
 use crate::output::Output;

@@ -5,9 +5,9 @@ pub(super) mod chart;
 use std::borrow::Cow;
 use std::path::PathBuf;
 
-use kymo_analyse::{Analysis, Messages, PairKey, Pass, Sequence, Wakeups};
 use kymo_core::Value;
-use kymo_core::model::timeline::{Track, TrackId};
+use kymo_model::timeline::{Track, TrackId};
+use kymo_query::{Analysis, Messages, PairKey, Pass, Sequence, Wakeups};
 
 use crate::cli::OpenArgs;
 use crate::failure::Failure;

@@ -10,9 +10,9 @@ use arrow_array::types::{
 };
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::DataType;
-use kymo_core::model::arrays::{ArraysView, Attribute, Chunks, Selection, Variable, VariableId};
-use kymo_core::model::timeline::{Shown, TimeNs};
 use kymo_core::{Value, shortened};
+use kymo_model::arrays::{ArraysView, Attribute, Chunks, Selection, Variable, VariableId};
+use kymo_model::timeline::{Shown, TimeNs};
 
 use super::Args;
 use super::over_time::Moments;
@@ -303,7 +303,7 @@ fn empty(steps: &Range<u64>, selection: &Selection, args: &Args) -> anyhow::Resu
     if many > 1 {
         dimensions.push(Dimension::new("step", steps.start, many));
     }
-    let order: kymo_core::model::arrays::Order = args.order.into();
+    let order: kymo_model::arrays::Order = args.order.into();
     let lengths = selection.start.iter().zip(&selection.count).enumerate();
     let listed: Vec<_> = lengths.map(|(at, (&first, &length))| (at, first, length)).collect();
     for (at, first, length) in order.turn(listed) {

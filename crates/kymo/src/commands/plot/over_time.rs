@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use kymo_core::model::timeline::{
+use kymo_model::timeline::{
     Content, Event, Shown, TimeNs, TimelineView, Track, TrackId, TrackKind, Window,
 };
 

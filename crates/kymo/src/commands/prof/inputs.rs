@@ -5,8 +5,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use kymo_core::model::measurement::MeasurementView;
-use kymo_core::{Error, Finding, Format, Severity, refuse_overlap};
+use kymo_core::{Error, Finding, Severity, refuse_overlap};
+use kymo_model::Format;
+use kymo_model::measurement::MeasurementView;
 use kymo_registry::Unrecognised;
 
 use crate::cli::FormatArgs;

@@ -14,9 +14,10 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use clap::ValueEnum;
-use kymo_core::model::measurement::MeasurementView;
-use kymo_core::model::structure::Structure;
-use kymo_core::{Destination, Finding, Format, Severity, Source, ahead};
+use kymo_core::{Destination, Finding, Severity, Source, ahead};
+use kymo_model::Format;
+use kymo_model::measurement::MeasurementView;
+use kymo_model::structure::Structure;
 use kymo_prof::{Merged, OpenSource, Options, Phase, Program, Requested};
 use kymo_symbols::{Programs, Search};
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
-use kymo_core::model::measurement::{Frame, MeasuredThread, MeasurementView};
+use kymo_model::measurement::{Frame, MeasuredThread, MeasurementView};
 use kymo_symbols::Recorded;
 
 /// So many threads of a measurement are looked at, all over it.

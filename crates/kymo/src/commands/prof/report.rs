@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::io::Write;
 use std::path::Path;
 
-use kymo_core::model::profile::base_name;
+use kymo_model::profile::base_name;
 use kymo_prof::{Merged, Unnamed};
 use serde_json::json;
 

@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use kymo_core::model::measurement::MeasurementView;
-use kymo_core::model::structure::{Module, Structure};
 use kymo_core::{Error, Finding, Severity, Source, ahead, shortened};
 use kymo_hpcrun::StructureFile;
+use kymo_model::measurement::MeasurementView;
+use kymo_model::structure::{Module, Structure};
 use kymo_symbols::Search;
 
 use crate::inputs;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use kymo_core::model::arrays::{ArraysView, VariableId, statistics};
+use kymo_model::arrays::{ArraysView, VariableId, statistics};
 
 use super::Args;
 use super::page::{Cell, Page};

@@ -9,8 +9,8 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::slice;
 
-use kymo_analyse::{Analysis, Load, Messages, Pass, Sched, States, Wakeups};
 use kymo_core::refuse_overlap;
+use kymo_query::{Analysis, Load, Messages, Pass, Sched, States, Wakeups};
 
 use super::assert::Checked;
 use super::assert::rules::RulesFile;

@@ -1,6 +1,6 @@
 //! Where the time went: metrics, a flame graph, functions and threads.
 
-use kymo_core::model::profile::{By, FlatRow, Metric, Most, ThreadId, Within};
+use kymo_model::profile::{By, FlatRow, Metric, Most, ThreadId, Within};
 
 use super::Args;
 use super::page::{Cell, Page};

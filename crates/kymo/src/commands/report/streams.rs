@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use kymo_analyse::Buckets;
-use kymo_core::model::timeline::{
+use kymo_model::timeline::{
     Clock, Content, Shown, Tally, TimelineView, Track, TrackId, TrackKind, Tracks,
 };
+use kymo_query::Buckets;
 
 use super::Args;
 use super::page::{Cell, Page};

@@ -2,8 +2,8 @@
 
 use std::io::{self, Write};
 
-use kymo_analyse::{Buckets, CpuId, History, Tasks, Turn};
-use kymo_core::model::timeline::{Clock, Shown, TimeNs, TrackId};
+use kymo_model::timeline::{Clock, Shown, TimeNs, TrackId};
+use kymo_query::{Buckets, CpuId, History, Tasks, Turn};
 use serde_json::json;
 
 use crate::output::Output;

@@ -5,9 +5,9 @@ mod times;
 
 use std::path::PathBuf;
 
-use kymo_analyse::{Analysis, Distribution, Jobs, Sched, TaskId, TaskSched, Tasks};
 use kymo_core::Value;
-use kymo_core::model::timeline::TrackKind;
+use kymo_model::timeline::TrackKind;
+use kymo_query::{Analysis, Distribution, Jobs, Sched, TaskId, TaskSched, Tasks};
 
 use crate::cli::OpenArgs;
 use crate::failure::Failure;

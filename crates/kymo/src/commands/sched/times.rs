@@ -1,6 +1,6 @@
 //! One kind of time of tasks, in full.
 
-use kymo_analyse::{Analysis, Distribution, Sched, TaskSched};
+use kymo_query::{Analysis, Distribution, Sched, TaskSched};
 
 use super::in_order;
 use crate::render::grid::{Column, Grid, Look, maybe};

@@ -1,6 +1,6 @@
 //! The nodes of a tree of paths in the order they are shown, without those that spent too little.
 
-use kymo_core::model::profile::{PathNode, PathTree};
+use kymo_model::profile::{PathNode, PathTree};
 
 /// Nodes, each before those below it, the ones that spent most first.
 pub(super) struct Branches<'a> {

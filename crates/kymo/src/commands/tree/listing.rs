@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use kymo_core::model::profile::PathTree;
+use kymo_model::profile::PathTree;
 use serde_json::json;
 
 use super::branches::{Branch, Branches};

@@ -5,7 +5,7 @@ mod listing;
 
 use std::path::PathBuf;
 
-use kymo_core::model::profile::Detail;
+use kymo_model::profile::Detail;
 
 use crate::cli::OpenArgs;
 use crate::profiles::{PathArgs, ProfileArgs, begin};

@@ -1,8 +1,8 @@
 //! The section of contexts.
 
 use kymo_core::bytes::Sink;
-use kymo_core::model::profile::{Relation, Scope};
 use kymo_core::{Error, Result};
+use kymo_model::profile::{Relation, Scope};
 
 use super::super::file::{Form, Out};
 use super::texts::Texts;

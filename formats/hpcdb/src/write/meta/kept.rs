@@ -1,6 +1,6 @@
 //! Codes as files have them. Those that the model has no words for are written as they were read.
 
-use kymo_core::model::profile::{FileId, Node, Relation, Scope, Statistic};
+use kymo_model::profile::{FileId, Node, Relation, Scope, Statistic};
 
 use crate::spec::{
     COMBINE_MAX, COMBINE_MIN, COMBINE_SUM, LEXICAL_FUNCTION, LEXICAL_INSTRUCTION, LEXICAL_LINE,

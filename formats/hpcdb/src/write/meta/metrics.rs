@@ -2,7 +2,7 @@
 
 use kymo_core::Result;
 use kymo_core::bytes::Sink;
-use kymo_core::model::profile::{Metric, MetricId, Reach};
+use kymo_model::profile::{Metric, MetricId, Reach};
 
 use super::super::SCOPES;
 use super::super::file::Out;

@@ -9,11 +9,11 @@ use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 use kymo_core::bytes::Sink;
-use kymo_core::model::profile::{
+use kymo_core::{Error, Result};
+use kymo_model::profile::{
     Computed, FileId, Function, FunctionId, Metric, MetricId, ModuleId, Node, Scope, Statistic,
     Thread,
 };
-use kymo_core::{Error, Result};
 
 use super::cct::Numbered;
 use super::file::{Form, Out};

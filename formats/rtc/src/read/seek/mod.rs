@@ -10,7 +10,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use kymo_core::bytes::Limits;
-use kymo_core::model::timeline::TimeNs;
+use kymo_model::timeline::TimeNs;
 use kymo_rtc_wire::read::{Begin, Frame, Item, Listed, View, Walker};
 
 use super::outline::{Outline, Tick, Ticks};

@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use kymo_core::model::timeline::TimeNs;
+use kymo_model::timeline::TimeNs;
 
 use super::{Doubt, Seeker, Sure};
 use crate::read::outline::Tick;

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use kymo_arrays_convert::Target;
 use kymo_core::Error;
+use kymo_export::arrays::Target;
 
 use super::super::Args;
 use crate::failure::Failure;
@@ -60,7 +60,7 @@ impl Outputs {
         found: &[inputs::Input],
     ) -> anyhow::Result<Self> {
         let is_named_as_file = args.output.extension().is_some_and(|extension| {
-            extension.to_str().and_then(kymo_arrays_convert::by_extension).is_some()
+            extension.to_str().and_then(kymo_export::arrays::by_extension).is_some()
         });
         if args.output.is_file() || (is_named_as_file && !args.output.is_dir()) {
             let failure = Failure::usage("several files become files in a directory");

@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 use std::path::Path;
 
-use kymo_arrays_convert::{Converted, Loss};
 use kymo_core::shortened;
+use kymo_export::arrays::{Converted, Loss};
 use serde_json::json;
 
 use super::super::Args;

@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use std::rc::Rc;
 
 use kymo_core::Finding;
-use kymo_core::model::profile::{Metric, Reach, Statistic};
+use kymo_model::profile::{Metric, Reach, Statistic};
 
 use super::super::is_apart;
 use super::super::profiles::share_of;

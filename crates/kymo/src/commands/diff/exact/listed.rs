@@ -1,7 +1,7 @@
 //! Every difference for programs: one row each, all with the same names.
 
 use kymo_core::Finding;
-use kymo_core::model::profile::Statistic;
+use kymo_model::profile::Statistic;
 use serde_json::{Value, json};
 
 use super::super::profiles::share_of;

@@ -14,8 +14,8 @@ use std::fmt;
 use std::rc::Rc;
 
 use kymo_core::Finding;
-use kymo_core::model::profile::{Metric, Reach, Statistic};
-use kymo_core::model::timeline::TrackId;
+use kymo_model::profile::{Metric, Reach, Statistic};
+use kymo_model::timeline::TrackId;
 
 use super::is_apart;
 use crate::failure::Failure;

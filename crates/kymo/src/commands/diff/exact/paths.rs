@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use kymo_core::Result;
-use kymo_core::model::profile::{
+use kymo_model::profile::{
     CALLS, Context, FileId, ModuleId, ProfileView, Relation, Scope, base_name, path_text,
 };
 

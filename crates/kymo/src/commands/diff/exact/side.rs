@@ -4,12 +4,13 @@ use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use kymo_core::model::profile::{
+use kymo_core::Result;
+use kymo_model::Fact;
+use kymo_model::profile::{
     Column, Context, ContextValue, IDLE, Metric, MetricId, ProfileView, Reach, Scope, Step,
     SummaryValue, ThreadId, Walk,
 };
-use kymo_core::model::timeline::{Content, TimelineView, TrackId, TrackKind, Window};
-use kymo_core::{Fact, Result};
+use kymo_model::timeline::{Content, TimelineView, TrackId, TrackKind, Window};
 
 use super::paths::{Kind, Paths, UNLISTED, WHOLE, label};
 use super::unlisted::Unlisted;

@@ -162,7 +162,7 @@ fn without_pairs(
 
 #[cfg(test)]
 mod tests {
-    use kymo_core::model::profile::{Reach, Statistic};
+    use kymo_model::profile::{Reach, Statistic};
 
     use super::*;
 

@@ -1,0 +1,163 @@
+//! What is asked of a profile, and what a context has to say to it.
+
+use super::{Column, Context, MetricId, ProfileView, Reach, Statistic, Step, ThreadSet, Walk};
+use kymo_core::Result;
+
+/// Which values of a profile a report is about.
+#[derive(Clone, Copy)]
+pub struct Question<'a> {
+    /// Of what.
+    pub view: &'a dyn ProfileView,
+    /// What was measured.
+    pub metric: MetricId,
+    /// Only these threads; nothing means all.
+    pub threads: Option<&'a ThreadSet>,
+}
+
+/// What a context spent.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(super) struct Spent {
+    pub(super) inclusive: f64,
+    pub(super) exclusive: f64,
+}
+
+/// What is read of each context for a report: a statistic over threads of the values in question.
+#[derive(Clone, Copy)]
+pub(super) struct Reading<'a> {
+    pub(super) question: &'a Question<'a>,
+    pub(super) statistic: Statistic,
+    /// What counts as what a context spent itself.
+    pub(super) exclusive: Reach,
+    /// True if a loop is without the loops within it.
+    pub(super) is_without_loops: bool,
+    pub(super) measured: Measured,
+}
+
+/// What of a metric is measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Measured {
+    /// Inclusive of calls.
+    pub(super) inclusive: bool,
+    /// Exclusive of calls.
+    pub(super) exclusive: bool,
+}
+
+impl Measured {
+    pub(super) const BOTH: Self = Self { inclusive: true, exclusive: true };
+
+    /// What is not measured is no number.
+    pub(super) fn of(self, Spent { inclusive, exclusive }: Spent) -> Spent {
+        let known = |value: f64, is_measured: bool| if is_measured { value } else { f64::NAN };
+        Spent {
+            inclusive: known(inclusive, self.inclusive),
+            exclusive: known(exclusive, self.exclusive),
+        }
+    }
+
+    /// Returns true if what is measured is a number.
+    pub(super) fn is_finite(self, Spent { inclusive, exclusive }: Spent) -> bool {
+        let is_finite = |value: f64, is_measured: bool| !is_measured || value.is_finite();
+        is_finite(inclusive, self.inclusive) && is_finite(exclusive, self.exclusive)
+    }
+}
+
+impl<'a> Reading<'a> {
+    /// Sums, and what functions spent themselves.
+    pub(super) fn sums(question: &'a Question<'a>) -> Self {
+        let exclusive = Reach::Function;
+        Self {
+            question,
+            statistic: Statistic::Sum,
+            exclusive,
+            is_without_loops: false,
+            measured: Measured {
+                inclusive: question.has(Reach::Execution),
+                exclusive: question.has(exclusive),
+            },
+        }
+    }
+
+    /// Sums, and what places of the tree spent themselves: of a loop, without the loops within it.
+    /// That is worked out, since of single threads it is not kept.
+    pub(super) fn places(question: &'a Question<'a>) -> Self {
+        Self { is_without_loops: true, ..Self::sums(question) }
+    }
+
+    pub(super) fn view(&self) -> &'a dyn ProfileView {
+        self.question.view
+    }
+
+    pub(super) fn spent(&self, context: &Context) -> Result<Spent> {
+        let Question { view, metric, threads } = *self.question;
+        let columns = [Reach::Execution, self.exclusive].map(|reach| Column { metric, reach });
+        let mut sums = [0.0; 2];
+        view.statistics(self.statistic, context, &columns, threads, &mut sums)?;
+        let [inclusive, exclusive] = sums;
+        Ok(Spent { inclusive, exclusive })
+    }
+
+    /// Takes what another context spent into account.
+    pub(super) fn combine(&self, to: &mut f64, value: f64) {
+        self.statistic.combine(to, value);
+    }
+
+    /// What all entry points spent together; where that is not measured, what all that was called
+    /// spent itself.
+    pub(super) fn total(&self, entries: f64, own: f64) -> f64 {
+        if self.measured.inclusive { entries } else { own }
+    }
+}
+
+impl Question<'_> {
+    /// Returns true if the metric has values that reach so far.
+    #[must_use]
+    pub fn has(&self, reach: Reach) -> bool {
+        let metrics = self.view.metrics();
+        let metric = usize::try_from(self.metric.0).ok().and_then(|index| metrics.get(index));
+        metric.is_some_and(|metric| metric.reaches.contains(&reach))
+    }
+
+    /// What all entry points together spent; where that is not measured, what all that was called
+    /// spent itself.
+    ///
+    /// # Errors
+    /// When they cannot be read.
+    pub fn total(&self) -> Result<f64> {
+        if !self.has(Reach::Execution) {
+            let totals = totals_of_called(self.view, &[self.metric], self.threads)?;
+            return Ok(totals.into_iter().sum());
+        }
+        let mut roots = Vec::new();
+        self.view.roots(&mut roots)?;
+        let mut total = 0.0;
+        for root in roots {
+            total += Reading::sums(self).spent(&self.view.context(root)?)?.inclusive;
+        }
+        Ok(total)
+    }
+}
+
+/// What all that was called spent itself, of each of some metrics.
+///
+/// # Errors
+/// When the profile cannot be read.
+pub fn totals_of_called(
+    view: &dyn ProfileView,
+    metrics: &[MetricId],
+    threads: Option<&ThreadSet>,
+) -> Result<Vec<f64>> {
+    let (mut totals, mut sums) = (vec![0.0; metrics.len()], vec![0.0; metrics.len()]);
+    if metrics.is_empty() {
+        return Ok(totals);
+    }
+    let reach = Reach::Function;
+    let columns: Vec<_> = metrics.iter().map(|metric| Column { metric: *metric, reach }).collect();
+    for step in Walk::new(view)? {
+        let Step::Enter(context, _) = step? else { continue };
+        if context.is_frame() {
+            view.sums(&context, &columns, threads, &mut sums)?;
+            totals.iter_mut().zip(&sums).for_each(|(total, sum)| *total += sum);
+        }
+    }
+    Ok(totals)
+}

@@ -1,0 +1,604 @@
+//! One way through the events of a timeline, for any number of passes.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::sync::Arc;
+
+use kymo_core::Result;
+use kymo_model::timeline::{
+    Activity, Content, Event, Missing, TimeNs, TimelineView, Track, TrackId, TrackKind, Tracks,
+    Window,
+};
+
+use crate::bounds::Bounds;
+use crate::messages::{Messages, Wakeups};
+use crate::outside::{AFTER, After, Before, Fate, Follows, of_kinds, telling};
+use crate::resolver::Resolver;
+use crate::switches::{Lane, Running, Switched};
+use crate::tasks::{CpuId, TaskId, Tasks};
+
+/// A timeline that is being analysed.
+pub struct Analysis {
+    timeline: Arc<dyn TimelineView>,
+    window: Window,
+    tracks: Tracks,
+    tasks: Tasks,
+    /// Which tracks are meant; nothing means all.
+    meant: Option<Meant>,
+    is_all_read: bool,
+    resolver: Resolver,
+    bounds: Bounds,
+    /// True if all that was before the window is known.
+    is_all_before: bool,
+}
+
+/// Which tracks are meant.
+struct Meant {
+    /// Those that are, and those that stand for the tasks of others.
+    all: Vec<bool>,
+    /// Those that stand for the task of another and are not meant themselves.
+    homes: BTreeSet<TrackId>,
+}
+
+impl Meant {
+    fn new(meant: &[TrackId], tasks: &Tasks, count: usize) -> Self {
+        let mut all = vec![false; count];
+        let mut set = |track: TrackId| {
+            let place = all.get_mut(track.0);
+            place.is_some_and(|is_meant| !std::mem::replace(is_meant, true))
+        };
+        for track in meant {
+            set(*track);
+        }
+        let homes = meant.iter().map(|track| tasks.home(*track)).filter(|home| set(*home));
+        let homes = homes.collect();
+        Self { all, homes }
+    }
+
+    fn has(&self, track: TrackId) -> bool {
+        self.all.get(track.0).copied().unwrap_or(false)
+    }
+}
+
+/// Something that is worked out on the way.
+pub trait Pass {
+    /// Whether it has to know which messages or wakeups are under way when the window begins.
+    fn follows_messages(&self) -> bool {
+        false
+    }
+
+    /// Returns true if it has to know which states machines are in when the window begins.
+    fn follows_states(&self) -> bool {
+        false
+    }
+
+    /// Takes where the window cuts through the recording, before anything else.
+    fn begin(&mut self, _bounds: &Bounds) {}
+
+    /// Takes what goes on already when the window begins.
+    fn standing(&mut self, _what: &Standing<'_>, _begin: TimeNs) {}
+
+    /// Takes an event.
+    fn event(&mut self, seen: &Seen<'_>);
+
+    /// Takes a stretch that is not over when the events are.
+    fn unfinished(&mut self, _stretch: &Stretch) {}
+
+    /// Takes a stretch that is not over when the window is, and that nothing ends then.
+    fn lost(&mut self, _stretch: &Stretch) {}
+
+    /// Takes from when to when it is not known who runs on a processor, since events are missing: the
+    /// window ends there.
+    fn unknown(&mut self, _cpu: CpuId, _since: TimeNs, _until: TimeNs) {}
+
+    /// Takes until when it is known who runs on a processor, or that nobody does: the window ends
+    /// there, and it switches later.
+    fn goes_on(&mut self, _cpu: CpuId, _until: TimeNs) {}
+
+    /// Takes a processor where nothing tells when the interrupts end that are under way when the
+    /// window does.
+    fn interrupts_lost(&mut self, _cpu: CpuId) {}
+
+    /// Takes a processor that switches, in the window or anywhere else in the recording.
+    fn switches(&mut self, _cpu: CpuId) {}
+
+    /// Takes the time that was looked at, when all is seen.
+    fn finish(&mut self, _bounds: &Bounds, _tasks: &Tasks) {}
+
+    /// Returns true if it waits for what comes after the window.
+    fn awaits(&self) -> bool {
+        false
+    }
+
+    /// Takes an event after the window, which may tell what became of what is under way.
+    fn after(&mut self, _seen: &Seen<'_>) {}
+
+    /// What it could not keep.
+    fn left_out(&self) -> Vec<LeftOut> {
+        Vec::new()
+    }
+}
+
+/// What a pass could not keep, since there was too much of it. Figures lack it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LeftOut {
+    /// How many.
+    pub count: u64,
+    /// What one is, and why that matters: `job is late`.
+    pub one: &'static str,
+    /// The same of several: `jobs are late`.
+    pub many: &'static str,
+}
+
+/// What goes on when the window begins.
+#[derive(Debug, Clone, Copy)]
+pub enum Standing<'a> {
+    /// A task runs, with a priority where that is known.
+    Task(TaskId, Option<i64>),
+    /// No task runs on a processor, as is known.
+    Nobody(CpuId),
+    /// So many interrupts are under way on a processor, one within another.
+    Interrupts(CpuId, usize),
+    /// A state machine is in a state.
+    State(TrackId, &'a str),
+    /// Messages are under way.
+    Messages(&'a Messages),
+    /// Tasks are woken, and did not run yet.
+    Wakeups(&'a Wakeups),
+}
+
+/// An event, and what it is to tasks.
+#[derive(Debug)]
+pub struct Seen<'a> {
+    /// The event.
+    pub event: &'a Event<'a>,
+    /// When it was.
+    pub time: TimeNs,
+    /// The task it is of, and the processor.
+    pub task: Option<(TaskId, CpuId)>,
+    /// Whether it begins or ends a stretch of that task.
+    pub run: Option<Run>,
+    /// A stretch of another task that nothing ended, so that its end is not known.
+    pub lost: Option<Stretch>,
+    /// Since when it was not known who runs on the processor, since events are missing.
+    pub unknown_since: Option<TimeNs>,
+    /// What ran until now, where events are missing from here on.
+    pub cut: &'a [Stretch],
+    /// Who released the task: a task's track, or that of a processor in an interrupt.
+    pub by: Option<TrackId>,
+    /// What it is to the interrupts of a processor.
+    pub interrupt: Option<Interrupt>,
+    /// The tasks that are known by now.
+    pub tasks: &'a Tasks,
+}
+
+/// What an event is to the interrupts of a processor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Interrupt {
+    /// The processor.
+    pub cpu: CpuId,
+    /// What happens to one.
+    pub run: InterruptRun,
+    /// How many are under way around it.
+    pub around: usize,
+    /// How many others are over, as it tells: their own ends are missing.
+    pub lost: u64,
+}
+
+/// What happens to an interrupt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum InterruptRun {
+    /// It begins.
+    Begins,
+    /// It ends.
+    Ends,
+    /// It ends and did not begin, though others did that are under way.
+    Unbegun,
+}
+
+/// What happens to a stretch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Run {
+    /// It begins.
+    Begins,
+    /// It ends.
+    Ends {
+        /// When it began, where that is known.
+        since: Option<TimeNs>,
+    },
+}
+
+/// A stretch of time in which a task ran.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stretch {
+    /// The task.
+    pub task: TaskId,
+    /// Where it ran.
+    pub cpu: CpuId,
+    /// The track that says so.
+    pub track: TrackId,
+    /// Its begin.
+    pub since: TimeNs,
+    /// Its end.
+    pub until: TimeNs,
+}
+
+/// What could not be used, or is not known.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Shortcomings {
+    /// Events without a time.
+    pub timeless: u64,
+    /// Switches that stop a task that did not run, or let one run beside another, by processor.
+    pub unbalanced: BTreeMap<CpuId, u64>,
+    /// Places where events are missing, so that who ran until the next switch is not known, by
+    /// processor.
+    pub gaps: BTreeMap<CpuId, u64>,
+    /// Switches that are earlier than one before them, by processor: what they tell is not used.
+    pub backwards: BTreeMap<CpuId, u64>,
+    /// Processors that do not switch in the window, and nothing tells who ran.
+    pub unknown: BTreeSet<CpuId>,
+    /// Processors that do not switch near the window: who runs at an end of it is taken to run up to
+    /// there.
+    pub assumed: BTreeSet<CpuId>,
+    /// State machines whose state at the begin of the window is too far back to be found.
+    pub unknown_states: Vec<TrackId>,
+    /// What passes could not keep.
+    pub left_out: Vec<LeftOut>,
+}
+
+impl Seen<'_> {
+    /// What is missing from here on, where anything is: a gap.
+    #[inline]
+    #[must_use]
+    pub fn gap(&self) -> Option<Missing> {
+        match self.event.content {
+            Content::Activity(Activity::Gap(missing)) => Some(missing),
+            _ => None,
+        }
+    }
+
+    /// The recording that lacks events from here on, of which there may be any.
+    #[inline]
+    pub(crate) fn lacks_events(&self) -> Option<usize> {
+        let missing = self.gap().filter(|missing| *missing != Missing::Switches);
+        missing.and_then(|_| self.tasks.recording_of(self.event.track))
+    }
+
+    /// Returns true if events of a track may be missing from here on.
+    pub(crate) fn may_lack(&self, track: TrackId) -> bool {
+        let missing = self.gap().filter(|missing| *missing != Missing::Switches);
+        missing.is_some_and(|missing| self.tasks.may_lack(track, (self.event.track, missing)))
+    }
+
+    /// The stretch that ends here, when its begin is known.
+    #[must_use]
+    pub fn stretch(&self) -> Option<Stretch> {
+        let Some(Run::Ends { since: Some(since) }) = self.run else { return None };
+        let ((task, cpu), track) = (self.task?, self.event.track);
+        Some(Stretch { task, cpu, track, since, until: self.time })
+    }
+}
+
+impl Analysis {
+    /// Prepares to go through a window of a timeline. Tasks whose name is said to be of one are
+    /// idle, besides those that the recording says so of. Tracks of the window are those that are
+    /// meant; others are looked at too, for they tell who ran when.
+    pub fn new(
+        timeline: Arc<dyn TimelineView>,
+        window: Window,
+        is_idle: &dyn Fn(&str) -> bool,
+    ) -> Result<Self> {
+        let tracks = timeline.tracks();
+        let tasks = Tasks::new(&tracks, is_idle);
+        let bounds = Bounds::new(&timeline, &tracks, &window)?;
+        let meant = window.tracks.as_ref();
+        let meant = meant.map(|meant| Meant::new(meant, &tasks, tracks.len()));
+        Ok(Self {
+            meant,
+            is_all_read: false,
+            resolver: Resolver::new(&tasks, tracks.len()),
+            timeline,
+            window,
+            tracks,
+            tasks,
+            bounds,
+            is_all_before: true,
+        })
+    }
+
+    /// Hands on all events, also those that are no doings of tasks, functions and machines.
+    #[must_use]
+    pub fn with_all(mut self) -> Self {
+        self.is_all_read = true;
+        self
+    }
+
+    /// The tasks. While events are gone through, those come in that nothing declares.
+    #[must_use]
+    pub fn tasks(&self) -> &Tasks {
+        &self.tasks
+    }
+
+    /// The tracks of the timeline.
+    #[must_use]
+    pub fn tracks(&self) -> &[Track] {
+        &self.tracks
+    }
+
+    /// Which tracks are meant; nothing means all.
+    #[must_use]
+    pub fn meant(&self) -> Option<Vec<bool>> {
+        self.meant.as_ref().map(|meant| meant.all.clone())
+    }
+
+    /// Whether a track is meant, or stands for a task of which another is.
+    #[must_use]
+    pub fn means(&self, track: TrackId) -> bool {
+        self.meant.as_ref().is_none_or(|meant| meant.has(track))
+    }
+
+    /// Returns true if a track is meant itself.
+    #[must_use]
+    pub fn means_itself(&self, track: TrackId) -> bool {
+        self.meant.as_ref().is_none_or(|meant| meant.has(track) && !meant.homes.contains(&track))
+    }
+
+    /// The tasks that are meant, each with the processors on which it is; nothing means all.
+    #[must_use]
+    pub fn meant_on(&self) -> Option<HashSet<(TaskId, CpuId)>> {
+        self.meant.as_ref()?;
+        let tracks = (0..self.tracks.len()).map(TrackId).filter(|track| self.means_itself(*track));
+        Some(tracks.filter_map(|track| self.tasks.of_track(track)).collect())
+    }
+
+    /// Returns true if a task is meant: one of its tracks is.
+    #[must_use]
+    pub fn means_task(&self, task: TaskId) -> bool {
+        self.tasks.get(task).is_some_and(|task| self.means(task.home))
+    }
+
+    /// Hands every event that has a time to every pass, and what was before and after them. Tells
+    /// what could not be used.
+    pub fn run(&mut self, passes: &mut [&mut dyn Pass]) -> Result<Shortcomings> {
+        let mut short = Shortcomings::default();
+        for pass in &mut *passes {
+            pass.begin(&self.bounds);
+        }
+        self.look_before(passes, &mut short)?;
+        let window = Window { tracks: self.read(), ..self.window.clone() };
+        let mut events = Arc::clone(&self.timeline).events(&window)?;
+        loop {
+            // Events are large, and there are many: they are looked at where they are.
+            let next = events.next();
+            let event = match &next {
+                Ok(Some(event)) => event,
+                Ok(None) => break,
+                Err(_) => return next.map(|_| short),
+            };
+            let Some(time) = event.time else {
+                short.timeless += 1;
+                continue;
+            };
+            let seen = self.resolve(event, time);
+            for pass in &mut *passes {
+                pass.event(&seen);
+            }
+        }
+        drop(events);
+        self.unfinished(passes, &mut short)?;
+        for pass in &mut *passes {
+            pass.finish(&self.bounds, &self.tasks);
+        }
+        self.look_after(passes)?;
+        for pass in &mut *passes {
+            short.left_out.extend(pass.left_out().into_iter().filter(|left| left.count > 0));
+        }
+        Ok(short)
+    }
+
+    /// The tracks to read: those where tasks, functions and machines do something, and what is
+    /// meant besides.
+    fn read(&self) -> Option<Vec<TrackId>> {
+        use TrackKind::{Calls, States, Task};
+        if self.is_all_read && self.meant.is_none() {
+            return None;
+        }
+        let is_read = |(id, track): &(usize, &Track)| {
+            let is_meant = self.meant.is_some() && self.means(TrackId(*id));
+            is_meant || matches!(track.kind, Task | States | Calls)
+        };
+        let tracks = || self.tracks.iter().enumerate();
+        if tracks().all(|track| is_read(&track)) {
+            return None;
+        }
+        Some(tracks().filter(is_read).map(|(id, _)| TrackId(id)).collect())
+    }
+
+    /// Finds out what goes on when the window begins.
+    fn look_before(
+        &mut self,
+        passes: &mut [&mut dyn Pass],
+        short: &mut Shortcomings,
+    ) -> Result<()> {
+        let begins = (0..self.tracks.len()).find_map(|id| self.bounds.from(TrackId(id)));
+        let Some(moment) = begins else { return Ok(()) };
+        let follows = Follows {
+            messages: passes.iter().any(|pass| pass.follows_messages()),
+            states: passes.iter().any(|pass| pass.follows_states()),
+        };
+        let (timeline, tracks, tasks) = (&self.timeline, &self.tracks, &mut self.tasks);
+        let mut before = Before::look(timeline, tracks, tasks, moment, follows)?;
+        before.resolver.switches.restart(moment, before.is_all);
+        let bounds = &self.bounds;
+        before.resolver.switches.forget(|track| bounds.from(track).is_none());
+        before.states.retain(|track, _| bounds.from(*track).is_some());
+        let is_cut =
+            |cpu: &CpuId| self.tasks.cpu(*cpu).is_some_and(|cpu| bounds.from(cpu.track).is_some());
+        for what in before.standing(&self.tasks, is_cut) {
+            for pass in &mut *passes {
+                pass.standing(&what, moment);
+            }
+        }
+        if follows.states && !before.is_all {
+            let machines = of_kinds(&self.tracks, &[TrackKind::States]).into_iter();
+            let unknown = machines.filter(|track| !before.states.contains_key(track));
+            short.unknown_states = unknown.collect();
+        }
+        (self.resolver, self.is_all_before) = (before.resolver, before.is_all);
+        Ok(())
+    }
+
+    /// Looks on after the window until nothing is waited for any more, though not for ever.
+    fn look_after(&mut self, passes: &mut [&mut dyn Pass]) -> Result<()> {
+        let ends = (0..self.tracks.len()).filter_map(|id| self.bounds.until(TrackId(id)));
+        let awaits = |passes: &[&mut dyn Pass]| passes.iter().any(|pass| pass.awaits());
+        let Some(from) = ends.min().filter(|_| awaits(passes)) else { return Ok(()) };
+        let follows = Follows { messages: true, states: true };
+        let tracks = Some(telling(&self.tracks, &self.tasks, follows));
+        let window = Window { tracks, from: Some(from), until: None, last: None };
+        let mut events = Arc::clone(&self.timeline).events(&window)?;
+        for _ in 0..AFTER {
+            let Some(event) = events.next()? else { break };
+            let Some(time) = event.time else { continue };
+            let seen = self.resolve(&event, time);
+            for pass in &mut *passes {
+                pass.after(&seen);
+            }
+            if !awaits(passes) {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// What an event is to tasks.
+    #[inline]
+    fn resolve<'a>(&'a mut self, event: &'a Event<'a>, time: TimeNs) -> Seen<'a> {
+        let bounds = if self.is_all_before { None } else { Some(&self.bounds) };
+        self.resolver.resolve(event, time, &mut self.tasks, bounds)
+    }
+
+    /// Tells what goes on at the end. A processor's time is over with its last switch, for how long
+    /// that lasts which it lets run is not known. Where the window ends before it, what goes on
+    /// counts up to there, as the first switches after the window tell.
+    fn unfinished(&self, passes: &mut [&mut dyn Pass], short: &mut Shortcomings) -> Result<()> {
+        let switches = &self.resolver.switches;
+        let is_asked = |lane: &Lane| {
+            let is_missed = !lane.is_known && (self.is_one(lane.cpu) || !self.is_all_before);
+            lane.running.is_some() || is_missed
+        };
+        let after = After::look(
+            &self.timeline,
+            (&self.tracks, &self.tasks),
+            &self.resolver,
+            &self.bounds,
+            is_asked,
+        )?;
+        short.assumed.clone_from(&self.resolver.assumed);
+        for (id, lane) in switches.lanes() {
+            let fate = lane.running.map(|running| after.fate(id, lane.cpu, running.track));
+            let stretch = match lane.running {
+                Some(running) => self.cut(running, lane.cpu, fate, short),
+                None if lane.is_known || lane.is_lost => None,
+                None => self.missed(id, lane.cpu, &after, short),
+            };
+            let Some(stretch) = stretch else { continue };
+            for pass in &mut *passes {
+                match fate {
+                    Some(Fate::IsLost) => pass.lost(&stretch),
+                    _ => pass.unfinished(&stretch),
+                }
+            }
+        }
+        for cpu in (0..self.tasks.cpu_count()).map(CpuId) {
+            self.tell_elsewhere(cpu, &after, passes, short);
+            let until = self.tasks.cpu(cpu).and_then(|cpu| self.bounds.until(cpu.track));
+            let Switched { unknown_since, gaps, .. } = switches.of(cpu);
+            short.gaps.extend((gaps > 0).then_some((cpu, gaps)));
+            if let Some(until) = until.filter(|_| after.switches(cpu) != Some(false)) {
+                for pass in &mut *passes {
+                    if let Some(since) = unknown_since {
+                        pass.unknown(cpu, since, until);
+                    }
+                    pass.goes_on(cpu, until);
+                }
+                let is_assumed = after.switches(cpu).is_none() && switches.is_known(cpu);
+                short.assumed.extend(is_assumed.then_some(cpu));
+            }
+            let Switched { unbalanced, backwards, .. } = switches.of(cpu);
+            short.unbalanced.extend((unbalanced > 0).then_some((cpu, unbalanced)));
+            short.backwards.extend((backwards > 0).then_some((cpu, backwards)));
+        }
+        Ok(())
+    }
+
+    /// Tells whether a processor switches at all, and what comes of its interrupts.
+    fn tell_elsewhere(
+        &self,
+        cpu: CpuId,
+        after: &After,
+        passes: &mut [&mut dyn Pass],
+        short: &mut Shortcomings,
+    ) {
+        // What is too far away to be found may be there.
+        let is_elsewhere = after.switches(cpu) != Some(false) || !self.is_all_before;
+        let last = self.resolver.switches.of(cpu).last;
+        let is_there = is_elsewhere || last.is_some() || self.resolver.switches.is_known(cpu);
+        if !is_elsewhere && is_there && last.is_none() && self.is_one(cpu) {
+            // Its last switch is before the window, whoever that let run.
+            short.unknown.insert(cpu);
+        }
+        let ends = after.interrupts_end(cpu);
+        for pass in &mut *passes {
+            if ends == Some(false) {
+                pass.interrupts_lost(cpu);
+            }
+            if is_there {
+                pass.switches(cpu);
+            }
+        }
+        short.assumed.extend(ends.is_none().then_some(cpu));
+    }
+
+    fn is_one(&self, cpu: CpuId) -> bool {
+        self.tasks.cpu(cpu).is_some_and(|cpu| cpu.is_one)
+    }
+
+    /// The stretch of who runs at the end, as far as it is known.
+    fn cut(
+        &self,
+        running: Running,
+        cpu: CpuId,
+        fate: Option<Fate>,
+        short: &mut Shortcomings,
+    ) -> Option<Stretch> {
+        let cut = self.bounds.until(running.track).filter(|_| fate != Some(Fate::IsUnknown));
+        let Some(until) = cut.or(self.resolver.switches.of(cpu).last) else {
+            short.unknown.insert(cpu);
+            return None;
+        };
+        (until > running.since).then(|| running.until(until, cpu))
+    }
+
+    /// The stretch of who may have run all through the window, where no switch tells: who stops first
+    /// after it is taken to, if switches may be too far back to be found.
+    fn missed(
+        &self,
+        lane: usize,
+        cpu: CpuId,
+        after: &After,
+        short: &mut Shortcomings,
+    ) -> Option<Stretch> {
+        let since = self.tasks.cpu(cpu).and_then(|cpu| self.bounds.from(cpu.track))?;
+        let track = after.stops(lane);
+        // What switches nowhere is no processor that is missed, nor what begins after the window.
+        let is_nowhere = self.is_all_before && after.switches(cpu) == Some(false);
+        let is_unknown = !after.tells(lane) || (self.is_all_before && track.is_some());
+        if self.is_one(cpu) && is_unknown && !is_nowhere {
+            short.unknown.insert(cpu);
+        }
+        let track = track.filter(|_| !self.is_all_before)?;
+        let ((task, _), until) = (self.tasks.of_track(track)?, self.bounds.until(track)?);
+        short.assumed.insert(cpu);
+        Some(Stretch { task, cpu, track, since, until })
+    }
+}

@@ -1,0 +1,73 @@
+//! What tasks, messages and state machines of a timeline did.
+//!
+//! An [`Analysis`] goes through the events of a timeline once, whatever the format, and hands each
+//! to some [`Pass`]es: [`Load`] (who used the processors), [`Sched`] (response times),
+//! [`History`] (every stretch), [`Messages`] (latencies), [`States`] (time per state), [`Gantt`] (what a picture shows). What
+//! they hold grows with tasks and pairs of them, not with events. [`Calls`] makes a profile of the
+//! calls of functions.
+//!
+//! ```
+//! use kymo_query::Distribution;
+//!
+//! let mut response_ns = Distribution::default();
+//! for ns in [1_200, 900, 4_000, 1_100] {
+//!     response_ns.add(ns);
+//! }
+//! assert_eq!((response_ns.min(), response_ns.max()), (Some(900), Some(4_000)));
+//! assert_eq!(response_ns.percentile(50), Some(1_100));
+//! ```
+
+#[cfg(test)]
+mod adjoining;
+mod analysis;
+mod bounds;
+mod calls;
+mod distribution;
+#[cfg(test)]
+mod fixture;
+mod gantt;
+mod history;
+mod labels;
+mod load;
+mod messages;
+mod nest;
+mod outside;
+mod own;
+mod resolver;
+mod rules;
+mod sched;
+mod slot;
+mod states;
+mod switches;
+mod tasks;
+
+pub use analysis::{
+    Analysis, Interrupt, InterruptRun, LeftOut, Pass, Run, Seen, Shortcomings, Standing, Stretch,
+};
+pub use bounds::Bounds;
+pub use calls::Calls;
+pub use distribution::Distribution;
+pub use gantt::{Arrow, Gantt, Row, RowKind};
+pub use history::{History, Turn};
+pub use labels::Labels;
+pub use load::{Buckets, CpuLoad, InterruptLoad, Load, Spread, TaskLoad, UnknownLoad};
+pub use messages::{Doubts, Messages, Pair, PairKey, Sent, Sequence, Transfer, Wakeups};
+pub use rules::{Demand, Matcher, Meant, Number, Rule, Rules, Vacuous, Violation};
+pub use sched::{Completed, Jobs, Open, Progress, Release, Sched, TaskSched};
+pub use states::{MachineStates, StateTime, States};
+pub use tasks::{Cpu, CpuId, Task, TaskId, Tasks};
+
+use kymo_model::timeline::TimeNs;
+
+/// How long something took; nothing where it was over before it began, as clocks that do not agree
+/// have it, and times that go back.
+#[must_use]
+pub fn took(left: TimeNs, arrived: TimeNs) -> Option<u64> {
+    (left <= arrived).then(|| elapsed(left, arrived))
+}
+
+/// Nanoseconds from one moment to a later one; none where it is not later.
+#[must_use]
+pub fn elapsed(from: TimeNs, to: TimeNs) -> u64 {
+    if to > from { to.0.abs_diff(from.0) } else { 0 }
+}

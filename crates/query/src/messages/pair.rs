@@ -1,0 +1,321 @@
+//! What is known of the messages from one track to another.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use kymo_model::timeline::{TimeNs, TrackId};
+
+use super::MessageId;
+use super::inbox::InboxId;
+use crate::{Distribution, took};
+
+/// What is known of a pair's messages.
+#[derive(Debug, Clone, Default)]
+pub struct Pair {
+    /// How many left.
+    pub sent: u64,
+    /// How many arrived, as either end tells.
+    pub received: u64,
+    /// How long they took.
+    pub latency_ns: Distribution,
+    /// How many arrived and did not leave, as far as was recorded.
+    pub unsent: u64,
+    /// How many arrived before they left, as the recording has it: how long they took is not known.
+    pub backwards: u64,
+    /// How many arrived at a time that nothing tells: how long they took is not known.
+    pub untimed: u64,
+    /// How many arrived without a word of when they left, and are taken for the first that waited.
+    pub guessed: u64,
+    /// Where the receiver may look for its sender, and who that is.
+    pub(super) inbox: Option<(InboxId, TrackId)>,
+    /// When the message left that is first there.
+    pub(super) queued: Option<TimeNs>,
+    /// One of the two, where any is known.
+    pub(super) end: Option<TrackId>,
+    /// True if messages left since events were missing.
+    pub(super) is_open: bool,
+    /// Up to when what left may have arrived where events are missing.
+    cut_at: Option<TimeNs>,
+    /// How many of those that left have arrived.
+    arrived: u64,
+    /// Whether any arrived that did not leave, here or before what is looked at.
+    is_late: bool,
+    /// Those that left and did not arrive yet, with their numbers.
+    waiting: BTreeSet<(TimeNs, MessageId)>,
+    arriving: Arriving,
+    pub(super) within: Within,
+    /// When the latest left of which that is told. Where nothing is told, messages arrive in the
+    /// order in which they left: those before it are lost.
+    told: Option<TimeNs>,
+    /// The latest of the messages that are taken to have arrived as told: when it left, and when it
+    /// arrived.
+    settled: Option<(TimeNs, TimeNs)>,
+}
+
+/// What is looked at: other messages count in other windows, so that those that adjoin add up.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Within {
+    /// The first message that left in it.
+    pub(super) first: MessageId,
+    /// Where the window begins, if it cuts through the recording.
+    pub(super) from: Option<TimeNs>,
+    /// Where it ends, if it does.
+    pub(super) until: Option<TimeNs>,
+}
+
+impl Within {
+    /// Returns true if a message left in it.
+    pub(super) fn has(&self, id: MessageId) -> bool {
+        id >= self.first
+    }
+
+    /// Returns true if what arrives then does so after it.
+    pub(super) fn is_later(&self, arrives: TimeNs) -> bool {
+        self.until.is_some_and(|until| arrives >= until)
+    }
+
+    /// Returns true if a message left before it and told that it arrives before it, too.
+    pub(super) fn is_past(&self, UnderWay { id, arrives, .. }: &UnderWay) -> bool {
+        let is_before = |arrives| self.from.is_some_and(|from| arrives < from);
+        !self.has(*id) && arrives.is_some_and(is_before)
+    }
+}
+
+/// Messages that left and told when they arrive. They are kept since the other end may tell it
+/// once more.
+#[derive(Debug, Clone, Default)]
+struct Arriving {
+    by_left: BTreeMap<(TimeNs, MessageId), TimeNs>,
+    by_arrival: BTreeSet<(TimeNs, TimeNs, MessageId)>,
+}
+
+/// A message that is under way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct UnderWay {
+    pub(super) left: TimeNs,
+    pub(super) id: MessageId,
+    /// When it arrives, where its sender tells that.
+    pub(super) arrives: Option<TimeNs>,
+}
+
+/// What a message that arrives is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Arrival {
+    /// One that was under way.
+    Of(UnderWay),
+    /// One that was taken to have arrived as its sender told, as far as can be known.
+    Again,
+    /// One that did not leave, as far as was recorded.
+    Unsent,
+}
+
+impl Arriving {
+    fn insert(&mut self, left: TimeNs, id: MessageId, arrives: TimeNs) {
+        self.by_left.insert((left, id), arrives);
+        self.by_arrival.insert((arrives, left, id));
+    }
+
+    fn take(&mut self, left: TimeNs, id: MessageId) -> Option<UnderWay> {
+        let arrives = self.by_left.remove(&(left, id))?;
+        self.by_arrival.remove(&(arrives, left, id));
+        Some(UnderWay { left, id, arrives: Some(arrives) })
+    }
+
+    fn that_left(&mut self, left: TimeNs) -> Option<UnderWay> {
+        let (found, id) = *self.by_left.range((left, MessageId(0))..).next()?.0;
+        (found == left).then(|| self.take(found, id)).flatten()
+    }
+
+    fn due(&self, arrival: TimeNs) -> Option<(TimeNs, MessageId)> {
+        let from = (arrival, TimeNs(i64::MIN), MessageId(0));
+        let (arrives, left, id) = *self.by_arrival.range(from..).next()?;
+        (arrives == arrival).then_some((left, id))
+    }
+}
+
+impl Pair {
+    pub(super) fn new(within: Within, end: Option<TrackId>) -> Self {
+        Self { end, within, ..Self::default() }
+    }
+
+    /// The first that may arrive next.
+    pub(super) fn first(&self) -> Option<(TimeNs, MessageId)> {
+        let from = (self.told.unwrap_or(TimeNs(i64::MIN)), MessageId(0));
+        self.waiting.range(from..).next().copied()
+    }
+
+    /// Returns true if messages may have been taken for others since some are lost, and nothing
+    /// tells which.
+    #[must_use]
+    pub fn may_be_too_long(&self) -> bool {
+        self.guessed > 0 && self.unreceived() > 0
+    }
+
+    /// Returns true if messages may have been taken for others since some left before what is
+    /// known, and nothing tells which.
+    #[must_use]
+    pub fn may_be_too_short(&self, is_begin_known: bool) -> bool {
+        self.guessed > 0 && (self.is_late || !is_begin_known)
+    }
+
+    /// How many left and did not arrive, as far as was recorded.
+    #[must_use]
+    pub fn unreceived(&self) -> u64 {
+        self.sent.saturating_sub(self.arrived)
+    }
+
+    /// Messages that left and did not arrive yet, as far as they are kept; without those that may have
+    /// arrived where events are missing.
+    pub(super) fn waiting(&self) -> impl Iterator<Item = (TimeNs, MessageId)> {
+        let waiting = self.waiting.iter().copied();
+        waiting.filter(|(left, _)| self.cut_at.is_none_or(|cut| cut < *left))
+    }
+
+    /// Messages that told that they arrive after what is looked at.
+    pub(super) fn later(&self) -> impl Iterator<Item = (TimeNs, MessageId)> {
+        let told = self.arriving.by_left.iter();
+        told.filter(|(_, arrives)| self.within.is_later(**arrives)).map(|(key, _)| *key)
+    }
+
+    pub(super) fn is_waiting(&self, left: TimeNs, id: MessageId) -> bool {
+        self.waiting.contains(&(left, id))
+    }
+
+    pub(super) fn give_up(&mut self, left: TimeNs, id: MessageId) -> bool {
+        self.waiting.remove(&(left, id))
+    }
+
+    /// What left up to a moment is not taken to arrive after it, unless it says so.
+    pub(super) fn cut(&mut self, at: TimeNs) {
+        (self.is_open, self.cut_at) = (false, Some(at));
+        self.told = self.told.max(Some(TimeNs(at.0.saturating_add(1))));
+    }
+
+    /// A message leaves.
+    pub(super) fn send(&mut self, UnderWay { left, id, arrives }: UnderWay) {
+        self.sent += 1;
+        match arrives {
+            Some(arrives) => self.arriving.insert(left, id, arrives),
+            None => drop(self.waiting.insert((left, id))),
+        }
+    }
+
+    /// Finds what arrives now among what is under way: by the time that it left, by the time that
+    /// it was told to arrive, and else in their order.
+    pub(super) fn receive(&mut self, now: TimeNs, left: Option<TimeNs>) -> Arrival {
+        let found = match left {
+            Some(left) => self.that_left(left).or_else(|| self.arriving.that_left(left)),
+            None => self.that_is_due(now).or_else(|| {
+                let first = self.that_is_first();
+                self.guessed += u64::from(first.is_some());
+                first
+            }),
+        };
+        if found.is_none() && self.is_settled(now, left) {
+            return Arrival::Again;
+        }
+        let is_past = found.is_some_and(|found| self.within.is_past(&found));
+        self.received += u64::from(!is_past);
+        self.is_late |= found.is_none();
+        self.unsent += u64::from(found.is_none());
+        found.map_or(Arrival::Unsent, Arrival::Of)
+    }
+
+    /// Returns true if what arrives may be one of those that have arrived as told.
+    fn is_settled(&self, now: TimeNs, left: Option<TimeNs>) -> bool {
+        self.settled.is_some_and(|settled| match left {
+            Some(left) => left <= settled.0,
+            None => now <= settled.1,
+        })
+    }
+
+    /// Finds what left then, and has arrived: when, nothing tells.
+    pub(super) fn receive_untimed(&mut self, left: TimeNs) -> Option<MessageId> {
+        let found = self.that_left(left)?;
+        self.received += 1;
+        self.untimed += 1;
+        Some(found.id)
+    }
+
+    /// Finds what arrives after all that is looked at. What told when it arrives is counted.
+    pub(super) fn receive_after(&mut self, now: TimeNs, left: Option<TimeNs>) -> Option<UnderWay> {
+        match left {
+            Some(left) => self.that_left(left),
+            None if self.arriving.due(now).is_some() => None,
+            None => self.that_is_first(),
+        }
+    }
+
+    fn that_left(&mut self, left: TimeNs) -> Option<UnderWay> {
+        let first = self.waiting.range((left, MessageId(0))..).next().copied();
+        let (_, id) = first.filter(|(found, _)| *found == left)?;
+        self.told = self.told.max(Some(left));
+        self.waiting.remove(&(left, id));
+        Some(UnderWay { left, id, arrives: None })
+    }
+
+    fn that_is_due(&mut self, now: TimeNs) -> Option<UnderWay> {
+        let (left, id) = self.arriving.due(now)?;
+        self.arriving.take(left, id)
+    }
+
+    fn that_is_first(&mut self) -> Option<UnderWay> {
+        let (left, id) = self.first()?;
+        self.waiting.remove(&(left, id));
+        Some(UnderWay { left, id, arrives: None })
+    }
+
+    /// A message of those that left has arrived.
+    pub(super) fn arrive(&mut self) {
+        self.arrived += 1;
+    }
+
+    pub(super) fn is_arriving(&self, left: TimeNs, id: MessageId) -> bool {
+        self.arriving.by_left.contains_key(&(left, id))
+    }
+
+    /// A message that told when it arrives is not waited for any more. Tells whether it was.
+    pub(super) fn settle(&mut self, left: TimeNs, id: MessageId) -> bool {
+        let Some(found) = self.arriving.take(left, id) else { return false };
+        let Some(arrives) = found.arrives else { return false };
+        let (last_left, last_arrived) = self.settled.unwrap_or((left, arrives));
+        self.settled = Some((last_left.max(left), last_arrived.max(arrives)));
+        self.arrive_as_told(found);
+        true
+    }
+
+    /// All messages that told when they arrive do so then.
+    pub(super) fn settle_all(&mut self) {
+        let told = self.arriving.by_left.iter();
+        let told = told.map(|((left, id), arrives)| (*left, *id, Some(*arrives)));
+        for (left, id, arrives) in told.collect::<Vec<_>>() {
+            self.arrive_as_told(UnderWay { left, id, arrives });
+        }
+    }
+
+    /// What arrives later is not lost, and is received then.
+    fn arrive_as_told(&mut self, found: UnderWay) {
+        let Some(arrives) = found.arrives.filter(|_| !self.within.is_past(&found)) else { return };
+        self.arrived += u64::from(self.within.has(found.id));
+        if !self.within.is_later(arrives) {
+            self.received += 1;
+            self.take(found.left, arrives);
+        }
+    }
+
+    /// Counts how long a message took.
+    pub(super) fn take(&mut self, left: TimeNs, arrived: TimeNs) {
+        match took(left, arrived) {
+            Some(ns) => self.latency_ns.add(ns),
+            None => self.backwards += 1,
+        }
+    }
+
+    /// Goes on from here, with what leaves from a message on, as if nothing had been counted.
+    pub(super) fn restart(&mut self, first: MessageId) {
+        self.within.first = first;
+        (self.sent, self.received, self.unsent) = (0, 0, 0);
+        (self.guessed, self.arrived) = (0, 0);
+        (self.backwards, self.untimed) = (0, 0);
+        self.latency_ns = Distribution::default();
+    }
+}

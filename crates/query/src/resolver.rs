@@ -1,0 +1,187 @@
+//! What events are to tasks: who runs, who is interrupted, and who releases whom.
+
+use std::collections::BTreeSet;
+
+use foldhash::fast::RandomState;
+use kymo_model::timeline::{Activity, Content, Event, Missing, TimeNs, TrackId};
+
+use crate::bounds::Bounds;
+use crate::nest::{Ends, Nest};
+use crate::own::own;
+use crate::switches::{Ended, Running, Switches};
+use crate::tasks::{CpuId, Tasks};
+use crate::{Interrupt, InterruptRun, Run, Seen, Stretch};
+
+/// Tells what events are to tasks, one after another.
+pub(crate) struct Resolver {
+    pub(crate) switches: Switches,
+    pub(crate) interrupts: UnderWay,
+    /// Processors of which something was taken to run since the window began.
+    pub(crate) assumed: BTreeSet<CpuId>,
+    /// What ran until the gap that was seen last.
+    cut: Vec<Stretch>,
+}
+
+/// The interrupts that are under way on each processor, one within another.
+#[derive(Clone)]
+pub(crate) struct UnderWay {
+    of_cpu: Vec<Nest<()>>,
+    names: RandomState,
+}
+
+impl Resolver {
+    pub(crate) fn new(tasks: &Tasks, tracks: usize) -> Self {
+        let switches = Switches::new(tasks, tracks);
+        let of_cpu = (0..tasks.cpu_count()).map(|_| Nest::default()).collect();
+        let interrupts = UnderWay { of_cpu, names: RandomState::default() };
+        Self { switches, interrupts, assumed: BTreeSet::new(), cut: Vec::new() }
+    }
+
+    /// What an event is to tasks. What ends first on a processor ran since a time that is not known;
+    /// with bounds, switches before them may be too far back to be found, and it is taken to run
+    /// since the window began.
+    #[inline]
+    pub(crate) fn resolve<'a>(
+        &'a mut self,
+        event: &'a Event<'a>,
+        time: TimeNs,
+        tasks: &'a mut Tasks,
+        bounds: Option<&Bounds>,
+    ) -> Seen<'a> {
+        let track = event.track;
+        let (mut task, mut run, mut lost, mut by) = (None, None, None, None);
+        let (mut interrupt, mut unknown_since) = (None, None);
+        self.cut.clear();
+        if let Content::Activity(activity) = &event.content {
+            let name = match activity {
+                Activity::Begin { name, .. } => name.as_deref(),
+                _ => None,
+            };
+            task = tasks.of(track, name);
+            match (activity, task) {
+                (Activity::Gap(missing), _) => {
+                    task = None;
+                    self.gap((track, *missing), time, tasks);
+                }
+                (_, None) => {
+                    let cpu = tasks.interrupted(track);
+                    interrupt = cpu.and_then(|cpu| self.interrupts.take(cpu, activity));
+                }
+                (Activity::Begin { priority, .. }, Some((own, cpu))) => {
+                    run = Some(Run::Begins);
+                    unknown_since = self.switches.unknown_until_now(cpu);
+                    self.interrupts.leave(cpu);
+                    let (task, priority) = (own, *priority);
+                    let (since, is_standing) = (time, false);
+                    let now = Running { task, track, since, priority, is_standing };
+                    lost = self.switches.begin(now);
+                }
+                (Activity::End | Activity::EndOf { .. }, Some((own, cpu))) => {
+                    unknown_since = self.switches.unknown_until_now(cpu);
+                    let (ended, other) = self.switches.end(track, time);
+                    let (of, since) = match ended {
+                        // Where times go back, that time is told of already, and what stops as the
+                        // window begins is not in it.
+                        Ended::Ran(Running { task, since, is_standing, .. }) => {
+                            let is_in =
+                                |since: &TimeNs| *since < time || (*since == time && !is_standing);
+                            (task, Some(since).filter(is_in))
+                        }
+                        Ended::First => (own, self.assume(track, cpu, bounds)),
+                        Ended::AfterGap | Ended::Unbalanced => (own, None),
+                    };
+                    (task, run, lost) = (Some((of, cpu)), Some(Run::Ends { since }), other);
+                }
+                (Activity::Release { by: Some(on), .. }, Some(_)) => {
+                    by = Some(self.releaser(*on, tasks));
+                }
+                _ => {}
+            }
+        }
+        let cut = &self.cut[..];
+        Seen { event, time, task, run, lost, unknown_since, cut, by, interrupt, tasks }
+    }
+
+    /// Something is missing from here on. Tasks of what is no processor run side by side: who else
+    /// runs is told by others.
+    #[cold]
+    fn gap(&mut self, gap: (TrackId, Missing), time: TimeNs, tasks: &Tasks) {
+        let may_lack = |cpu: CpuId| {
+            tasks.cpu(cpu).is_some_and(|cpu| {
+                tasks.may_lack(cpu.track, gap) && (cpu.is_one || gap.1 != Missing::Switches)
+            })
+        };
+        self.switches.gap(may_lack, time, &mut self.cut);
+        if gap.1 != Missing::Switches {
+            (0..tasks.cpu_count()).map(CpuId).filter(|cpu| may_lack(*cpu)).for_each(|cpu| {
+                self.interrupts.leave(cpu);
+            });
+        }
+    }
+
+    /// Since when something is taken to run of which only the end is known.
+    fn assume(&mut self, track: TrackId, cpu: CpuId, bounds: Option<&Bounds>) -> Option<TimeNs> {
+        let since = bounds?.from(track)?;
+        self.assumed.insert(cpu);
+        Some(since)
+    }
+
+    /// Who released a task on a track: the task that runs there. In an interrupt, and where
+    /// nothing else runs, it is the processor itself.
+    fn releaser(&self, on: TrackId, tasks: &Tasks) -> TrackId {
+        let Some(cpu) = tasks.is_cpu(on) else { return tasks.home(on) };
+        let running = self.switches.running(cpu).filter(|of| !tasks.is_idle(of.task));
+        let is_interrupted = self.interrupts.count(cpu) > 0;
+        running.filter(|_| !is_interrupted).map_or(on, |of| tasks.home(of.track))
+    }
+}
+
+impl UnderWay {
+    /// How many are under way on a processor.
+    pub(crate) fn count(&self, cpu: CpuId) -> usize {
+        self.of_cpu.get(cpu.0).map_or(0, Nest::len)
+    }
+
+    /// What an event is to the interrupts of a processor.
+    pub(crate) fn take(&mut self, cpu: CpuId, activity: &Activity<'_>) -> Option<Interrupt> {
+        let under_way = self.of_cpu.get_mut(cpu.0)?;
+        let (run, lost) = match activity {
+            Activity::Begin { .. } if under_way.is_beyond() => return None,
+            Activity::Begin { name, .. } => {
+                // An interrupt does not interrupt itself: where it comes again, its end is missing.
+                let lost = under_way.begins_again(name.as_deref(), &self.names);
+                under_way.push(name.as_deref(), &self.names, ());
+                (InterruptRun::Begins, lost)
+            }
+            Activity::End => ends(under_way, None, &self.names)?,
+            Activity::EndOf { name } => ends(under_way, Some(name), &self.names)?,
+            _ => return None,
+        };
+        let around = under_way.len() - usize::from(run == InterruptRun::Begins);
+        Some(Interrupt { cpu, run, around, lost: lost as u64 })
+    }
+
+    /// No task begins within an interrupt: the ends of those that are under way are missing, or they
+    /// are deferred with the task that they run in.
+    fn leave(&mut self, cpu: CpuId) {
+        if let Some(under_way) = own(&mut self.of_cpu, cpu.0) {
+            under_way.clear();
+        }
+    }
+}
+
+/// What the end of an interrupt is, which it names or not, and how many within it lack theirs.
+fn ends(
+    under_way: &mut Nest<()>,
+    name: Option<&str>,
+    names: &RandomState,
+) -> Option<(InterruptRun, usize)> {
+    match under_way.ends(name, names) {
+        Ends::Calls(count) => {
+            under_way.truncate(under_way.len() - count);
+            Some((InterruptRun::Ends, count.saturating_sub(1)))
+        }
+        Ends::Beyond | Ends::Before | Ends::Told(_) => None,
+        Ends::Other => Some((InterruptRun::Unbegun, 0)),
+    }
+}

@@ -1,0 +1,124 @@
+//! What must come after something else.
+
+use std::collections::BTreeMap;
+
+use kymo_model::timeline::{TimeNs, TrackId};
+
+use super::chosen::Era;
+
+/// What is waited for at once; beyond that, the oldest is given up.
+const WAITING_MAX: usize = 1 << 16;
+
+/// What is waited for, in the times of each era.
+#[derive(Debug, Default)]
+pub(super) struct Follow {
+    /// By when it is waited for since. It must come within the same time, so that it is due in the
+    /// same order.
+    waiting: BTreeMap<Era, BTreeMap<(TimeNs, u64), Due>>,
+    /// How much was waited for: what is waited for since one moment is told apart by that.
+    count: u64,
+    given_up: u64,
+}
+
+/// Something that must come before a moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Due {
+    pub(super) since: TimeNs,
+    pub(super) until: TimeNs,
+    pub(super) track: TrackId,
+    pub(super) offset: u64,
+}
+
+impl Follow {
+    pub(super) fn wait(
+        &mut self,
+        era: Era,
+        since: TimeNs,
+        within: u64,
+        track: TrackId,
+        offset: u64,
+    ) {
+        let waiting = self.waiting.entry(era).or_default();
+        if waiting.len() >= WAITING_MAX {
+            waiting.pop_first();
+            self.given_up += 1;
+        }
+        let until = TimeNs(since.0.saturating_add_unsigned(within));
+        waiting.insert((since, self.count), Due { since, until, track, offset });
+        self.count += 1;
+    }
+
+    /// How much was too much to be waited for.
+    pub(super) fn given_up(&self) -> u64 {
+        self.given_up
+    }
+
+    /// It came: everything that is not overdue, and not later, has what it waited for.
+    pub(super) fn came(&mut self, era: Era, time: TimeNs) {
+        let Some(waiting) = self.waiting.get_mut(&era) else { return };
+        while let Some((key, due)) = waiting.range(..=(time, u64::MAX)).next_back() {
+            if due.until < time {
+                return;
+            }
+            let key = *key;
+            waiting.remove(&key);
+        }
+    }
+
+    /// Nothing is waited for any more.
+    pub(super) fn forget(&mut self, era: Era) {
+        self.waiting.remove(&era);
+    }
+
+    /// What did not come in time.
+    pub(super) fn overdue(&mut self, era: Era, now: TimeNs) -> Vec<Due> {
+        let mut overdue = Vec::new();
+        let Some(waiting) = self.waiting.get_mut(&era) else { return overdue };
+        while let Some(first) = waiting.first_entry().filter(|first| first.get().until < now) {
+            overdue.push(first.remove());
+        }
+        overdue
+    }
+
+    /// What is waited for when all is seen.
+    pub(super) fn rest(&mut self) -> impl Iterator<Item = Due> + use<> {
+        std::mem::take(&mut self.waiting).into_values().flat_map(BTreeMap::into_values)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ERA: Era = Era::Epoch;
+
+    fn since(due: &[Due]) -> Vec<i64> {
+        due.iter().map(|due| due.since.0).collect()
+    }
+
+    #[test]
+    fn what_comes_is_for_what_is_neither_later_nor_overdue_whatever_the_order() {
+        let mut follow = Follow::default();
+        for (offset, time) in [50, 10, 30, 10, 70].into_iter().enumerate() {
+            follow.wait(ERA, TimeNs(time), 25, TrackId(0), offset as u64);
+        }
+        // Those of 30 and 50 wait at 55, up to 55 and 75; those of 10 waited up to 35.
+        follow.came(ERA, TimeNs(55));
+        assert_eq!(since(&follow.overdue(ERA, TimeNs(36))), [10, 10]);
+        assert_eq!(since(&follow.rest().collect::<Vec<_>>()), [70]);
+    }
+
+    #[test]
+    fn much_that_waits_is_no_work_for_each_that_comes() {
+        let mut follow = Follow::default();
+        // All wait since later than what comes: each would be looked at 65,536 times.
+        for time in (0..WAITING_MAX).rev() {
+            let since = TimeNs(1_000_000 + i64::try_from(time).unwrap());
+            follow.wait(ERA, since, 5, TrackId(0), 0);
+        }
+        for time in 0..100_000 {
+            follow.came(ERA, TimeNs(time));
+        }
+        assert_eq!((follow.given_up(), follow.rest().count()), (0, WAITING_MAX));
+    }
+}

@@ -1,0 +1,129 @@
+//! Where rules do not hold.
+
+use kymo_model::timeline::{TimeNs, TrackId};
+
+use super::Meant;
+use super::follow::Due;
+
+/// Violations of a rule that are told one by one; the rest are counted.
+const TOLD_MAX: u64 = 1000;
+
+/// Where a rule does not hold.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Violation {
+    /// The rule's place among all.
+    pub rule: usize,
+    /// When.
+    pub time: Option<TimeNs>,
+    /// On which track.
+    pub track: Option<TrackId>,
+    /// The byte of the event that shows it.
+    pub offset: Option<u64>,
+    /// What is wrong.
+    pub what: String,
+    /// How long it took, in nanoseconds, where that is wrong.
+    pub took_ns: Option<u64>,
+    /// How long it may take.
+    pub most_ns: Option<u64>,
+}
+
+impl Violation {
+    /// What is wrong in one sentence, with times as a person reads them.
+    #[must_use]
+    pub fn message(&self, shown: impl Fn(u64) -> String) -> String {
+        let what = &self.what;
+        match (self.took_ns.map(&shown), self.most_ns.map(&shown)) {
+            (Some(took), Some(most)) => format!("{what} {took}, more than {most}"),
+            (None, Some(most)) => format!("{what} {most}"),
+            _ => what.clone(),
+        }
+    }
+}
+
+/// The event that shows a violation.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct At {
+    pub(super) time: TimeNs,
+    pub(super) track: TrackId,
+    pub(super) offset: Option<u64>,
+}
+
+/// Violations as they are found.
+pub(super) struct Found {
+    list: Vec<Violation>,
+    /// How many there are of each rule.
+    counts: Vec<u64>,
+}
+
+/// Takes violations of one rule at one place.
+pub(super) struct OfRule<'a> {
+    found: &'a mut Found,
+    rule: usize,
+    at: Option<At>,
+}
+
+impl Found {
+    pub(super) fn new(rules: usize) -> Self {
+        Self { list: Vec::new(), counts: vec![0; rules] }
+    }
+
+    pub(super) fn of(&mut self, rule: usize, at: Option<At>) -> OfRule<'_> {
+        OfRule { found: self, rule, at }
+    }
+
+    /// What was found, by time, and for each rule how many more there are.
+    pub(super) fn sorted(mut self) -> (Vec<Violation>, Vec<u64>) {
+        self.list.sort_by_key(|of| (of.time.is_none(), of.time, of.rule));
+        let more = self.counts.iter().map(|count| count.saturating_sub(TOLD_MAX));
+        (self.list, more.collect())
+    }
+}
+
+impl OfRule<'_> {
+    pub(super) fn at(&mut self, time: TimeNs, track: TrackId) -> &mut Self {
+        self.at = Some(At { time, track, offset: None });
+        self
+    }
+
+    pub(super) fn add(&mut self, what: String) {
+        self.push(what, None, None);
+    }
+
+    /// Adds a violation where a time is longer than it may be.
+    pub(super) fn limit(&mut self, what: &str, ns: u64, most: u64) {
+        if ns > most {
+            self.push(what.to_owned(), Some(ns), Some(most));
+        }
+    }
+
+    /// The same where there may be no limit. Tells whether it is a violation.
+    pub(super) fn maybe_limit(&mut self, what: &str, ns: u64, most: Option<u64>) -> bool {
+        let Some(most) = most else { return false };
+        self.limit(what, ns, most);
+        ns > most
+    }
+
+    /// Adds a violation: something did not come in time.
+    pub(super) fn missing(&mut self, what: String, within: u64) {
+        self.push(what, None, Some(within));
+    }
+
+    pub(super) fn due(&mut self, due: &Due, expected: &Meant, within: u64) {
+        let before = self.at;
+        self.at = Some(At { time: due.since, track: due.track, offset: Some(due.offset) });
+        self.missing(format!("no {} came within", expected.name), within);
+        self.at = before;
+    }
+
+    fn push(&mut self, what: String, took_ns: Option<u64>, most_ns: Option<u64>) {
+        let Some(count) = self.found.counts.get_mut(self.rule) else { return };
+        *count += 1;
+        if *count > TOLD_MAX {
+            return;
+        }
+        let (time, track) = (self.at.map(|at| at.time), self.at.map(|at| at.track));
+        let offset = self.at.and_then(|at| at.offset);
+        let rule = self.rule;
+        self.found.list.push(Violation { rule, time, track, offset, what, took_ns, most_ns });
+    }
+}

@@ -1,0 +1,310 @@
+//! What must hold over a recording, and where it does not.
+
+mod chosen;
+mod ending;
+mod event;
+mod follow;
+mod found;
+mod judged;
+mod memory;
+mod number;
+
+use kymo_model::timeline::{Clock, Content, Event, TimeNs, Track};
+
+use crate::bounds::Bounds;
+use crate::{Doubts, LeftOut, Load, Messages, Pass, Sched, Seen, Standing, Stretch, Tasks};
+use chosen::Chosen;
+use ending::Ending;
+use event::Now;
+use found::{At, Found};
+use memory::Memory;
+
+pub use found::Violation;
+pub use number::Number;
+
+/// Decides whether a name or a text is meant.
+pub type Matcher = Box<dyn Fn(&str) -> bool + Send>;
+
+/// What must hold.
+pub struct Rule {
+    /// What people call it.
+    pub name: String,
+    /// What it is about.
+    pub demand: Demand,
+}
+
+/// What is demanded. Limits are the largest that are allowed, in nanoseconds.
+pub enum Demand {
+    /// Jobs of tasks are quick.
+    Task {
+        /// Which tasks.
+        task: Matcher,
+        /// From release to completion.
+        response_max: Option<u64>,
+        /// From release to the first stretch.
+        delay_max: Option<u64>,
+        /// How long a job runs.
+        run_max: Option<u64>,
+        /// No job is later than its budget.
+        on_time: bool,
+        /// The part of a processor's time that a task may use, on all processors together.
+        load_max: Option<f64>,
+    },
+    /// Events of streams come often. A task is one stream, wherever it runs.
+    Gap {
+        /// Which streams.
+        stream: Matcher,
+        /// From one event to the next.
+        gap_max: u64,
+    },
+    /// Numbers of streams stay within bounds.
+    Value {
+        /// Which streams.
+        stream: Matcher,
+        /// The smallest.
+        min: Option<Number>,
+        /// The largest.
+        max: Option<Number>,
+    },
+    /// One thing follows another.
+    Follows {
+        /// What starts the time.
+        after: Meant,
+        /// What must come.
+        expect: Meant,
+        /// How soon.
+        within: u64,
+    },
+    /// Messages arrive, and soon.
+    Message {
+        /// Which, by their names.
+        message: Matcher,
+        /// From one end to the other.
+        latency_max: u64,
+    },
+    /// State machines do not stay in a state for too long, or never enter it.
+    State {
+        /// Which machines.
+        machine: Matcher,
+        /// Which states.
+        state: Matcher,
+        /// How long they may last.
+        stay_max: u64,
+    },
+}
+
+/// Which events are meant: those of some streams, with some text.
+pub struct Meant {
+    /// What people call them.
+    pub name: String,
+    /// Which streams.
+    pub stream: Matcher,
+    /// What they say.
+    pub text: Option<Matcher>,
+}
+
+impl Meant {
+    fn says(&self, event: &Event<'_>) -> bool {
+        self.text.as_ref().is_none_or(|text| text(&text_of(event)))
+    }
+}
+
+/// What an event says.
+fn text_of(event: &Event<'_>) -> String {
+    match &event.content {
+        Content::Value(value) => value.to_string(),
+        Content::Text(text) => text.to_string(),
+        Content::Fields(fields) => fields.to_string(),
+        Content::Activity(activity) => activity.to_string(),
+        Content::Sample(context) => context.to_string(),
+        Content::Payload => String::new(),
+    }
+}
+
+/// Looks whether rules hold.
+pub struct Rules {
+    chosen: Chosen,
+    all: Vec<(Rule, Memory)>,
+    sched: Sched,
+    messages: Messages,
+    found: Found,
+}
+
+/// A rule, or a part of one, that nothing in the recording is about: it holds, and that proves nothing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Vacuous {
+    /// The rule's place among all.
+    pub rule: usize,
+    /// What of the rule nothing is about, where it is not all of it.
+    pub part: Option<String>,
+    /// What it is about that is not there.
+    pub why: String,
+    /// True if a name is probably misspelt. What a rule forbids may well never happen.
+    pub is_suspect: bool,
+}
+
+impl Rules {
+    /// Rules for a timeline with such tracks and clocks, all of its tracks or those that are chosen.
+    #[must_use]
+    pub fn new(
+        (tracks, clocks): (&[Track], &[Clock]),
+        chosen: Option<Vec<bool>>,
+        rules: Vec<Rule>,
+    ) -> Self {
+        let (found, chosen) = (Found::new(rules.len()), Chosen::new(chosen, tracks, clocks));
+        let with_memory = |rule: Rule| {
+            let memory = Memory::new(&rule.demand, tracks, &chosen);
+            (rule, memory)
+        };
+        Self {
+            all: rules.into_iter().map(with_memory).collect(),
+            chosen,
+            sched: Sched::new(),
+            messages: Messages::new(),
+            found,
+        }
+    }
+
+    /// The name of a rule.
+    #[must_use]
+    pub fn name(&self, rule: usize) -> &str {
+        self.all.get(rule).map_or("", |(rule, _)| &rule.name)
+    }
+
+    /// How many rules there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.all.len()
+    }
+
+    /// Returns true if there are no rules.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
+    /// The rules that nothing is about. Of loads this is known after violations.
+    #[must_use]
+    pub fn vacuous(&self) -> Vec<Vacuous> {
+        let rules = self.all.iter().enumerate();
+        rules.flat_map(|(at, (rule, memory))| memory.vacuous(at, &rule.demand)).collect()
+    }
+
+    /// What is wrong, by time, and for each rule how much more there is. Loads are looked at last.
+    #[must_use]
+    pub fn violations(&mut self, load: &Load, tasks: &Tasks) -> (Vec<Violation>, Vec<u64>) {
+        let Self { all, chosen, found, .. } = self;
+        for (index, (rule, memory)) in all.iter_mut().enumerate() {
+            memory.loads(&rule.demand, load, tasks, chosen, &mut found.of(index, None));
+        }
+        std::mem::replace(found, Found::new(all.len())).sorted()
+    }
+
+    /// How many pairs have messages that rules are about and whose latencies may be wrong.
+    #[must_use]
+    pub fn doubts(&self) -> Doubts {
+        let is_meant = |name: &str| self.messages_meant().any(|message| message(name));
+        self.messages.doubts(|key| {
+            let is_chosen =
+                [key.from, key.to].into_iter().flatten().any(|end| self.chosen.has(end));
+            is_chosen && is_meant(&key.name)
+        })
+    }
+
+    /// The messages that rules are about.
+    fn messages_meant(&self) -> impl Iterator<Item = &Matcher> {
+        self.all.iter().filter_map(|(rule, _)| match &rule.demand {
+            Demand::Message { message, .. } => Some(message),
+            _ => None,
+        })
+    }
+}
+
+impl Pass for Rules {
+    fn follows_messages(&self) -> bool {
+        self.messages_meant().next().is_some()
+    }
+
+    fn follows_states(&self) -> bool {
+        self.all.iter().any(|(rule, _)| matches!(rule.demand, Demand::State { .. }))
+    }
+
+    fn begin(&mut self, bounds: &Bounds) {
+        self.sched.begin(bounds);
+        self.messages.begin(bounds);
+    }
+
+    fn standing(&mut self, what: &Standing<'_>, begin: TimeNs) {
+        self.sched.standing(what, begin);
+        self.messages.standing(what, begin);
+        let Standing::State(track, state) = what else { return };
+        for (rule, memory) in &mut self.all {
+            memory.stand(&rule.demand, (*track, state), begin);
+        }
+    }
+
+    fn event(&mut self, seen: &Seen<'_>) {
+        let (progress, moved) = (self.sched.take(seen), self.messages.take(seen));
+        let (time, track, offset) = (seen.time, seen.event.track, Some(seen.event.offset));
+        let Self { all, chosen, found, .. } = self;
+        if seen.gap().is_some() {
+            for (index, (rule, memory)) in all.iter_mut().enumerate() {
+                memory.cut(&rule.demand, seen, chosen, &mut found.of(index, None));
+            }
+            return;
+        }
+        if !chosen.has(track) {
+            return;
+        }
+        let progress = progress.map(|(_, progress)| progress);
+        let now = Now { seen, progress, moved: moved.as_ref(), chosen };
+        for (index, (rule, memory)) in all.iter_mut().enumerate() {
+            let mut found = found.of(index, Some(At { time, track, offset }));
+            memory.event(&rule.demand, &now, &mut found);
+        }
+    }
+
+    fn unfinished(&mut self, stretch: &Stretch) {
+        self.sched.unfinished(stretch);
+    }
+
+    /// Looks at what has not come when the recording ends.
+    fn finish(&mut self, bounds: &Bounds, tasks: &Tasks) {
+        self.messages.finish(bounds, tasks);
+        self.sched.cross_all(tasks);
+        let Self { all, chosen, sched, messages, found } = self;
+        let ending = Ending { bounds, tasks, chosen, sched, messages };
+        for (index, (rule, memory)) in all.iter_mut().enumerate() {
+            memory.end(&rule.demand, &ending, &mut found.of(index, None));
+        }
+    }
+
+    fn awaits(&self) -> bool {
+        self.follows_messages() && self.messages.awaits()
+    }
+
+    fn after(&mut self, seen: &Seen<'_>) {
+        self.messages.after(seen);
+    }
+
+    fn left_out(&self) -> Vec<LeftOut> {
+        let follows = self.all.iter().map(|(_, memory)| memory.follow.given_up());
+        let events = LeftOut {
+            count: follows.sum(),
+            one: "event could not be waited for: whether what must follow it did is not known",
+            many: "events were too many to wait for: whether what must follow them did is not \
+                   known",
+        };
+        let mut left_out = vec![events];
+        if self.follows_messages() {
+            left_out.extend(self.messages.left_out());
+        }
+        if self.all.iter().any(|(rule, _)| matches!(rule.demand, Demand::Task { .. })) {
+            left_out.extend(self.sched.left_out());
+        }
+        left_out
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,238 @@
+//! Who runs on each processor, as switches tell.
+
+use kymo_model::timeline::{TimeNs, TrackId};
+
+use crate::Stretch;
+use crate::own::own;
+use crate::slot::{Slot, at};
+use crate::tasks::{CpuId, TaskId, Tasks};
+
+/// Where tasks take turns: a processor. Where the recording tells of none, each track by itself.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Lane {
+    pub(crate) cpu: CpuId,
+    pub(crate) running: Option<Running>,
+    /// Whether it is known who runs, or that nobody does.
+    pub(crate) is_known: bool,
+    /// True if that is not known since events are missing.
+    pub(crate) is_lost: bool,
+}
+
+/// A task that runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Running {
+    pub(crate) task: TaskId,
+    pub(crate) track: TrackId,
+    pub(crate) since: TimeNs,
+    /// The priority that it began to run with.
+    pub(crate) priority: Option<i64>,
+    /// True if it began before the window.
+    pub(crate) is_standing: bool,
+}
+
+/// Who runs where.
+#[derive(Debug, Clone)]
+pub(crate) struct Switches {
+    lanes: Vec<Lane>,
+    /// The lane of each track.
+    of_track: Vec<Slot>,
+    /// The first lane of each processor.
+    of_cpu: Vec<Option<usize>>,
+    cpus: Vec<Switched>,
+    /// The lanes of which it is known who runs.
+    known: Vec<usize>,
+}
+
+/// What is known of a processor's switches.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Switched {
+    /// The last switch.
+    pub(crate) last: Option<TimeNs>,
+    /// Switches that stop another task than the one that ran, or let one run beside another.
+    pub(crate) unbalanced: u64,
+    /// Places where events are missing that may have told who runs.
+    pub(crate) gaps: u64,
+    /// Since when it is not known who runs, where events are missing.
+    pub(crate) unknown_since: Option<TimeNs>,
+    /// Switches that are earlier than one before them.
+    pub(crate) backwards: u64,
+}
+
+/// What comes of the end of a stretch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ended {
+    /// It ran since then.
+    Ran(Running),
+    /// Nothing of the processor was known: it ran from before.
+    First,
+    /// Events are missing before: it ran since a time that is not known.
+    AfterGap,
+    /// Another task ran, or none: something is missing in between.
+    Unbalanced,
+}
+
+impl Switches {
+    pub(crate) fn new(tasks: &Tasks, tracks: usize) -> Self {
+        let mut switches = Self {
+            lanes: Vec::new(),
+            of_track: vec![Slot::NONE; tracks],
+            of_cpu: vec![None; tasks.cpu_count()],
+            cpus: vec![Switched::default(); tasks.cpu_count()],
+            known: Vec::new(),
+        };
+        for track in 0..tracks {
+            let Some((_, cpu)) = tasks.of_track(TrackId(track)) else { continue };
+            let is_one = tasks.cpu(cpu).is_some_and(|cpu| cpu.is_one);
+            let known = switches.of_cpu.get(cpu.0).copied().flatten().filter(|_| is_one);
+            let lane = known.unwrap_or_else(|| {
+                switches.lanes.push(Lane { cpu, running: None, is_known: false, is_lost: false });
+                switches.lanes.len() - 1
+            });
+            if let Some(first) = switches.of_cpu.get_mut(cpu.0) {
+                first.get_or_insert(lane);
+            }
+            if let Some(of) = own(&mut switches.of_track, track) {
+                *of = Slot::new(lane);
+            }
+        }
+        switches
+    }
+
+    fn lane(&mut self, track: TrackId, time: TimeNs) -> Option<(&mut Lane, &mut Switched)> {
+        let id = at(&self.of_track, track.0)?;
+        let lane = self.lanes.get_mut(id)?;
+        if !lane.is_known {
+            self.known.push(id);
+        }
+        let cpu = self.cpus.get_mut(lane.cpu.0)?;
+        cpu.backwards += u64::from(cpu.last.is_some_and(|last| time < last));
+        cpu.last = cpu.last.max(Some(time));
+        Some((lane, cpu))
+    }
+
+    /// A task runs. Tells what ran until then and was never stopped. Where times go back, it runs
+    /// since the latest: what was before is known already.
+    pub(crate) fn begin(&mut self, mut now: Running) -> Option<Stretch> {
+        let (lane, cpu) = self.lane(now.track, now.since)?;
+        now.since = cpu.last.unwrap_or(now.since);
+        (lane.is_known, lane.is_lost) = (true, false);
+        let before = lane.running.replace(now)?;
+        cpu.unbalanced += 1;
+        Some(before.until(now.since, lane.cpu))
+    }
+
+    /// A task stops. Tells since when it ran, and what ran instead where that was another.
+    pub(crate) fn end(&mut self, track: TrackId, time: TimeNs) -> (Ended, Option<Stretch>) {
+        let Some((lane, cpu)) = self.lane(track, time) else { return (Ended::Unbalanced, None) };
+        let is_known = std::mem::replace(&mut lane.is_known, true);
+        let is_lost = std::mem::take(&mut lane.is_lost);
+        match lane.running.take() {
+            Some(running) if running.track == track => (Ended::Ran(running), None),
+            None if is_lost => (Ended::AfterGap, None),
+            None if !is_known => (Ended::First, None),
+            other => {
+                cpu.unbalanced += 1;
+                (Ended::Unbalanced, other.map(|other| other.until(time, lane.cpu)))
+            }
+        }
+    }
+
+    /// Events are missing from a moment on that may be of some processors: who runs there is not known
+    /// until they switch. Tells what ran until then.
+    pub(crate) fn gap(
+        &mut self,
+        may_lack: impl Fn(CpuId) -> bool,
+        time: TimeNs,
+        cut: &mut Vec<Stretch>,
+    ) {
+        let Self { lanes, cpus, known, of_cpu, .. } = self;
+        for lane in of_cpu.iter().flatten() {
+            if let Some(lane) = lanes.get_mut(*lane).filter(|lane| may_lack(lane.cpu)) {
+                lane.is_lost = true;
+            }
+        }
+        known.retain(|id| {
+            let lane = lanes.get_mut(*id).filter(|lane| may_lack(lane.cpu));
+            let Some(lane) = lane else { return true };
+            let Some(cpu) = cpus.get_mut(lane.cpu.0) else { return true };
+            // A gap is where the last event was, and events of one time come in any order.
+            let at = cpu.last.map_or(time, |last| last.max(time));
+            cut.extend(lane.running.take().map(|running| running.until(at, lane.cpu)));
+            (lane.is_known, lane.is_lost) = (false, true);
+            if cpu.unknown_since.is_none() {
+                cpu.unknown_since = Some(at);
+                cpu.gaps += 1;
+            }
+            false
+        });
+    }
+
+    /// A processor switches: tells since when it was not known who runs.
+    #[inline]
+    pub(crate) fn unknown_until_now(&mut self, cpu: CpuId) -> Option<TimeNs> {
+        self.cpus.get_mut(cpu.0)?.unknown_since.take()
+    }
+
+    /// Where tasks take turns, by number.
+    pub(crate) fn lanes(&self) -> impl Iterator<Item = (usize, &Lane)> {
+        self.lanes.iter().enumerate()
+    }
+
+    /// The number of the lane of a track, and its processor.
+    pub(crate) fn lane_of(&self, track: TrackId) -> Option<(usize, CpuId)> {
+        let lane = at(&self.of_track, track.0)?;
+        Some((lane, self.lanes.get(lane)?.cpu))
+    }
+
+    /// Who runs on a processor.
+    pub(crate) fn running(&self, cpu: CpuId) -> Option<Running> {
+        self.lanes.get((*self.of_cpu.get(cpu.0)?)?)?.running
+    }
+
+    /// Whether it is known of a processor that nobody runs, or who does.
+    pub(crate) fn is_known(&self, cpu: CpuId) -> bool {
+        self.lanes.iter().any(|lane| lane.cpu == cpu && lane.is_known)
+    }
+
+    /// Whether it is known everywhere who runs, that nobody does, or that events are missing.
+    pub(crate) fn is_all_known(&self) -> bool {
+        self.lanes.iter().all(|lane| lane.is_known || lane.is_lost)
+    }
+
+    /// What is known of a processor.
+    pub(crate) fn of(&self, cpu: CpuId) -> Switched {
+        self.cpus.get(cpu.0).copied().unwrap_or_default()
+    }
+
+    /// Forgets who runs on some tracks.
+    pub(crate) fn forget(&mut self, is_gone: impl Fn(TrackId) -> bool) {
+        for lane in &mut self.lanes {
+            lane.running = lane.running.filter(|running| !is_gone(running.track));
+        }
+    }
+
+    /// Goes on from here as if everything began at a moment. Where it is not known who runs, that is
+    /// a gap of this; where not all before is known, so it is where nothing came before the gap.
+    pub(crate) fn restart(&mut self, at: TimeNs, is_all_before: bool) {
+        for cpu in &mut self.cpus {
+            let unknown_since = cpu.unknown_since.map(|_| at);
+            let gaps = u64::from(unknown_since.is_some());
+            *cpu = Switched { gaps, unknown_since, ..Switched::default() };
+        }
+        for lane in self.lanes.iter().filter(|lane| lane.is_lost && !is_all_before) {
+            if let Some(cpu) = self.cpus.get_mut(lane.cpu.0) {
+                (cpu.unknown_since, cpu.gaps) = (Some(at), 1);
+            }
+        }
+        for running in self.lanes.iter_mut().filter_map(|lane| lane.running.as_mut()) {
+            (running.since, running.is_standing) = (at, true);
+        }
+    }
+}
+
+impl Running {
+    pub(crate) fn until(self, until: TimeNs, cpu: CpuId) -> Stretch {
+        let Self { task, track, since, .. } = self;
+        Stretch { task, cpu, track, since, until: until.max(since) }
+    }
+}
