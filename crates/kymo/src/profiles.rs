@@ -15,7 +15,7 @@ use kymo_model::profile::{
     bottom_up_derived, filtered, flat_derived, flat_most, per_thread, per_thread_derived, top_down,
     top_down_derived,
 };
-use kymo_query::Calls;
+use kymo_query::{Calls, default_metric};
 
 use crate::failure::Failure;
 use crate::output::Output;
@@ -639,9 +639,6 @@ fn list<T: AsRef<str>>(there_are: &str, names: &[T]) -> String {
     format!("{there_are} {}{more}", shown.join(", "))
 }
 
-/// What tells that a metric is a time.
-const TIMES: [&str; 8] = ["sec", "s", "msec", "ms", "usec", "us", "nsec", "ns"];
-
 /// The metric that is shown where none was asked for.
 #[derive(Debug)]
 struct Chosen {
@@ -650,25 +647,14 @@ struct Chosen {
     others: Vec<String>,
 }
 
-/// Chooses among the metrics that have values and that a list shows by itself: times of the host,
-/// then times of devices, then the rest, each by name. The order of a recording does not count: the
-/// same measurement has another in a database. Where the chosen threads have no values, all threads
-/// decide.
+/// The default metric.
 fn first(
     view: &dyn ProfileView,
     metrics: &[Metric],
     threads: Option<&ThreadSet>,
 ) -> anyhow::Result<Chosen> {
-    for threads in [threads, None] {
-        let totals = view.totals(threads)?;
-        let ids = (0..).map(MetricId).zip(metrics.iter().zip(totals));
-        let shown = ids.filter(|(_, (metric, total))| metric.is_shown && *total != 0.0);
-        let mut shown: Vec<_> = shown.map(|(id, (metric, _))| (id, metric)).collect();
-        shown.sort_by_key(|(_, metric)| (!is_time(metric), is_of_device(metric), &metric.name));
-        if let Some(((metric, _), others)) = shown.split_first() {
-            let others = others.iter().map(|(_, metric)| metric.name.clone()).collect();
-            return Ok(Chosen { metric: *metric, others });
-        }
+    if let Some((metric, others)) = default_metric(view, metrics, threads)? {
+        return Ok(Chosen { metric, others });
     }
     let failure = Failure::new("no metric has values in it");
     let has_values = view.totals(None)?.iter().any(|total| *total != 0.0);
@@ -680,21 +666,6 @@ fn first(
         "`kymo ls` lists its metrics, and `kymo info` says what else is in it"
     };
     Err(failure.hint(hint).into())
-}
-
-/// Starts of the names that HPCToolkit gives to metrics of GPUs.
-const OF_DEVICES: [&str; 12] = [
-    "GPUOP", "GKER", "GMEM", "GMSET", "GXCOPY", "GICOPY", "GSYNC", "GINS", "GSAMP", "GBR", "GLMEM",
-    "GGMEM",
-];
-
-fn is_of_device(metric: &Metric) -> bool {
-    let word = metric.name.split(|c: char| !c.is_ascii_alphanumeric()).next().unwrap_or_default();
-    OF_DEVICES.contains(&word)
-}
-
-fn is_time(metric: &Metric) -> bool {
-    metric.unit.as_deref().is_some_and(|unit| TIMES.contains(&unit))
 }
 
 /// Numbers as one types them: `0`, `2-5`, `0,7`.

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use kymo_core::bytes::Limits;
 use kymo_core::{Context, Error, Finding, Progress, Severity, Source};
 use kymo_model::timeline::TimelineView;
-use kymo_model::{Ability, Dataset, Format};
+use kymo_model::{Ability, Dataset, Format, Table};
+use kymo_query::{Recorded, common_tables};
 
 use crate::cli::{Command, FormatArgs, Globals, OpenArgs};
 use crate::commands;
@@ -73,7 +74,7 @@ pub(crate) struct Opened {
     pub(crate) name: String,
     pub(crate) source: Source,
     pub(crate) format: &'static dyn Format,
-    pub(crate) dataset: Box<dyn Dataset>,
+    pub(crate) dataset: Arc<dyn Dataset>,
     /// How it was opened, as it was typed.
     options: String,
     bars: Arc<Bars>,
@@ -84,6 +85,16 @@ impl Opened {
     pub(crate) fn size_bytes(&self) -> u64 {
         let all = self.source.is_directory().then(|| inputs::size_bytes(self.source.path()).ok());
         all.flatten().unwrap_or_else(|| self.source.size_bytes())
+    }
+
+    /// The tables that every format has.
+    pub(crate) fn common_tables(&self) -> Vec<Arc<dyn Table>> {
+        common_tables(&Recorded {
+            path: self.name.clone(),
+            bytes: Some(self.size_bytes()),
+            format: self.format.info(),
+            dataset: Arc::clone(&self.dataset),
+        })
     }
 
     /// What happened when, where that is recorded. Whoever goes through it sees how far it is.
@@ -304,6 +315,7 @@ impl Session {
         self.bars.end();
         let (name, options) = (inputs::display(source.path()), how.format.typed());
         let bars = Arc::clone(&self.bars);
+        let dataset = Arc::from(dataset);
         Ok(Opened { name, source: source.clone(), format, dataset, options, bars })
     }
 

@@ -16,6 +16,9 @@ use crate::resolver::Resolver;
 use crate::switches::{Lane, Running, Switched};
 use crate::tasks::{CpuId, TaskId, Tasks};
 
+/// Events after which passes are asked whether they need more.
+const EVENTS_BETWEEN: u64 = 1024;
+
 /// A timeline that is being analysed.
 pub struct Analysis {
     timeline: Arc<dyn TimelineView>,
@@ -111,6 +114,11 @@ pub trait Pass {
 
     /// Takes an event after the window, which may tell what became of what is under way.
     fn after(&mut self, _seen: &Seen<'_>) {}
+
+    /// Returns true if it needs no more events. Once all passes say so, the analysis ends.
+    fn is_over(&self) -> bool {
+        false
+    }
 
     /// What it could not keep.
     fn left_out(&self) -> Vec<LeftOut> {
@@ -366,7 +374,12 @@ impl Analysis {
         self.look_before(passes, &mut short)?;
         let window = Window { tracks: self.read(), ..self.window.clone() };
         let mut events = Arc::clone(&self.timeline).events(&window)?;
+        let mut count = 0_u64;
         loop {
+            count += 1;
+            if count.is_multiple_of(EVENTS_BETWEEN) && passes.iter().all(|pass| pass.is_over()) {
+                return Ok(short);
+            }
             // Events are large, and there are many: they are looked at where they are.
             let next = events.next();
             let event = match &next {

@@ -22,11 +22,13 @@ mod adjoining;
 mod analysis;
 mod bounds;
 mod calls;
+mod default_metric;
 mod distribution;
 #[cfg(test)]
 mod fixture;
 mod gantt;
 mod history;
+mod idle;
 mod labels;
 mod load;
 mod messages;
@@ -39,6 +41,7 @@ mod sched;
 mod slot;
 mod states;
 mod switches;
+mod tables;
 mod tasks;
 
 pub use analysis::{
@@ -46,15 +49,18 @@ pub use analysis::{
 };
 pub use bounds::Bounds;
 pub use calls::Calls;
+pub use default_metric::default_metric;
 pub use distribution::Distribution;
 pub use gantt::{Arrow, Gantt, Row, RowKind};
 pub use history::{History, Turn};
+pub use idle::is_idle_name;
 pub use labels::Labels;
 pub use load::{Buckets, CpuLoad, InterruptLoad, Load, Spread, TaskLoad, UnknownLoad};
 pub use messages::{Doubts, Messages, Pair, PairKey, Sent, Sequence, Transfer, Wakeups};
 pub use rules::{Demand, Matcher, Meant, Number, Rule, Rules, Vacuous, Violation};
 pub use sched::{Completed, Jobs, Open, Progress, Release, Sched, TaskSched};
 pub use states::{MachineStates, StateTime, States};
+pub use tables::{Recorded, common_tables, recording_id};
 pub use tasks::{Cpu, CpuId, Task, TaskId, Tasks};
 
 use kymo_model::timeline::TimeNs;

@@ -181,6 +181,12 @@ impl Tasks {
         at(&self.is_cpu, track.0).map(CpuId)
     }
 
+    /// The number that the recording gives a processor.
+    pub(crate) fn cpu_number(&self, id: CpuId) -> Option<i64> {
+        let cpu = self.cpu(id).filter(|cpu| cpu.is_one)?;
+        self.tracks.get(cpu.track.0)?.attributes.number(Track::CPU_ID)
+    }
+
     /// Which recording a track is of.
     pub(crate) fn recording_of(&self, track: TrackId) -> Option<usize> {
         self.tracks.get(track.0).map(|track| track.recording)

@@ -3,6 +3,7 @@
 //! Formats spawn no threads: they say here what could be done meanwhile.
 
 mod line;
+mod produce;
 
 use std::num::NonZero;
 use std::ops::Range;
@@ -12,6 +13,7 @@ use std::thread::{self, Builder, ScopedJoinHandle};
 
 use crate::{Error, Result};
 pub use line::{Stations, in_order};
+pub use produce::{Sender, produce};
 
 /// More do not make a file come faster: they wait for the same memory.
 const THREADS_MAX: usize = 4;

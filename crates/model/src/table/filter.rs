@@ -7,9 +7,12 @@ use arrow_array::types::{
     ArrowPrimitiveType, Float16Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type,
     Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
-use arrow_array::{Array, ArrayRef, BooleanArray, PrimitiveArray, Scalar, StringArray};
+use arrow_array::{
+    Array, ArrayRef, BooleanArray, PrimitiveArray, Scalar, StringArray, StringViewArray,
+    TimestampNanosecondArray,
+};
 use arrow_ord::cmp;
-use arrow_schema::{DataType, Schema};
+use arrow_schema::{DataType, Schema, TimeUnit};
 
 use super::arrow;
 use kymo_core::{Error, Result};
@@ -87,6 +90,12 @@ impl Filter {
             return Ok(Self { column, comparison, value });
         };
         Err(Error::Request(why))
+    }
+
+    /// The same condition on another column.
+    #[must_use]
+    pub fn on(&self, column: usize) -> Self {
+        Self { column, ..self.clone() }
     }
 
     /// What the column is compared with: one value of the column's type.
@@ -185,6 +194,15 @@ fn value_of(data_type: &DataType, text: &str) -> Option<ArrayRef> {
     }
     match data_type {
         DataType::Utf8 => Some(Arc::new(StringArray::from_iter_values([text]))),
+        DataType::Utf8View => Some(Arc::new(StringViewArray::from_iter_values([text]))),
+        // Arrow compares the values of a dictionary.
+        DataType::Dictionary(_, values) => value_of(values, text),
+        DataType::Timestamp(TimeUnit::Nanosecond, zone) => {
+            let time = text.parse::<jiff::Timestamp>().ok()?;
+            let ns = i64::try_from(time.as_nanosecond()).ok()?;
+            let value = TimestampNanosecondArray::from_iter_values([ns]);
+            Some(Arc::new(value.with_timezone_opt(zone.clone())))
+        }
         DataType::Boolean => Some(Arc::new(BooleanArray::from(vec![text.parse::<bool>().ok()?]))),
         DataType::Int8 => number::<Int8Type>(text),
         DataType::Int16 => number::<Int16Type>(text),

@@ -11,8 +11,12 @@ const JSON: &str = "arrow.json";
 /// A column of texts that are JSON, or null.
 #[must_use]
 pub fn json_field(name: &str) -> Field {
-    let said = [(EXTENSION.to_owned(), JSON.to_owned())];
-    Field::new(name, DataType::Utf8, true).with_metadata(said.into())
+    Field::new(name, DataType::Utf8, true).with_metadata(json_metadata().into())
+}
+
+/// Metadata of such a column.
+pub(super) fn json_metadata() -> [(String, String); 1] {
+    [(EXTENSION.to_owned(), JSON.to_owned())]
 }
 
 /// Returns true if the texts of a column are JSON.

@@ -1,5 +1,6 @@
 //! Tables: Arrow scans with projection, simple filters and a limit, in batches.
 
+mod column;
 mod columns;
 mod filter;
 mod json;
@@ -13,6 +14,9 @@ use arrow_select::filter::filter_record_batch;
 
 use kymo_core::{Error, Result};
 
+pub use column::{
+    ABOUT, BatchBuilder, Cell, Column, Pick, PickBytes, PickText, RowKind, UNIT, schema_of,
+};
 pub use columns::{ColumnTable, Columns};
 pub use filter::{Comparison, Filter};
 pub use json::{is_json, json_field};

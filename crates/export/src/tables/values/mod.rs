@@ -6,11 +6,11 @@ use std::io::Write as _;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
-    Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type,
-    UInt32Type, UInt64Type,
+    Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, TimestampNanosecondType,
+    UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
 use arrow_array::{Array, ArrayRef, BooleanArray, PrimitiveArray, StructArray};
-use arrow_schema::DataType;
+use arrow_schema::{DataType, TimeUnit};
 use kymo_core::{Error, Result, Value};
 
 use number::{write_float, write_float32};
@@ -51,8 +51,11 @@ enum Kind<'a> {
     Float64(&'a PrimitiveArray<Float64Type>),
     Text(&'a arrow_array::StringArray),
     LargeText(&'a arrow_array::LargeStringArray),
+    TextView(&'a arrow_array::StringViewArray),
+    Time(&'a PrimitiveArray<TimestampNanosecondType>),
     Binary(&'a arrow_array::BinaryArray),
     LargeBinary(&'a arrow_array::LargeBinaryArray),
+    BinaryView(&'a arrow_array::BinaryViewArray),
     FixedBinary(&'a arrow_array::FixedSizeBinaryArray),
     Complex([Box<Cells<'a>>; 2]),
     Struct(Vec<(&'a str, Cells<'a>)>),
@@ -80,8 +83,11 @@ impl<'a> Cells<'a> {
             DataType::Float64 => Kind::Float64(array.as_primitive()),
             DataType::Utf8 => Kind::Text(array.as_string()),
             DataType::LargeUtf8 => Kind::LargeText(array.as_string()),
+            DataType::Utf8View => Kind::TextView(array.as_string_view()),
+            DataType::Timestamp(TimeUnit::Nanosecond, _) => Kind::Time(array.as_primitive()),
             DataType::Binary => Kind::Binary(array.as_binary()),
             DataType::LargeBinary => Kind::LargeBinary(array.as_binary()),
+            DataType::BinaryView => Kind::BinaryView(array.as_binary_view()),
             DataType::FixedSizeBinary(_) => Kind::FixedBinary(array.as_fixed_size_binary()),
             _ => Self::nested(array)?,
         };
@@ -173,6 +179,9 @@ impl<'a> Cells<'a> {
             Kind::Float64(array) => write_float(array.value(row), notation, out),
             Kind::Text(array) => write_text(array.value(row), notation, out),
             Kind::LargeText(array) => write_text(array.value(row), notation, out),
+            Kind::TextView(array) => write_text(array.value(row), notation, out),
+            Kind::Time(array) => write_time(array.value(row), notation, out),
+            Kind::BinaryView(array) => write_hex(array.value(row), notation, out),
             Kind::Binary(array) => write_hex(array.value(row), notation, out),
             Kind::LargeBinary(array) => write_hex(array.value(row), notation, out),
             Kind::FixedBinary(array) => write_hex(array.value(row), notation, out),
@@ -186,6 +195,7 @@ impl<'a> Cells<'a> {
             _ if self.is_null(row) => write_null(Notation::Text, out),
             Kind::Text(array) => write_quoted(array.value(row), out),
             Kind::LargeText(array) => write_quoted(array.value(row), out),
+            Kind::TextView(array) => write_quoted(array.value(row), out),
             _ => self.write(row, Notation::Text, out),
         }
     }
@@ -243,6 +253,15 @@ pub fn write_value(value: &Value, notation: Notation, out: &mut Vec<u8>) {
         // Writing into memory cannot fail.
         (_, Notation::Text) | (Value::Bytes(_), Notation::Csv) => drop(write!(out, "{value}")),
         (_, Notation::Json | Notation::Csv) => drop(serde_json::to_writer(out, value)),
+    }
+}
+
+/// Appends nanoseconds since the Epoch as a date: `2026-01-31T12:00:00.000000001Z`.
+fn write_time(ns: i64, notation: Notation, out: &mut Vec<u8>) {
+    match jiff::Timestamp::from_nanosecond(ns.into()) {
+        Ok(time) => write_text(&format!("{time:.9}"), notation, out),
+        // Every number of 64 bits is a date.
+        Err(_) => write_null(notation, out),
     }
 }
 

@@ -458,7 +458,11 @@ fn choose(session: &mut Session, args: &Args, opened: &Opened) -> anyhow::Result
             let failure = Failure::usage("all tables do not fit into one output");
             return Err(failure.hint("name a directory as OUT").into());
         }
-        Some(name) => tables.iter().find(|table| table.name() == name),
+        Some(name) => {
+            let own = name.strip_prefix(opened.format.info().name);
+            let own = own.and_then(|rest| rest.strip_prefix('.')).unwrap_or(name);
+            tables.iter().find(|table| table.name() == own)
+        }
     };
     if let Some(table) = fixed {
         if args.wants_part() {
@@ -470,7 +474,8 @@ fn choose(session: &mut Session, args: &Args, opened: &Opened) -> anyhow::Result
     }
     let name = args.table.as_deref().unwrap_or_default();
     let of_stream = || opened.dataset.table(name).map(|table| Chosen::fixed(table, opened));
-    variable(session, args, opened, name)?.or_else(of_stream).ok_or_else(|| {
+    let found = variable(session, args, opened, name)?.or_else(of_stream);
+    found.or_else(|| common(name, opened)).ok_or_else(|| {
         let names: Vec<_> = tables.iter().map(|table| table.name().to_owned()).collect();
         let why = format!("there is no table or variable {}", escaped(name));
         let near = opened.dataset.arrays().and_then(|view| variables::near(view.as_ref(), name));
@@ -480,6 +485,14 @@ fn choose(session: &mut Session, args: &Args, opened: &Opened) -> anyhow::Result
         };
         Failure::new(why).hint(format!("tables: {}; {listed}", names.join(", "))).into()
     })
+}
+
+/// A table that every format has: by its name, or as `common.NAME` where the format has another of
+/// that name.
+fn common(name: &str, opened: &Opened) -> Option<Chosen> {
+    let name = name.strip_prefix("common.").unwrap_or(name);
+    let table = opened.common_tables().into_iter().find(|table| table.name() == name)?;
+    Some(Chosen::fixed(table, opened))
 }
 
 fn variable(
