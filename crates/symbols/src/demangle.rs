@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Write};
 
-use crate::{cxx, swift};
+use crate::{cplusplus, swift};
 
 /// How names are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -48,8 +48,7 @@ impl Style {
         if let Some(swift) = swift::demangled(name).filter(|_| self == Self::Best) {
             return swift;
         }
-        let written = cxx::Written { has_returns: false, is_gnu: self == Self::Compat };
-        cxx::demangled(name, written).unwrap_or_else(|| name.to_owned())
+        cplusplus::demangled(name).unwrap_or_else(|| name.to_owned())
     }
 }
 

@@ -13,7 +13,7 @@ mod build;
 mod calls;
 mod code;
 mod compat;
-mod cxx;
+mod cplusplus;
 mod demangle;
 mod dwarf;
 mod elf;
