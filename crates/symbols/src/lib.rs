@@ -30,7 +30,6 @@ mod scopes;
 mod sections;
 mod shared;
 mod split;
-mod swift;
 mod told;
 mod unit;
 mod unwind;
