@@ -2,15 +2,15 @@
 
 use std::fmt::{self, Write};
 
-use crate::{cxx, swift};
+use crate::cplusplus;
 
 /// How names are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Style {
-    /// Rust as Rust, Swift as Swift and C++ as C++.
+    /// Rust as Rust and C++ as C++.
     #[default]
     Best,
-    /// As hpcprof does: Rust of the old kind with its hash; that of the new kind and Swift not at all.
+    /// As hpcprof does: Rust of the old kind with its hash; that of the new kind not at all.
     Compat,
 }
 
@@ -45,11 +45,7 @@ impl Style {
             };
             return written.map_or_else(|_| name.to_owned(), |()| text.0);
         }
-        if let Some(swift) = swift::demangled(name).filter(|_| self == Self::Best) {
-            return swift;
-        }
-        let written = cxx::Written { has_returns: false, is_gnu: self == Self::Compat };
-        cxx::demangled(name, written).unwrap_or_else(|| name.to_owned())
+        cplusplus::demangled(name).unwrap_or_else(|| name.to_owned())
     }
 }
 
@@ -75,12 +71,9 @@ mod tests {
         assert_eq!(Style::Best.demangled(rust), "core::ptr::write");
         assert_eq!(Style::Compat.demangled(rust), "core::ptr::write::hb581991f39ddecc6");
         assert_eq!(Style::Best.demangled("_ZN1a1bEi"), "a::b(int)");
-        let swift = "$s4main3FooC3baryySiF";
-        assert_eq!(Style::Best.demangled(swift), "Foo.bar(_:)");
-        assert_eq!(Style::Compat.demangled(swift), swift);
         let template = "_ZN1a1bIiEEvT_";
         assert_eq!(Style::Best.demangled(template), "a::b<int>(int)");
-        for plain in ["main", "_Zzz", "", "_RNotRust"] {
+        for plain in ["main", "_Zzz", "", "_RNotRust", "$s4main3FooC3baryySiF"] {
             assert_eq!(Style::Best.demangled(plain), plain);
         }
     }

@@ -221,19 +221,6 @@ fn lists_of_kernel_symbols_may_be_compressed_and_have_names_that_are_no_text() {
     }
 }
 
-#[test]
-fn names_of_swift_are_shown_as_people_read_them_and_to_hpcprof_as_they_are() {
-    let program = data("logical-swift");
-    let addresses = [1 << 32 | 9, 2 << 32];
-    let shown = |compat| {
-        let found = resolved(&program, &Search { compat, ..Search::default() }, &addresses);
-        found.iter().map(|scopes| words(scopes)).collect::<Vec<_>>()
-    };
-    assert_eq!(shown(false), ["@objc bar.bas(zim:) a.swift:9", "specialized testit(_:)"]);
-    let mangled = "$s4main6testityyAA1P_pFTf4e_nAA1SV_Tg5Tf4x_n";
-    assert_eq!(shown(true), ["$s3foo3barC3bas3zimyAaEC_tFTo a.swift:9", mangled]);
-}
-
 /// Sums of what a file says may be more than a number can be.
 #[test]
 fn functions_beyond_the_last_address_are_none() {
