@@ -254,8 +254,10 @@ const WITHOUT_STRUCTURE: &[(&str, &[&str])] = &[
 ];
 
 /// Of lines at one address hpcprof takes the one whose file lies lowest in its memory: there, these
-/// differ.
+/// differ. Names with a pack of references, too: `cpp_demangle` prints `A const` for `A const&` there
+/// (docs/prof.md).
 const TEMPLATES: &[&str] = &[
+    "stl_map.h:511 > inlined function std::_Rb_tree<",
     "line /usr/include/c++/12/bits/alloc_traits.h:463",
     "line /usr/include/c++/12/bits/allocator.h:159",
     "line /usr/include/c++/12/bits/allocator.h:174",
