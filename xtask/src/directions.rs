@@ -62,7 +62,7 @@ impl Group {
             | (Self::Registry, Self::Format)
             | (Self::Format, Self::Lines)
             | (Self::Format | Self::Part, Self::Wire | Self::Symbols) => true,
-            (Self::Format | Self::Wire, Self::Conformance) => is_dev,
+            (Self::Format | Self::Wire | Self::Part, Self::Conformance) => is_dev,
             (from, Self::Core) => !matches!(from, Self::Core | Self::Wire),
             (from, Self::Model) => !matches!(from, Self::Core | Self::Model | Self::Wire),
             _ => false,
@@ -80,7 +80,7 @@ impl Group {
                 "a format depends on core, model, lines, wire and symbols, for its tests on conformance"
             }
             Self::Registry => "the registry depends on core, model and formats alone",
-            Self::Part => "a part depends on core, model, wire and symbols, never on a format",
+            Self::Part => "a part depends on core, model, wire and symbols, for its tests on conformance, never on a format",
             Self::Program => "a program may depend on anything",
         })
     }

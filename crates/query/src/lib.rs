@@ -60,7 +60,7 @@ pub use messages::{Doubts, Messages, Pair, PairKey, Sent, Sequence, Transfer, Wa
 pub use rules::{Demand, Matcher, Meant, Number, Rule, Rules, Vacuous, Violation};
 pub use sched::{Completed, Jobs, Open, Progress, Release, Sched, TaskSched};
 pub use states::{MachineStates, StateTime, States};
-pub use tables::{Recorded, common_tables, recording_id};
+pub use tables::{Description, Recorded, common_tables, descriptions, recording_id};
 pub use tasks::{Cpu, CpuId, Task, TaskId, Tasks};
 
 use kymo_model::timeline::TimeNs;

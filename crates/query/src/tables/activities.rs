@@ -10,13 +10,30 @@ use kymo_model::Table;
 use kymo_model::table::{Cell, Column, RowKind};
 use kymo_model::timeline::{Activity, Content, TimeNs, TimelineView, TrackId, TrackKind, Window};
 
-use super::Maker;
-use super::stream::{CommonRow, Rows};
+use super::stream::{CommonRow, Described, Rows};
 use super::tracks::track_id;
+use super::{Description, Maker};
 use crate::nest::{Ends, Nest};
 use crate::{
     Analysis, Bounds, CpuId, InterruptRun, Pass, Run, Seen, Stretch, TaskId, Tasks, is_idle_name,
 };
+
+static SLICES: Described<SliceRows> = Described {
+    name: "slices",
+    about: "a stretch of a track with a beginning: a run, a call, an interrupt, a state",
+    columns: SLICES_COLUMNS,
+};
+
+static TASK_STATES: Described<TaskStateRows> = Described {
+    name: "task_states",
+    about: "a stretch of time in which a task was in one state",
+    columns: TASK_STATES_COLUMNS,
+};
+
+/// The tables that are here.
+pub(super) fn describe() -> Vec<Description> {
+    vec![SLICES.parts(), TASK_STATES.parts()]
+}
 
 pub(super) fn tables(maker: &Maker, timeline: &Arc<dyn TimelineView>) -> Vec<Arc<dyn Table>> {
     let tracks = timeline.tracks();
@@ -24,30 +41,21 @@ pub(super) fn tables(maker: &Maker, timeline: &Arc<dyn TimelineView>) -> Vec<Arc
         return Vec::new();
     }
     let sliced = Arc::clone(timeline);
-    let mut tables = vec![maker.table(
-        ("slices", "a stretch of a track with a beginning: a run, a call, an interrupt, a state"),
-        SLICES,
-        move |_, rows| {
-            let mut analysis =
-                Analysis::new(Arc::clone(&sliced), Window::default(), &is_idle_name)?;
-            let mut slices = Slices::new(rows);
-            analysis.run(&mut [&mut slices])?;
-            slices.outcome
-        },
-    )];
+    let mut tables = vec![maker.table(&SLICES, move |_, rows| {
+        let mut analysis = Analysis::new(Arc::clone(&sliced), Window::default(), &is_idle_name)?;
+        let mut slices = Slices::new(rows);
+        analysis.run(&mut [&mut slices])?;
+        slices.outcome
+    })];
     if tracks.iter().any(|track| track.kind == TrackKind::Task) {
         let timeline = Arc::clone(timeline);
-        tables.push(maker.table(
-            ("task_states", "a stretch of time in which a task was in one state"),
-            TASK_STATES,
-            move |_, rows| {
-                let timeline = Arc::clone(&timeline);
-                let mut analysis = Analysis::new(timeline, Window::default(), &is_idle_name)?;
-                let mut states = TaskStates::new(rows);
-                analysis.run(&mut [&mut states])?;
-                states.outcome
-            },
-        ));
+        tables.push(maker.table(&TASK_STATES, move |_, rows| {
+            let timeline = Arc::clone(&timeline);
+            let mut analysis = Analysis::new(timeline, Window::default(), &is_idle_name)?;
+            let mut states = TaskStates::new(rows);
+            analysis.run(&mut [&mut states])?;
+            states.outcome
+        }));
     }
     tables
 }
@@ -105,7 +113,7 @@ impl CommonRow for SliceRows {
     }
 }
 
-const SLICES: &[Column<SliceRows>] = &[
+const SLICES_COLUMNS: &[Column<SliceRows>] = &[
     Column::new(
         "slice_id",
         "id of the slice: its place among all, by their beginnings",
@@ -454,7 +462,7 @@ impl CommonRow for TaskStateRows {
     }
 }
 
-const TASK_STATES: &[Column<TaskStateRows>] = &[
+const TASK_STATES_COLUMNS: &[Column<TaskStateRows>] = &[
     Column::with_unit("ts", "ns", "beginning of the state", Cell::Int(|row| Some(row.since.0))),
     Column::with_unit(
         "dur",

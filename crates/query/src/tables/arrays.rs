@@ -8,27 +8,36 @@ use kymo_model::Table;
 use kymo_model::arrays::{ArraysView, Block, Variable, VariableId};
 use kymo_model::table::{Cell, Column, RowKind};
 
-use super::Maker;
-use super::stream::{CommonRow, Rows};
+use super::stream::{CommonRow, Described, Rows};
+use super::{Description, Maker};
+
+static VARIABLES: Described<Variables> = Described {
+    name: "variables",
+    about: "a named array or scalar, written once or in steps",
+    columns: VARIABLES_COLUMNS,
+};
+
+static BLOCKS: Described<Blocks> = Described {
+    name: "blocks",
+    about: "a part of a step of a variable that one writer wrote",
+    columns: BLOCKS_COLUMNS,
+};
+
+/// The tables that are here.
+pub(super) fn describe() -> Vec<Description> {
+    vec![VARIABLES.parts(), BLOCKS.parts()]
+}
 
 pub(super) fn tables(maker: &Maker, view: &Arc<dyn ArraysView>) -> Vec<Arc<dyn Table>> {
     let (listed, blocks) = (Arc::clone(view), Arc::clone(view));
     vec![
-        maker.table(
-            ("variables", "a named array or scalar, written once or in steps"),
-            VARIABLES,
-            move |_, rows| {
-                for id in (0..listed.variable_count()).map(VariableId) {
-                    rows.push(&listed.variable(id))?;
-                }
-                Ok(())
-            },
-        ),
-        maker.table(
-            ("blocks", "a part of a step of a variable that one writer wrote"),
-            BLOCKS,
-            move |_, rows| each_block(&*blocks, rows),
-        ),
+        maker.table(&VARIABLES, move |_, rows| {
+            for id in (0..listed.variable_count()).map(VariableId) {
+                rows.push(&listed.variable(id))?;
+            }
+            Ok(())
+        }),
+        maker.table(&BLOCKS, move |_, rows| each_block(&*blocks, rows)),
     ]
 }
 
@@ -62,7 +71,7 @@ fn list(numbers: &[u64]) -> String {
     format!("[{}]", numbers.join(","))
 }
 
-const VARIABLES: &[Column<Variables>] = &[
+const VARIABLES_COLUMNS: &[Column<Variables>] = &[
     Column::new("path", "path of the variable", Cell::Text(|row| Some((&*row.path).into()))),
     Column::new(
         "group_path",
@@ -116,7 +125,7 @@ impl CommonRow for Blocks {
     }
 }
 
-const BLOCKS: &[Column<Blocks>] = &[
+const BLOCKS_COLUMNS: &[Column<Blocks>] = &[
     Column::new(
         "variable",
         "path of the variable",

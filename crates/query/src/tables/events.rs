@@ -10,50 +10,61 @@ use kymo_model::timeline::{
     Activity, Asked, Content, Event, Fields, TimelineView, TrackId, TrackKind,
 };
 
-use super::Maker;
-use super::stream::{CommonRow, Rows, Wanted};
+use super::stream::{CommonRow, Described, Rows, Wanted};
 use super::tracks::track_id;
+use super::{Description, Maker};
 
 /// Events of any name, with any fields.
 const EVERY_EVENT: Asked<'static> = Asked { is_called: &|_| true, is_field: &[] };
 
+static EVENTS: Described<Events> = Described {
+    name: "events",
+    about: "something that happened on a track; several rows may be of one record of the file",
+    columns: EVENTS_COLUMNS,
+};
+
+static COUNTERS: Described<Events> = Described {
+    name: "counters",
+    about: "a number that stays until the next one of its track",
+    columns: COUNTERS_COLUMNS,
+};
+
+static SAMPLES: Described<Events> = Described {
+    name: "samples",
+    about: "where a thread was at a timestamp",
+    columns: SAMPLES_COLUMNS,
+};
+
+static GAPS: Described<Events> =
+    Described { name: "gaps", about: "from here on events are missing", columns: GAPS_COLUMNS };
+
+/// The tables that are here.
+pub(super) fn describe() -> Vec<Description> {
+    vec![EVENTS.parts(), COUNTERS.parts(), SAMPLES.parts(), GAPS.parts()]
+}
+
 pub(super) fn tables(maker: &Maker, timeline: &Arc<dyn TimelineView>) -> Vec<Arc<dyn Table>> {
-    let table =
-        |name, about, columns, kind: Option<TrackKind>, is_row: fn(&Content<'_>) -> bool| {
-            let timeline = Arc::clone(timeline);
-            maker.table((name, about), columns, move |wanted, rows| {
-                each_event(&timeline, wanted, kind, is_row, rows)
-            })
-        };
+    let table = |described: &'static Described<Events>,
+                 kind: Option<TrackKind>,
+                 is_row: fn(&Content<'_>) -> bool| {
+        let timeline = Arc::clone(timeline);
+        maker
+            .table(described, move |wanted, rows| each_event(&timeline, wanted, kind, is_row, rows))
+    };
     let has = |kind| timeline.tracks().iter().any(|track| track.kind == kind);
-    let mut tables = vec![table(
-        "events",
-        "something that happened on a track; several rows may be of one record of the file",
-        EVENTS,
-        None,
-        |_| true,
-    )];
+    let mut tables = vec![table(&EVENTS, None, |_| true)];
     if has(TrackKind::Counter) {
-        tables.push(table(
-            "counters",
-            "a number that stays until the next one of its track",
-            COUNTERS,
-            Some(TrackKind::Counter),
-            |content| matches!(content, Content::Value(_)),
-        ));
+        tables.push(table(&COUNTERS, Some(TrackKind::Counter), |content| {
+            matches!(content, Content::Value(_))
+        }));
     }
     if has(TrackKind::Samples) {
-        tables.push(table(
-            "samples",
-            "where a thread was at a timestamp",
-            SAMPLES,
-            Some(TrackKind::Samples),
-            |content| matches!(content, Content::Sample(_)),
-        ));
+        tables.push(table(&SAMPLES, Some(TrackKind::Samples), |content| {
+            matches!(content, Content::Sample(_))
+        }));
     }
-    tables.push(table("gaps", "from here on events are missing", GAPS, None, |content| {
-        matches!(content, Content::Activity(Activity::Gap(_)))
-    }));
+    tables
+        .push(table(&GAPS, None, |content| matches!(content, Content::Activity(Activity::Gap(_)))));
     tables
 }
 
@@ -268,7 +279,7 @@ const VALUE_INT: Column<Events> = Column::new(
     Cell::Int(|row| row.value_int()),
 );
 
-const EVENTS: &[Column<Events>] = &[
+const EVENTS_COLUMNS: &[Column<Events>] = &[
     Column::new("event_id", "place of the row among all rows", Cell::Int(|row| Some(row.id))),
     TS,
     TIME,
@@ -387,11 +398,11 @@ fn missing<'r>(row: &'r EventRow<'_>) -> Option<Cow<'r, str>> {
     }
 }
 
-const COUNTERS: &[Column<Events>] = &[TS, TIME, TRACK, VALUE, VALUE_INT];
+const COUNTERS_COLUMNS: &[Column<Events>] = &[TS, TIME, TRACK, VALUE, VALUE_INT];
 
-const SAMPLES: &[Column<Events>] = &[TS, TIME, TRACK, CONTEXT];
+const SAMPLES_COLUMNS: &[Column<Events>] = &[TS, TIME, TRACK, CONTEXT];
 
-const GAPS: &[Column<Events>] = &[
+const GAPS_COLUMNS: &[Column<Events>] = &[
     TS,
     TIME,
     TRACK,

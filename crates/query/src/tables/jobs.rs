@@ -10,9 +10,9 @@ use kymo_model::Table;
 use kymo_model::table::{Cell, Column, RowKind};
 use kymo_model::timeline::{Activity, Content, TimeNs, TimelineView, TrackId, Window};
 
-use super::Maker;
-use super::stream::{CommonRow, Rows};
+use super::stream::{CommonRow, Described, Rows};
 use super::tracks::track_id;
+use super::{Description, Maker};
 use crate::messages::{Messages, Moved, Sent, Wakeups};
 use crate::{
     Analysis, Bounds, Completed, Pass, Progress, Run, Sched, Seen, Standing, TaskId, Tasks,
@@ -22,36 +22,45 @@ use crate::{
 /// Releases of a task whose budgets are kept; the jobs of older ones have none.
 const BUDGETS_MAX: usize = 64;
 
+static FLOWS: Described<FlowRows> = Described {
+    name: "flows",
+    about: "a message between two tracks, or a wakeup of a task",
+    columns: FLOWS_COLUMNS,
+};
+
+static JOBS: Described<JobRows> = Described {
+    name: "jobs",
+    about: "what a task was released for, from release to completion",
+    columns: JOBS_COLUMNS,
+};
+
+/// The tables that are here.
+pub(super) fn describe() -> Vec<Description> {
+    vec![FLOWS.parts(), JOBS.parts()]
+}
+
 pub(super) fn tables(maker: &Maker, timeline: &Arc<dyn TimelineView>) -> Vec<Arc<dyn Table>> {
     if !timeline.tracks().iter().any(|track| track.kind.has_activities()) {
         return Vec::new();
     }
     let (flowing, working) = (Arc::clone(timeline), Arc::clone(timeline));
     vec![
-        maker.table(
-            ("flows", "a message between two tracks, or a wakeup of a task"),
-            FLOWS,
-            move |_, rows| {
-                let mut analysis =
-                    Analysis::new(Arc::clone(&flowing), Window::default(), &is_idle_name)?;
-                let (messages, wakeups) = (Messages::new(), Wakeups::new());
-                let mut flows = Flows { rows, outcome: Ok(()), messages, wakeups, count: 0 };
-                analysis.run(&mut [&mut flows])?;
-                flows.outcome
-            },
-        ),
-        maker.table(
-            ("jobs", "what a task was released for, from release to completion"),
-            JOBS,
-            move |_, rows| {
-                let mut analysis =
-                    Analysis::new(Arc::clone(&working), Window::default(), &is_idle_name)?;
-                let tasks = HashMap::default();
-                let mut jobs = Jobs { rows, outcome: Ok(()), sched: Sched::new(), tasks, count: 0 };
-                analysis.run(&mut [&mut jobs])?;
-                jobs.outcome
-            },
-        ),
+        maker.table(&FLOWS, move |_, rows| {
+            let mut analysis =
+                Analysis::new(Arc::clone(&flowing), Window::default(), &is_idle_name)?;
+            let (messages, wakeups) = (Messages::new(), Wakeups::new());
+            let mut flows = Flows { rows, outcome: Ok(()), messages, wakeups, count: 0 };
+            analysis.run(&mut [&mut flows])?;
+            flows.outcome
+        }),
+        maker.table(&JOBS, move |_, rows| {
+            let mut analysis =
+                Analysis::new(Arc::clone(&working), Window::default(), &is_idle_name)?;
+            let tasks = HashMap::default();
+            let mut jobs = Jobs { rows, outcome: Ok(()), sched: Sched::new(), tasks, count: 0 };
+            analysis.run(&mut [&mut jobs])?;
+            jobs.outcome
+        }),
     ]
 }
 
@@ -87,7 +96,7 @@ impl CommonRow for FlowRows {
     }
 }
 
-const FLOWS: &[Column<FlowRows>] = &[
+const FLOWS_COLUMNS: &[Column<FlowRows>] = &[
     Column::new("flow_id", "id of the flow", Cell::Int(|row| Some(row.id))),
     Column::new("kind", "message or wakeup", Cell::Name(|row| Some(row.kind.into()))),
     Column::new("name", "name of the message", Cell::Name(|row| Some(Cow::from(row.name)))),
@@ -251,7 +260,7 @@ fn signed(ns: u64) -> Option<i64> {
     i64::try_from(ns).ok()
 }
 
-const JOBS: &[Column<JobRows>] = &[
+const JOBS_COLUMNS: &[Column<JobRows>] = &[
     Column::new("job_id", "id of the job", Cell::Int(|row| Some(row.id))),
     Column::new(
         "track_id",

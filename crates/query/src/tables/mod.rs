@@ -10,15 +10,18 @@ mod jobs;
 mod profile;
 mod recordings;
 mod stream;
+#[cfg(test)]
+mod tests;
 mod tracks;
 
 use std::path::Path;
 use std::sync::Arc;
 
-use kymo_core::Finding;
+use arrow_schema::SchemaRef;
+use kymo_core::{Finding, Result};
 use kymo_model::{Dataset, FormatInfo, Table};
 
-use stream::{CommonRow, RowTable};
+use stream::{CommonRow, Described, RowTable, Rows, Wanted};
 
 /// An open recording whose common tables are asked for.
 #[derive(Clone)]
@@ -83,14 +86,25 @@ struct Maker {
 impl Maker {
     fn table<K: CommonRow>(
         &self,
-        (name, about): (&'static str, &'static str),
-        columns: &'static [kymo_model::table::Column<K>],
-        produce: impl Fn(&stream::Wanted, &mut stream::Rows<'_, K>) -> kymo_core::Result<()>
-        + Send
-        + Sync
-        + 'static,
+        described: &'static Described<K>,
+        produce: impl Fn(&Wanted, &mut Rows<'_, K>) -> Result<()> + Send + Sync + 'static,
     ) -> Arc<dyn Table> {
         let recording_ids = Arc::clone(&self.ids);
-        Arc::new(RowTable { name, about, columns, recording_ids, produce: Arc::new(produce) })
+        Arc::new(RowTable { described, recording_ids, produce: Arc::new(produce) })
     }
+}
+
+/// Description of a common table: its name, what a row is, and its columns.
+pub type Description = (&'static str, &'static str, SchemaRef);
+
+/// All common tables, by what a recording must have for them.
+#[must_use]
+pub fn descriptions() -> Vec<(&'static str, Vec<Description>)> {
+    let traces = [tracks::describe(), events::describe(), activities::describe(), jobs::describe()];
+    vec![
+        ("Every recording", recordings::describe()),
+        ("Traces", traces.concat()),
+        ("Profiles", profile::describe()),
+        ("Arrays", arrays::describe()),
+    ]
 }

@@ -12,23 +12,79 @@ use kymo_model::profile::{
 };
 use kymo_model::table::{Cell, Column, RowKind};
 
-use super::Maker;
-use super::stream::{CommonRow, Rows, Wanted};
+use super::stream::{CommonRow, Described, Rows, Wanted};
+use super::{Description, Maker};
+
+static METRICS: Described<Metrics> =
+    Described { name: "metrics", about: "what was measured", columns: METRICS_COLUMNS };
+
+static THREADS: Described<Threads> = Described {
+    name: "threads",
+    about: "a thread, or a stream of a GPU, of the run",
+    columns: THREADS_COLUMNS,
+};
+
+static MODULES: Described<Modules> = Described {
+    name: "modules",
+    about: "a program or library that contexts are in",
+    columns: MODULES_COLUMNS,
+};
+
+static FILES: Described<Files> = Described {
+    name: "files",
+    about: "a source file that contexts are in",
+    columns: FILES_COLUMNS,
+};
+
+static FUNCTIONS: Described<Functions> = Described {
+    name: "functions",
+    about: "a function that contexts are of",
+    columns: FUNCTIONS_COLUMNS,
+};
+
+static CONTEXTS: Described<Contexts> = Described {
+    name: "contexts",
+    about: "a place in the calling-context tree",
+    columns: CONTEXTS_COLUMNS,
+};
+
+static METRIC_VALUES: Described<ValueRows> = Described {
+    name: "metric_values",
+    about: "a value of a metric, of a thread in a context",
+    columns: METRIC_VALUES_COLUMNS,
+};
+
+static TOTALS: Described<Totals> = Described {
+    name: "totals",
+    about: "a statistic over threads of a metric in a context",
+    columns: TOTALS_COLUMNS,
+};
+
+/// The tables that are here.
+pub(super) fn describe() -> Vec<Description> {
+    vec![
+        METRICS.parts(),
+        THREADS.parts(),
+        MODULES.parts(),
+        FILES.parts(),
+        FUNCTIONS.parts(),
+        CONTEXTS.parts(),
+        METRIC_VALUES.parts(),
+        TOTALS.parts(),
+    ]
+}
 
 pub(super) fn tables(maker: &Maker, view: &Arc<dyn ProfileView>) -> Vec<Arc<dyn Table>> {
-    let table = |name, about| ((name, about), Arc::clone(view));
-    let (metrics, view_metrics) = table("metrics", "what was measured");
-    let (threads, view_threads) = table("threads", "a thread, or a stream of a GPU, of the run");
-    let (modules, view_modules) = table("modules", "a program or library that contexts are in");
-    let (files, view_files) = table("files", "a source file that contexts are in");
-    let (functions, view_functions) = table("functions", "a function that contexts are of");
-    let (contexts, view_contexts) = table("contexts", "a place in the calling-context tree");
-    let (values, view_values) =
-        table("metric_values", "a value of a metric, of a thread in a context");
-    let (totals, view_totals) =
-        table("totals", "a statistic over threads of a metric in a context");
+    let view_metrics = Arc::clone(view);
+    let view_threads = Arc::clone(view);
+    let view_modules = Arc::clone(view);
+    let view_files = Arc::clone(view);
+    let view_functions = Arc::clone(view);
+    let view_contexts = Arc::clone(view);
+    let view_values = Arc::clone(view);
+    let view_totals = Arc::clone(view);
     vec![
-        maker.table(metrics, METRICS, move |_, rows| {
+        maker.table(&METRICS, move |_, rows| {
             let stored = view_metrics.metrics();
             let default = super::super::default_metric(&*view_metrics, &stored, None)?;
             let derived = view_metrics.derived();
@@ -39,7 +95,7 @@ pub(super) fn tables(maker: &Maker, view: &Arc<dyn ProfileView>) -> Vec<Arc<dyn 
             }
             Ok(())
         }),
-        maker.table(threads, THREADS, move |_, rows| {
+        maker.table(&THREADS, move |_, rows| {
             for id in 0..view_threads.thread_count() {
                 let thread =
                     view_threads.thread(ThreadId(u32::try_from(id).unwrap_or(u32::MAX)))?;
@@ -47,31 +103,29 @@ pub(super) fn tables(maker: &Maker, view: &Arc<dyn ProfileView>) -> Vec<Arc<dyn 
             }
             Ok(())
         }),
-        maker.table(modules, MODULES, move |_, rows| {
+        maker.table(&MODULES, move |_, rows| {
             for id in named(&*view_modules)?.modules {
                 let path = view_modules.module(id)?;
                 rows.push(&PathRow { id: id.0, path })?;
             }
             Ok(())
         }),
-        maker.table(files, FILES, move |_, rows| {
+        maker.table(&FILES, move |_, rows| {
             for id in named(&*view_files)?.files {
                 let path = view_files.file(id)?;
                 rows.push(&PathRow { id: id.0, path })?;
             }
             Ok(())
         }),
-        maker.table(functions, FUNCTIONS, move |_, rows| {
+        maker.table(&FUNCTIONS, move |_, rows| {
             for id in named(&*view_functions)?.functions {
                 let function = view_functions.function(id)?;
                 rows.push(&FunctionRow { id, function })?;
             }
             Ok(())
         }),
-        maker.table(contexts, CONTEXTS, move |wanted, rows| {
-            each_context(&*view_contexts, wanted, rows)
-        }),
-        maker.table(values, VALUES, move |_, rows| {
+        maker.table(&CONTEXTS, move |wanted, rows| each_context(&*view_contexts, wanted, rows)),
+        maker.table(&METRIC_VALUES, move |_, rows| {
             for thread in 0..view_values.thread_count() {
                 let id = ThreadId(u32::try_from(thread).unwrap_or(u32::MAX));
                 for value in view_values.thread_values(id)? {
@@ -80,7 +134,7 @@ pub(super) fn tables(maker: &Maker, view: &Arc<dyn ProfileView>) -> Vec<Arc<dyn 
             }
             Ok(())
         }),
-        maker.table(totals, TOTALS, move |_, rows| each_total(&*view_totals, rows)),
+        maker.table(&TOTALS, move |_, rows| each_total(&*view_totals, rows)),
     ]
 }
 
@@ -223,7 +277,7 @@ struct MetricRow<'a> {
 
 rows_of_profile!(Metrics, MetricRow<'a>);
 
-const METRICS: &[Column<Metrics>] = &[
+const METRICS_COLUMNS: &[Column<Metrics>] = &[
     Column::new("metric_id", "id of the metric", Cell::Int(|row| i64::try_from(row.id).ok())),
     Column::new("name", "name of the metric", Cell::Name(|row| Some((&*row.metric.name).into()))),
     Column::new(
@@ -273,7 +327,7 @@ impl ThreadRow {
 
 rows_of_profile!(Threads, ThreadRow);
 
-const THREADS: &[Column<Threads>] = &[
+const THREADS_COLUMNS: &[Column<Threads>] = &[
     Column::new("thread_id", "id of the thread", Cell::Int(|row| i64::try_from(row.id).ok())),
     Column::new(
         "name",
@@ -313,7 +367,7 @@ struct PathRow {
 rows_of_profile!(Modules, PathRow);
 rows_of_profile!(Files, PathRow);
 
-const MODULES: &[Column<Modules>] = &[
+const MODULES_COLUMNS: &[Column<Modules>] = &[
     Column::new("module_id", "id of the module", Cell::Int(|row| small(row.id))),
     Column::new("path", "path of the module", Cell::Text(|row| Some((&*row.path).into()))),
     Column::new(
@@ -323,7 +377,7 @@ const MODULES: &[Column<Modules>] = &[
     ),
 ];
 
-const FILES: &[Column<Files>] = &[
+const FILES_COLUMNS: &[Column<Files>] = &[
     Column::new("file_id", "id of the file", Cell::Int(|row| small(row.id))),
     Column::new("path", "path of the source file", Cell::Text(|row| Some((&*row.path).into()))),
     Column::new(
@@ -340,7 +394,7 @@ struct FunctionRow {
 
 rows_of_profile!(Functions, FunctionRow);
 
-const FUNCTIONS: &[Column<Functions>] = &[
+const FUNCTIONS_COLUMNS: &[Column<Functions>] = &[
     Column::new("function_id", "id of the function", Cell::Int(|row| small(row.id.0))),
     Column::new(
         "name",
@@ -389,7 +443,7 @@ fn number(number: ContextNumber) -> Option<i64> {
 
 rows_of_profile!(Contexts, ContextRow<'a>);
 
-const CONTEXTS: &[Column<Contexts>] = &[
+const CONTEXTS_COLUMNS: &[Column<Contexts>] = &[
     Column::new(
         "context_id",
         "number that the recording gives the context; null where it gives none",
@@ -475,7 +529,7 @@ struct ValueRow {
 
 rows_of_profile!(ValueRows, ValueRow);
 
-const VALUES: &[Column<ValueRows>] = &[
+const METRIC_VALUES_COLUMNS: &[Column<ValueRows>] = &[
     Column::new(
         "thread_id",
         "thread that was measured",
@@ -500,7 +554,7 @@ struct TotalRow {
 
 rows_of_profile!(Totals, TotalRow);
 
-const TOTALS: &[Column<Totals>] = &[
+const TOTALS_COLUMNS: &[Column<Totals>] = &[
     Column::new("context_id", "context", Cell::Int(|row| number(row.context))),
     Column::new("metric_id", "metric", Cell::Int(|row| Some(i64::from(row.column.metric.0)))),
     Column::new(

@@ -8,50 +8,61 @@ use kymo_model::table::{Cell, Column, RowKind};
 use kymo_model::timeline::Window;
 use kymo_model::{Recording, Table};
 
-use super::stream::CommonRow;
-use super::{Maker, Recorded};
+use super::stream::{CommonRow, Described};
+use super::{Description, Maker, Recorded};
+
+static RECORDINGS: Described<Recordings> = Described {
+    name: "recordings",
+    about: "a recording in a file: most files hold one",
+    columns: RECORDINGS_COLUMNS,
+};
+
+static FINDINGS: Described<Findings> = Described {
+    name: "findings",
+    about: "something wrong or noteworthy in a recording",
+    columns: FINDINGS_COLUMNS,
+};
+
+static ATTRIBUTES: Described<Attributes> = Described {
+    name: "attributes",
+    about: "a name and a value that describe the recording or a part of it",
+    columns: ATTRIBUTES_COLUMNS,
+};
+
+/// The tables that are here.
+pub(super) fn describe() -> Vec<Description> {
+    vec![RECORDINGS.parts(), FINDINGS.parts(), ATTRIBUTES.parts()]
+}
 
 /// The tables that every recording has.
 pub(super) fn tables(maker: &Maker) -> Vec<Arc<dyn Table>> {
     let (of, found, described) = (maker.of.clone(), maker.of.clone(), maker.of.clone());
     vec![
-        maker.table(
-            ("recordings", "a recording in a file: most files hold one"),
-            RECORDINGS,
-            move |wanted, rows| {
-                let needs_times = ["start_ts", "end_ts", "start_time", "end_time", "events"];
-                let times = if needs_times.iter().any(|column| wanted.has(column)) {
-                    times(&of)?
-                } else {
-                    Vec::new()
-                };
-                for (ordinal, recording) in of.dataset.recordings().into_iter().enumerate() {
-                    let times = times.get(ordinal).copied().unwrap_or_default();
-                    rows.push(&RecordingRow { of: &of, ordinal, recording, times })?;
-                }
-                Ok(())
-            },
-        ),
-        maker.table(
-            ("findings", "something wrong or noteworthy in a recording"),
-            FINDINGS,
-            move |_, rows| {
-                for finding in super::findings(&*found.dataset) {
-                    rows.push(&FindingRow { finding, path: &found.path })?;
-                }
-                Ok(())
-            },
-        ),
-        maker.table(
-            ("attributes", "a name and a value that describe the recording or a part of it"),
-            ATTRIBUTES,
-            move |_, rows| {
-                for attribute in attributes(&described) {
-                    rows.push(&attribute)?;
-                }
-                Ok(())
-            },
-        ),
+        maker.table(&RECORDINGS, move |wanted, rows| {
+            let needs_times = ["start_ts", "end_ts", "start_time", "end_time", "events"];
+            let times = if needs_times.iter().any(|column| wanted.has(column)) {
+                times(&of)?
+            } else {
+                Vec::new()
+            };
+            for (ordinal, recording) in of.dataset.recordings().into_iter().enumerate() {
+                let times = times.get(ordinal).copied().unwrap_or_default();
+                rows.push(&RecordingRow { of: &of, ordinal, recording, times })?;
+            }
+            Ok(())
+        }),
+        maker.table(&FINDINGS, move |_, rows| {
+            for finding in super::findings(&*found.dataset) {
+                rows.push(&FindingRow { finding, path: &found.path })?;
+            }
+            Ok(())
+        }),
+        maker.table(&ATTRIBUTES, move |_, rows| {
+            for attribute in attributes(&described) {
+                rows.push(&attribute)?;
+            }
+            Ok(())
+        }),
     ]
 }
 
@@ -104,7 +115,7 @@ impl CommonRow for Recordings {
     }
 }
 
-const RECORDINGS: &[Column<Recordings>] = &[
+const RECORDINGS_COLUMNS: &[Column<Recordings>] = &[
     Column::new("file", "path of the file or directory", Cell::Name(|row| text(&row.of.path))),
     Column::new("format", "format of the file", Cell::Name(|row| text(row.of.format.name))),
     Column::new(
@@ -162,7 +173,7 @@ impl CommonRow for Findings {
     }
 }
 
-const FINDINGS: &[Column<Findings>] = &[
+const FINDINGS_COLUMNS: &[Column<Findings>] = &[
     Column::new(
         "severity",
         "error: cannot be read; warning: lost or doubtful; note: worth knowing",
@@ -201,7 +212,7 @@ impl CommonRow for Attributes {
     }
 }
 
-const ATTRIBUTES: &[Column<Attributes>] = &[
+const ATTRIBUTES_COLUMNS: &[Column<Attributes>] = &[
     Column::new(
         "owner",
         "path of what is described; empty for the recording",

@@ -27,11 +27,23 @@ pub(super) trait CommonRow: RowKind {
 /// Makes the rows of a table. Ends early with an error when nobody asks for more.
 pub(super) type Produce<K> = dyn Fn(&Wanted, &mut Rows<'_, K>) -> Result<()> + Send + Sync;
 
-/// A common table.
-pub(super) struct RowTable<K: CommonRow> {
+/// Description of a common table.
+pub(super) struct Described<K: CommonRow> {
     pub(super) name: &'static str,
     pub(super) about: &'static str,
     pub(super) columns: &'static [Column<K>],
+}
+
+impl<K: CommonRow> Described<K> {
+    /// Name, meaning and schema.
+    pub(super) fn parts(&self) -> (&'static str, &'static str, SchemaRef) {
+        (self.name, self.about, schema(self.columns))
+    }
+}
+
+/// A common table of a recording.
+pub(super) struct RowTable<K: CommonRow> {
+    pub(super) described: &'static Described<K>,
     /// Ids of the recordings, by index.
     pub(super) recording_ids: Arc<[i64]>,
     pub(super) produce: Arc<Produce<K>>,
@@ -140,17 +152,20 @@ fn arrow(error: &ArrowError) -> Error {
     Error::request(error.to_string())
 }
 
-impl<K: CommonRow> RowTable<K> {
-    fn whole_schema(&self) -> SchemaRef {
-        let about = [(ABOUT.to_owned(), "recording of the row: a digest of its path".to_owned())];
-        let id = Field::new("recording_id", DataType::Int64, false).with_metadata(about.into());
-        let rest = schema_of(self.columns);
-        let fields = std::iter::once(Arc::new(id)).chain(rest.fields().iter().map(Arc::clone));
-        Arc::new(Schema::new(fields.collect::<Vec<_>>()))
-    }
+/// Schema of a common table: the id of the recording comes first.
+fn schema<K: RowKind>(columns: &[Column<K>]) -> SchemaRef {
+    let about = [(ABOUT.to_owned(), "recording of the row: a digest of its path".to_owned())];
+    let id = Field::new("recording_id", DataType::Int64, false).with_metadata(about.into());
+    let rest = schema_of(columns);
+    let fields = std::iter::once(Arc::new(id)).chain(rest.fields().iter().map(Arc::clone));
+    Arc::new(Schema::new(fields.collect::<Vec<_>>()))
+}
 
+impl<K: CommonRow> RowTable<K> {
     fn wanted(&self, places: &[usize], filters: &[Filter]) -> Wanted {
-        let name = |place: &usize| self.columns.get(place.checked_sub(1)?).map(|found| found.name);
+        let name = |place: &usize| {
+            self.described.columns.get(place.checked_sub(1)?).map(|found| found.name)
+        };
         let ranges = filters.iter().filter_map(|filter| {
             let values = filter.value().as_any().downcast_ref::<Int64Array>()?;
             let value = *values.values().first()?;
@@ -170,15 +185,15 @@ impl<K: CommonRow> RowTable<K> {
 
 impl<K: CommonRow> Table for RowTable<K> {
     fn name(&self) -> &str {
-        self.name
+        self.described.name
     }
 
     fn about(&self) -> &str {
-        self.about
+        self.described.about
     }
 
     fn schema(&self) -> SchemaRef {
-        self.whole_schema()
+        schema(self.described.columns)
     }
 
     fn row_count(&self) -> Option<u64> {
@@ -186,8 +201,8 @@ impl<K: CommonRow> Table for RowTable<K> {
     }
 
     fn scan(self: Arc<Self>, scan: &Scan) -> Result<Batches> {
-        let schema = self.whole_schema();
-        let asked = scan.columns.clone().unwrap_or_else(|| (0..schema.fields().len()).collect());
+        let whole = schema(self.described.columns);
+        let asked = scan.columns.clone().unwrap_or_else(|| (0..whole.fields().len()).collect());
         // Columns that only conditions look at come after those that are asked for.
         let mut places = asked.clone();
         for filter in &scan.filters {
@@ -197,11 +212,11 @@ impl<K: CommonRow> Table for RowTable<K> {
         }
         let wanted = self.wanted(&places, &scan.filters);
         let shape = Shape {
-            schema: Arc::new(schema.project(&places).map_err(|error| arrow(&error))?),
+            schema: Arc::new(whole.project(&places).map_err(|error| arrow(&error))?),
             places: places.iter().map(|place| place.checked_sub(1)).collect(),
         };
         let builder: Vec<_> = shape.places.iter().copied().flatten().collect();
-        let builder = BatchBuilder::new(self.columns, &builder)?;
+        let builder = BatchBuilder::new(self.described.columns, &builder)?;
         let limit_rows = scan.batch_rows.max(1);
         let batches = ahead::produce(BATCHES_AHEAD, move |to| {
             let mut rows = Rows {

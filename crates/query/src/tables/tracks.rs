@@ -7,31 +7,41 @@ use kymo_model::Table;
 use kymo_model::table::{Cell, Column, RowKind};
 use kymo_model::timeline::{Clock, TimelineView, Track, TrackId, TrackKind};
 
-use super::Maker;
-use super::stream::CommonRow;
+use super::stream::{CommonRow, Described};
+use super::{Description, Maker};
 use crate::{Tasks, is_idle_name};
+
+static CLOCKS: Described<Clocks> =
+    Described { name: "clocks", about: "a clock that gives timestamps", columns: CLOCKS_COLUMNS };
+
+static TRACKS: Described<Tracks> = Described {
+    name: "tracks",
+    about: "a line of a timeline: a stream, task, processor, thread or counter",
+    columns: TRACKS_COLUMNS,
+};
+
+/// The tables that are here.
+pub(super) fn describe() -> Vec<Description> {
+    vec![CLOCKS.parts(), TRACKS.parts()]
+}
 
 pub(super) fn tables(maker: &Maker, timeline: &Arc<dyn TimelineView>) -> Vec<Arc<dyn Table>> {
     let (clocks, tracks) = (Arc::clone(timeline), Arc::clone(timeline));
     vec![
-        maker.table(("clocks", "a clock that gives timestamps"), CLOCKS, move |_, rows| {
+        maker.table(&CLOCKS, move |_, rows| {
             for (id, clock) in clocks.clocks().iter().enumerate() {
                 rows.push(&ClockRow { id, clock })?;
             }
             Ok(())
         }),
-        maker.table(
-            ("tracks", "a line of a timeline: a stream, task, processor, thread or counter"),
-            TRACKS,
-            move |_, rows| {
-                let tracks = tracks.tracks();
-                let tasks = Tasks::new(&tracks, &is_idle_name);
-                for (id, track) in tracks.iter().enumerate() {
-                    rows.push(&TrackRow { id: TrackId(id), track, tasks: &tasks })?;
-                }
-                Ok(())
-            },
-        ),
+        maker.table(&TRACKS, move |_, rows| {
+            let tracks = tracks.tracks();
+            let tasks = Tasks::new(&tracks, &is_idle_name);
+            for (id, track) in tracks.iter().enumerate() {
+                rows.push(&TrackRow { id: TrackId(id), track, tasks: &tasks })?;
+            }
+            Ok(())
+        }),
     ]
 }
 
@@ -52,7 +62,7 @@ impl CommonRow for Clocks {
     }
 }
 
-const CLOCKS: &[Column<Clocks>] = &[
+const CLOCKS_COLUMNS: &[Column<Clocks>] = &[
     Column::new("clock_id", "id of the clock", Cell::Int(|row| i64::try_from(row.id).ok())),
     Column::new("name", "name of the clock", Cell::Name(|row| Some((&*row.clock.name).into()))),
     Column::new(
@@ -107,7 +117,7 @@ impl CommonRow for Tracks {
     }
 }
 
-const TRACKS: &[Column<Tracks>] = &[
+const TRACKS_COLUMNS: &[Column<Tracks>] = &[
     Column::new("track_id", "id of the track", Cell::Int(|row| track_id(row.id))),
     Column::new(
         "parent_id",
