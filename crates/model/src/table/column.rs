@@ -110,8 +110,7 @@ impl<K: RowKind> Column<K> {
             Cell::Name(_) => {
                 DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8))
             }
-            Cell::Text(_) => DataType::Utf8View,
-            Cell::Json(_) => DataType::Utf8View,
+            Cell::Text(_) | Cell::Json(_) => DataType::Utf8View,
             Cell::Bytes(_) => DataType::BinaryView,
         }
     }

@@ -40,9 +40,9 @@ pub(super) fn tables(maker: &Maker, timeline: &Arc<dyn TimelineView>) -> Vec<Arc
     if !tracks.iter().any(|track| track.kind.has_activities()) {
         return Vec::new();
     }
-    let sliced = Arc::clone(timeline);
+    let events = Arc::clone(timeline);
     let mut tables = vec![maker.table(&SLICES, move |_, rows| {
-        let mut analysis = Analysis::new(Arc::clone(&sliced), Window::default(), &is_idle_name)?;
+        let mut analysis = Analysis::new(Arc::clone(&events), Window::default(), &is_idle_name)?;
         let mut slices = Slices::new(rows);
         analysis.run(&mut [&mut slices])?;
         slices.outcome
@@ -276,18 +276,16 @@ impl<'r, 'a> Slices<'r, 'a> {
             self.close(&over.call, "call", (Some(over.time), over.is_told), None, seen.tasks);
         }
         match activity {
-            Activity::Begin { name, ends, .. } => {
-                if !nest.is_beyond() {
-                    let call = Open {
-                        id: self.next_id(),
-                        track,
-                        since: seen.time,
-                        name: name.as_deref().unwrap_or("").to_owned(),
-                        parent: nest.last().map(|open| open.id),
-                        depth: nest.len(),
-                    };
-                    nest.push_ending(name.as_deref(), &self.hasher, (seen.time, *ends), call);
-                }
+            Activity::Begin { name, ends, .. } if !nest.is_beyond() => {
+                let call = Open {
+                    id: self.next_id(),
+                    track,
+                    since: seen.time,
+                    name: name.as_deref().unwrap_or("").to_owned(),
+                    parent: nest.last().map(|open| open.id),
+                    depth: nest.len(),
+                };
+                nest.push_ending(name.as_deref(), &self.hasher, (seen.time, *ends), call);
             }
             Activity::End => self.return_from(&mut nest, None, seen),
             Activity::EndOf { name } => self.return_from(&mut nest, Some(name), seen),

@@ -116,12 +116,16 @@ impl CommonRow for Recordings {
 }
 
 const RECORDINGS_COLUMNS: &[Column<Recordings>] = &[
-    Column::new("file", "path of the file or directory", Cell::Name(|row| text(&row.of.path))),
-    Column::new("format", "format of the file", Cell::Name(|row| text(row.of.format.name))),
+    Column::new(
+        "file",
+        "path of the file or directory",
+        Cell::Name(|row| Some((&*row.of.path).into())),
+    ),
+    Column::new("format", "format of the file", Cell::Name(|row| Some(row.of.format.name.into()))),
     Column::new(
         "kind",
         "the format's word for a recording: session, epoch, log file",
-        Cell::Name(|row| text(row.recording.kind)),
+        Cell::Name(|row| Some(row.recording.kind.into())),
     ),
     Column::new(
         "name",
@@ -179,11 +183,11 @@ const FINDINGS_COLUMNS: &[Column<Findings>] = &[
         "error: cannot be read; warning: lost or doubtful; note: worth knowing",
         Cell::Name(|row| Some(row.finding.severity.name().into())),
     ),
-    Column::new("code", "rule that was broken", Cell::Name(|row| text(row.finding.rule))),
+    Column::new("code", "rule that was broken", Cell::Name(|row| Some(row.finding.rule.into()))),
     Column::new(
         "file",
         "file that the finding is in",
-        Cell::Name(|row| text(row.finding.file.as_deref().unwrap_or(row.path))),
+        Cell::Name(|row| Some(row.finding.file.as_deref().unwrap_or(row.path).into())),
     ),
     Column::with_unit(
         "file_offset",
@@ -191,7 +195,7 @@ const FINDINGS_COLUMNS: &[Column<Findings>] = &[
         "first byte that the finding is about; null where it is about the whole",
         Cell::Int(|row| row.finding.offset.and_then(|offset| i64::try_from(offset).ok())),
     ),
-    Column::new("message", "what is wrong", Cell::Text(|row| text(&row.finding.message))),
+    Column::new("message", "what is wrong", Cell::Text(|row| Some((&*row.finding.message).into()))),
 ];
 
 struct AttributeRow {
@@ -216,9 +220,9 @@ const ATTRIBUTES_COLUMNS: &[Column<Attributes>] = &[
     Column::new(
         "owner",
         "path of what is described; empty for the recording",
-        Cell::Name(|row| text(&row.owner)),
+        Cell::Name(|row| Some((&*row.owner).into())),
     ),
-    Column::new("name", "name of the attribute", Cell::Name(|row| text(&row.name))),
+    Column::new("name", "name of the attribute", Cell::Name(|row| Some((&*row.name).into()))),
     Column::new(
         "type",
         "bool, int, uint, float, text, bytes, list or json",
@@ -262,8 +266,4 @@ fn type_of(value: &Value) -> &'static str {
         Value::Json(_) => "json",
         _ => "null",
     }
-}
-
-fn text(text: &str) -> Option<Cow<'_, str>> {
-    Some(text.into())
 }

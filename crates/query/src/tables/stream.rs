@@ -74,10 +74,10 @@ impl Wanted {
     /// The window of a timeline that has every row of the result: by `ts` and `track_id`.
     pub(super) fn window(&self, track_count: usize) -> Window {
         let (least, most) = self.range("ts");
-        let (first, last) = self.range("track_id");
-        let tracks = (first > 0 || last < i64::MAX).then(|| {
-            let first = usize::try_from(first).unwrap_or(0);
-            let end = usize::try_from(last.saturating_add(1)).unwrap_or(0).min(track_count);
+        let (first_track, last_track) = self.range("track_id");
+        let tracks = (first_track > 0 || last_track < i64::MAX).then(|| {
+            let first = usize::try_from(first_track).unwrap_or(0);
+            let end = usize::try_from(last_track.saturating_add(1)).unwrap_or(0).min(track_count);
             (first..end).map(TrackId).collect()
         });
         Window {
@@ -96,8 +96,8 @@ pub(super) struct Rows<'a, K: CommonRow> {
     recordings: Vec<i64>,
     recording_ids: &'a [i64],
     shape: &'a Shape,
-    rows_max: usize,
-    limit_rows: usize,
+    batch_max: usize,
+    batch_limit: usize,
     to: &'a Sender<RecordBatch>,
 }
 
@@ -119,7 +119,7 @@ impl<K: CommonRow> Rows<'_, K> {
             Error::request(format!("recording {} is not listed", K::recording(row)))
         })?);
         self.builder.push(row);
-        if self.builder.len() >= self.rows_max || self.builder.is_large() {
+        if self.builder.len() >= self.batch_max || self.builder.is_large() {
             self.flush()?;
         }
         Ok(())
@@ -129,7 +129,7 @@ impl<K: CommonRow> Rows<'_, K> {
         if self.builder.is_empty() {
             return Ok(());
         }
-        self.rows_max = (self.rows_max * 2).min(self.limit_rows);
+        self.batch_max = (self.batch_max * 2).min(self.batch_limit);
         let rows = self.builder.len();
         let built = self.builder.finish()?;
         let ids: ArrayRef = Arc::new(Int64Array::from(std::mem::take(&mut self.recordings)));
@@ -217,15 +217,15 @@ impl<K: CommonRow> Table for RowTable<K> {
         };
         let builder: Vec<_> = shape.places.iter().copied().flatten().collect();
         let builder = BatchBuilder::new(self.described.columns, &builder)?;
-        let limit_rows = scan.batch_rows.max(1);
+        let batch_limit = scan.batch_rows.max(1);
         let batches = ahead::produce(BATCHES_AHEAD, move |to| {
             let mut rows = Rows {
                 builder,
                 recordings: Vec::new(),
                 recording_ids: &self.recording_ids,
                 shape: &shape,
-                rows_max: FIRST_ROWS.min(limit_rows),
-                limit_rows,
+                batch_max: FIRST_ROWS.min(batch_limit),
+                batch_limit,
                 to,
             };
             (self.produce)(&wanted, &mut rows)?;

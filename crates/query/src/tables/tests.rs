@@ -209,6 +209,7 @@ fn ids_of_recordings_are_the_same_everywhere() {
 
 #[test]
 fn the_page_of_tables_is_as_reviewed() {
+    use std::fmt::Write as _;
     let mut page = String::from(
         "# Tables\n\nEvery recording shows itself as these tables, whatever its format. \
          `kymo convert FILE OUT --table NAME` writes one; where a format has a table of its own by \
@@ -217,9 +218,9 @@ fn the_page_of_tables_is_as_reviewed() {
          (`BLESS=1 cargo test -p kymo-query`).\n",
     );
     for (group, tables) in descriptions() {
-        page += &format!("\n## {group}\n");
+        writeln!(page, "\n## {group}").unwrap();
         for (name, about, schema) in tables {
-            page += &format!("\n### `{name}`\n\nA row: {about}.\n\n");
+            writeln!(page, "\n### `{name}`\n\nA row: {about}.\n").unwrap();
             page += "| column | type | unit | meaning |\n|---|---|---|---|\n";
             for field in schema.fields() {
                 let data_type = match field.data_type() {
@@ -238,7 +239,7 @@ fn the_page_of_tables_is_as_reviewed() {
                 };
                 let said = |key: &str| field.metadata().get(key).cloned().unwrap_or_default();
                 let (unit, about) = (said("unit"), said("about"));
-                page += &format!("| `{}` | {data_type} | {unit} | {about} |\n", field.name());
+                writeln!(page, "| `{}` | {data_type} | {unit} | {about} |", field.name()).unwrap();
             }
         }
     }
