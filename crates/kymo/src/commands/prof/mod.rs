@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use clap::ValueEnum;
-use kymo_core::{Destination, Finding, Severity, Source, ahead};
+use kymo_core::{Destination, Finding, Severity, Source, ahead, refuse_overlap};
 use kymo_model::Format;
 use kymo_model::measurement::MeasurementView;
 use kymo_model::structure::Structure;
@@ -180,11 +180,13 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
     }
     let output = naming::output(args.output.as_deref(), &args.inputs)?;
     let opened = inputs::open(session, &args.inputs, &output, &args.only_exe)?;
-    let sources: Vec<Source> = opened.iter().map(|input| input.opened.source.clone()).collect();
+    let mut sources: Vec<Source> = opened.iter().map(|input| input.opened.source.clone()).collect();
+    sources.extend(read_besides(session, args)?);
     let to = Destination::new(&output, args.force).made_from(&sources);
     outlet::refuse_stranger(session, &output, kymo_hpcdb::HpcDb.info())?;
     refuse_others(&output)?;
     to.check().map_err(|error| outlet::about(&output, error))?;
+    keep_programs(args, &opened, &output).map_err(|error| outlet::about(&output, error))?;
     let mut said = Said::new(!args.no_traces);
     for input in &opened {
         let (name, findings) = (&input.opened.name, findings(session, args, input)?);
@@ -206,6 +208,39 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
     merged.phases.insert(0, opening);
     report::print(session, args.json, &output, &merged, &said)?;
     Ok(said.outcome())
+}
+
+/// What is read besides the measurements: structure files, and what `-R` puts in the place of paths.
+fn read_besides(session: &Session, args: &Args) -> anyhow::Result<Vec<Source>> {
+    let limits = session.context().limits;
+    let mut sources = Vec::new();
+    for path in &args.structure {
+        let source = Source::open(path, &limits);
+        sources.push(source.map_err(|error| Named::error(paths::display(path), error))?);
+    }
+    let targets = args.replace_prefix.iter().map(|(_, to)| Path::new(to));
+    for target in targets.filter(|target| target.exists()) {
+        let source = Source::open_searched(target, &limits);
+        sources.push(source.map_err(|error| Named::error(paths::display(target), error))?);
+    }
+    Ok(sources)
+}
+
+/// Refuses an output that would replace a program that names are looked up in.
+fn keep_programs(args: &Args, opened: &[Input], output: &Path) -> kymo_core::Result<()> {
+    let search = search(args, false);
+    let modules = opened.iter().flat_map(|input| input.view.modules());
+    let mut programs = modules.flat_map(|module| search.paths(&module));
+    programs.try_for_each(|program| refuse_overlap(&program, output))
+}
+
+fn search(args: &Args, loops: bool) -> Search {
+    Search {
+        replace: args.replace_prefix.clone(),
+        compat: args.compat,
+        loops,
+        only_named: args.no_local,
+    }
 }
 
 /// What is wrong with an input, as far as it is wanted. With `--strict` that is all that can be found
@@ -243,12 +278,7 @@ fn make(
     let began = Instant::now();
     let views: Vec<_> = opened.iter().map(|input| Arc::clone(&input.view)).collect();
     let loops = args.loops.unwrap_or(Loops::On) == Loops::On && !args.compat;
-    let search = Search {
-        replace: args.replace_prefix.clone(),
-        compat: args.compat,
-        loops,
-        only_named: args.no_local,
-    };
+    let search = search(args, loops);
     let structure = structure::read(session, &args.structure, &views, &search, said)?;
     let mut programs = programs(session, &views, &structure, &search);
     for (path, recorded) in recorded::recorded(&views) {
