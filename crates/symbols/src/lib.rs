@@ -93,6 +93,13 @@ impl Search {
     pub(crate) fn may_look(&self, path: &Path) -> bool {
         !self.only_named || !path.starts_with(image::DEBUG)
     }
+
+    /// Whether a name that a program tells of a file may be joined to the folder of the program: one
+    /// that begins at the root or has a step back leads where nobody said to look.
+    pub(crate) fn may_follow(&self, name: &str) -> bool {
+        let is_below = |part| matches!(part, Component::Normal(_) | Component::CurDir);
+        !self.only_named || Path::new(name).components().all(is_below)
+    }
 }
 
 /// The folder of tables of the kernel's symbols in the directory of a measurement.
