@@ -49,11 +49,20 @@ pub struct Source {
 
 #[derive(Debug, Clone)]
 enum Kind {
-    File { bytes: Bytes, mapping: Arc<Mapping> },
-    Copied { bytes: Bytes, from: Arc<Copied> },
+    File {
+        bytes: Bytes,
+        mapping: Arc<Mapping>,
+    },
+    Copied {
+        bytes: Bytes,
+        from: Arc<Copied>,
+    },
     /// Read from what cannot be mapped: standard input, a pipe, a file that a kernel makes up. What
     /// it was like is known where the system says so.
-    Spooled { bytes: Bytes, from: Option<Arc<Copied>> },
+    Spooled {
+        bytes: Bytes,
+        from: Option<Arc<Copied>>,
+    },
     /// Came from the caller, under a name that is no path.
     Memory(Bytes),
     Directory(Arc<Directory>),
@@ -201,6 +210,22 @@ impl Source {
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// What sources are told apart by: their names without folder and extension, or their paths where
+    /// those are not all different. Nothing where these are not either.
+    #[must_use]
+    pub fn labels(sources: &[Self]) -> Option<Vec<String>> {
+        let stem = |source: &Self| {
+            let stem = source.path.file_stem();
+            stem.map_or_else(String::new, |stem| stem.to_string_lossy().into_owned())
+        };
+        let path = |source: &Self| source.path.to_string_lossy().into_owned();
+        let differ = |labels: &Vec<String>| {
+            labels.iter().collect::<std::collections::HashSet<_>>().len() == labels.len()
+        };
+        let stems = sources.iter().map(stem).collect();
+        [stems, sources.iter().map(path).collect()].into_iter().find(differ)
     }
 
     /// The same source, with another that tells how to read it: text does not say it itself.

@@ -45,9 +45,8 @@ impl Source {
         // Links to a file of a recording lead to others of it.
         let real = fs::canonicalize(&self.path).ok();
         let folders = [Some(folder_of(&self.path)), real.as_deref().map(folder_of)];
-        let is_replaced = |folder: &&Path| {
-            overlap(folder, output).is_some() && self.whole.is_recording(folder)
-        };
+        let is_replaced =
+            |folder: &&Path| overlap(folder, output).is_some() && self.whole.is_recording(folder);
         match folders.into_iter().flatten().find(is_replaced) {
             Some(_) => Err(Error::OverInput("belongs to the same recording as the input")),
             None => Ok(()),
