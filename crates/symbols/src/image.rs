@@ -132,11 +132,8 @@ impl Image {
         let executable = Executable::of(&file);
         // What has all of its symbols is not looked through for more.
         let is_stripped = has.is_none() && !has_symbols(&&file) && dwarf.is_none() && !is_of_gpu;
-        let nameless = if is_stripped {
-            unwind::functions(&file, bytes, endian, limits)
-        } else {
-            Vec::new()
-        };
+        let nameless =
+            if is_stripped { unwind::functions(&file, bytes, endian, limits) } else { Vec::new() };
         Ok(Self {
             symbols,
             dwarf,

@@ -62,12 +62,8 @@ pub(crate) fn find(functions: &[Range<u64>], address: u64) -> Option<&Range<u64>
 }
 
 /// Takes ranges up to so many in all.
-fn take<'a, S>(
-    frames: &S,
-    bases: &BaseAddresses,
-    ranges_max: usize,
-    found: &mut Vec<Range<u64>>,
-) where
+fn take<'a, S>(frames: &S, bases: &BaseAddresses, ranges_max: usize, found: &mut Vec<Range<u64>>)
+where
     S: UnwindSection<EndianSlice<'a, RunTimeEndian>>,
 {
     let mut entries = frames.entries(bases);
@@ -114,5 +110,83 @@ mod tests {
         assert_eq!(find(&found, 0xF17), Some(&(0xF00..0xF18)));
         assert_eq!(find(&found, 0x1000), None);
         assert_eq!(exidx(0x1000, &bytes, RunTimeEndian::Little, 1), [0xF00..0xF18]);
+    }
+
+    fn number(to: &mut Vec<u8>, bytes: usize, number: u64) {
+        to.extend_from_slice(&number.to_le_bytes()[..bytes]);
+    }
+
+    /// A function of 16 bytes at 0x1000, and so many zeros.
+    fn eh_frame(zeros: usize) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        number(&mut bytes, 4, 12);
+        // What functions share: version 1, no augmentation, factors 1 and -4, register 16.
+        bytes.extend([0, 0, 0, 0, 1, 0, 1, 0x7C, 16, 0, 0, 0]);
+        for (size, field) in [(4, 20), (4, 20), (8, 0x1000), (8, 16)] {
+            number(&mut bytes, size, field);
+        }
+        bytes.resize(bytes.len() + zeros, 0);
+        bytes
+    }
+
+    /// A program with one section, which is compressed.
+    fn program(section: &[u8]) -> Bytes {
+        let mut data = Vec::new();
+        for (size, field) in [(4, 1), (4, 0), (8, section.len() as u64), (8, 8)] {
+            number(&mut data, size, field);
+        }
+        let mut packed = flate2::write::ZlibEncoder::new(data, flate2::Compression::best());
+        std::io::Write::write_all(&mut packed, section).unwrap();
+        let data = packed.finish().unwrap();
+        let names = b"\0.eh_frame\0.shstrtab\0";
+        let (data_at, names_at) = (64, 64 + data.len() as u64);
+        let mut file = b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0".to_vec();
+        for (size, field) in [(2, 2), (2, 62), (4, 1), (8, 0), (8, 0)] {
+            number(&mut file, size, field);
+        }
+        let headers_at = names_at + names.len() as u64;
+        for (size, field) in
+            [(8, headers_at), (4, 0), (2, 64), (2, 56), (2, 0), (2, 64), (2, 3), (2, 2)]
+        {
+            number(&mut file, size, field);
+        }
+        file.extend(&data);
+        file.extend(names);
+        // Name, type, flags, place, bytes.
+        for (name, kind, flags, at, bytes) in [
+            (0, 0, 0, 0, 0),
+            (1, 1, 0x802, data_at, data.len() as u64),
+            (11, 3, 0, names_at, names.len() as u64),
+        ] {
+            for (size, field) in [
+                (4, name),
+                (4, kind),
+                (8, flags),
+                (8, 0x2000),
+                (8, at),
+                (8, bytes),
+                (4, 0),
+                (4, 0),
+                (8, 1),
+                (8, 0),
+            ] {
+                number(&mut file, size, field);
+            }
+        }
+        Bytes::from(file)
+    }
+
+    #[test]
+    fn a_section_that_becomes_far_too_long_is_not_read() {
+        let found = |zeros, limits: &Limits| {
+            let bytes = program(&eh_frame(zeros));
+            let file = object::File::parse(&*bytes).unwrap();
+            functions(&file, &bytes, RunTimeEndian::Little, limits)
+        };
+        let limits = Limits::default();
+        assert_eq!(found(1 << 10, &limits), [0x1000..0x1010]);
+        // 4 MiB of zeros are some 4 KiB.
+        assert!(found(1 << 22, &limits).is_empty());
+        assert!(found(1 << 10, &Limits { items_max: 0, ..limits }).is_empty());
     }
 }

@@ -24,6 +24,7 @@ use kymo_symbols::{Programs, Search};
 use crate::failure::Failure;
 use crate::inputs as paths;
 use crate::outlet;
+use crate::render::numbers;
 use crate::session::{Named, Outcome, Session};
 use inputs::Input;
 use said::Said;
@@ -316,6 +317,7 @@ fn make(
     if !args.no_source {
         tell_useless(session, &views, &sources, &search);
     }
+    tell_unverified(session, &programs);
     for (path, finding) in sources.into_findings() {
         said.say(session, &path, vec![finding]);
     }
@@ -344,6 +346,18 @@ fn programs(
         paths.iter().filter(is_unknown).map(move |path| (path.as_str(), directory))
     });
     Programs::new(unknown, search, &session.context().limits)
+}
+
+/// Says which programs may be others than those that were measured.
+fn tell_unverified(session: &mut Session, programs: &Programs) {
+    let found = programs.unverified();
+    let [first, rest @ ..] = found.as_slice() else { return };
+    let others = match rest.len() {
+        0 => String::new(),
+        more => format!(" and {}", numbers::count(more as u64, "other", "others")),
+    };
+    let why = "too few calls were recorded to tell that the build is the one that was measured";
+    session.report.remark("note", format_args!("not verified: {first}{others}: {why}"));
 }
 
 /// Says which of `-R` no path of a module or a source begins with.
