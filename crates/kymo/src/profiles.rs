@@ -324,10 +324,14 @@ pub(crate) fn begin(session: &mut Session, is_first: &mut bool) -> std::io::Resu
 
 /// Says what no program does: values and contexts do not belong together, or some are damaged.
 fn say_odd(session: &mut Session, opened: &Opened, odd: &str) -> Outcome {
-    let text = format!("{odd}: do its files belong together? `kymo check` says more");
-    let finding = Finding::whole(Severity::Warning, "figures", text);
-    session.report.loss(&opened.name, &finding);
+    session.report.loss(&opened.name, &figures_finding(odd));
     Outcome::Findings
+}
+
+/// That figures are such as no program makes.
+pub(crate) fn figures_finding(odd: &str) -> Finding {
+    let text = format!("{odd}: do its files belong together? `kymo check` says more");
+    Finding::whole(Severity::Warning, "figures", text)
 }
 
 /// What does not fit in the calls that a profile was made of.
