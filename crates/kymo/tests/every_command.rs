@@ -120,11 +120,7 @@ fn unreported(path: &Path) -> Vec<String> {
         });
         let (code, _, said) = run(kymo().args(arguments));
         assert!(matches!(code, Some(0 | 1 | 3)), "{} {}: {said}", command[0], path.display());
-        let own_name = path.file_name().and_then(|name| name.to_str());
-        let places = said.lines().filter_map(place).map(|(rule, part, offset)| {
-            // A single file of measurements is named as the directory that it would be in does.
-            (rule, part.filter(|part| Some(part.as_str()) != own_name), offset)
-        });
+        let places = said.lines().filter_map(place).map(|found| unnamed(found, path));
         let missing: Vec<_> = places.filter(|place| !checked.contains(place)).collect();
         // What is found is an exit code of both.
         if code == Some(3) && checks == Some(0) {
@@ -180,7 +176,14 @@ fn checked(path: &Path) -> (Option<i32>, BTreeSet<Place>) {
         let text = |key: &str| found[key].as_str().map(str::to_owned);
         Some((text("rule")?, text("part"), found["offset"].as_u64()))
     };
-    (code, out.lines().filter_map(finding).collect())
+    (code, out.lines().filter_map(finding).map(|found| unnamed(found, path)).collect())
+}
+
+/// The same without the name of the file itself: one of a measurement is named as the directory that it
+/// would be in does.
+fn unnamed((rule, part, offset): Place, path: &Path) -> Place {
+    let own_name = path.file_name().and_then(|name| name.to_str());
+    (rule, part.filter(|part| Some(part.as_str()) != own_name), offset)
 }
 
 /// The place in a line such as `kymo: FILE: warning RULE in PART at 0x1f: MESSAGE`.

@@ -43,8 +43,8 @@ pub(crate) fn repair(source: &Source, to: &Destination, context: &Context<'_>) -
         losses.extend(check::uncounted(&reader, messages));
     }
     let known = reader.findings();
-    check::check_rules(&reader);
-    let found = reader.findings();
+    // By the records themselves: what an index says of them may be what is wrong.
+    let found = check::check(source, context)?;
     for finding in found.into_iter().filter(|finding| !known.contains(finding)) {
         match finding.rule {
             // Chunks have checksums of their own; of what is in none, nothing tells what changed.

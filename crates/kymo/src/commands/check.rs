@@ -140,12 +140,21 @@ fn check(session: &mut Session, args: &Args, path: &Path) -> anyhow::Result<Vec<
     session.assume(&args.format);
     // The rules of one format say nothing of another, whatever its name says.
     let format = format_of(&source, &args.format)?;
-    let checked = format.check(&source, &session.context());
+    let checked = all(session, &source, format);
     session.bars.end();
     source.verify()?;
     // A check says all that is wrong by itself: it is no help to run it again.
-    let mut findings = checked.map_err(|error| Unreadable::of(error.into(), || false))?;
-    findings.extend(of_profile(session, &source, format));
+    checked.map_err(|error| Unreadable::of(error.into(), || false))
+}
+
+/// All that is wrong with a source: by the rules of its format, and with the figures that commands show.
+pub(super) fn all(
+    session: &Session,
+    source: &Source,
+    format: &dyn Format,
+) -> kymo_core::Result<Vec<Finding>> {
+    let mut findings = format.check(source, &session.context())?;
+    findings.extend(of_profile(session, source, format));
     Ok(findings)
 }
 

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use kymo_core::{Finding, Progress, Severity};
 use kymo_model::{Ability, Repaired};
 
+use super::check;
 use crate::cli::FormatArgs;
 use crate::failure::{Failure, Unreadable};
 use crate::inputs;
@@ -164,7 +165,7 @@ fn repair(session: &mut Session, args: &Args) -> anyhow::Result<(Repaired, Vec<F
         return Ok((repaired, Vec::new()));
     }
     let written = session.source_as(&args.output, &args.format)?;
-    let mut remaining = format.check(&written, &session.context())?;
+    let mut remaining = check::all(session, &written, format)?;
     session.bars.end();
     remaining.retain(|finding| finding.severity > Severity::Note);
     Ok((repaired, remaining))

@@ -49,7 +49,7 @@ pub(crate) fn uncounted(reader: &Reader, messages: u64) -> Option<Finding> {
 
 /// Checks the rules, with a reader that has taken nothing on the word of an index. Tells how many
 /// messages there are.
-pub(crate) fn check_rules(reader: &Reader) -> u64 {
+fn check_rules(reader: &Reader) -> u64 {
     let mut rules = Rules::new(reader);
     for index in 0..reader.pieces().len() {
         rules.piece(index);
