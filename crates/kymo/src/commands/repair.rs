@@ -31,8 +31,7 @@ EXAMPLES
   kymo check cut.bp                     see first what is wrong
 
 EXIT STATUS
-  0 the input was sound, 1 failed, 2 bad usage, 3 repaired, with losses or corrections, or with
-  something odd that is left")]
+  0 the input was sound, 1 failed, 2 bad usage, 3 repaired, with losses, corrections or odd left")]
 pub(crate) struct Args {
     /// The damaged file; `-` is standard input.
     #[arg(value_name = "IN")]

@@ -83,8 +83,7 @@ pub(crate) fn extract(
 fn still_odd(to: &Destination, said: &[Finding], context: &Context<'_>) -> Result<Vec<Finding>> {
     let written = Reader::salvage(&Source::open(to.path(), &context.limits)?, context)?;
     let mut found = check::check(&written, context);
-    let is_kept =
-        |rule| [CUSTOM_SIZE, MADE_UP, UNKNOWN_TYPE, UNKNOWN_LOG_FILE, ORDER].contains(&rule);
+    let is_kept = |rule| [CUSTOM_SIZE, MADE_UP, UNKNOWN_LOG_FILE, ORDER].contains(&rule);
     let is_new = |finding: &Finding| said.iter().all(|known| known.rule != finding.rule);
     found.retain(|finding| {
         finding.severity > Severity::Note && !is_kept(finding.rule) && is_new(finding)
