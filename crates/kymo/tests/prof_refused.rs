@@ -113,3 +113,25 @@ fn where_a_module_was_looked_for_is_said() {
     let made: serde_json::Value = serde_json::from_str(&out).unwrap();
     assert_eq!(made["without_names"][0]["why"], "it is not there, nor at /nowhere/else");
 }
+
+#[test]
+fn what_is_read_besides_measurements_is_not_written_over() {
+    let folder = folder();
+    let input = measurement(folder.path());
+    let (structure, database) = (folder.path().join("structure"), folder.path().join("database"));
+    fs::create_dir(&structure).unwrap();
+    fs::write(structure.join("a.hpcstruct"), "<x/>").unwrap();
+    let mut prof = kymo();
+    prof.args(["prof", "-S"]).arg(&structure).arg("-o").arg(structure.join("db")).arg(&input);
+    let (code, _, said) = run(&mut prof);
+    assert!(code == Some(1) && said.contains("the output lies in the input"), "{said}");
+    let (code, said) = said_to(&input, &[]);
+    assert!(matches!(code, Some(0 | 3)), "{said}");
+    // Sources are looked for in the database that would be replaced.
+    fs::create_dir_all(database.join("src")).unwrap();
+    let sources = format!("/builds={}", database.join("src").display());
+    let (code, said) = said_to(&input, &["--force", "-R", &sources]);
+    let expected = "the output is a directory with the input in it";
+    assert!(code == Some(1) && said.contains(expected), "{said}");
+    assert!(database.join("src").exists());
+}
