@@ -43,7 +43,9 @@ fn that_no_profile_can_be_read_is_said_with_the_reason_also_when_quiet() {
 fn what_is_no_measurement_is_called_what_it_is() {
     let folder = folder();
     let path = measurement(folder.path());
-    assert_eq!(said_to(&path, &["--no-traces"]), (Some(0), String::new()));
+    // What this machine has of the libraries may not be verified, which is a note.
+    let (code, said) = said_to(&path, &["--no-traces"]);
+    assert!(code == Some(0) && !said.contains("warning"), "{said}");
     let database = path.with_file_name("database");
     let (code, _, said) =
         run(kymo().args(["prof", "-o"]).arg(path.with_file_name("x")).arg(&database));
