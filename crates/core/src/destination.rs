@@ -279,20 +279,32 @@ impl AtomicDirectory {
 /// Other programs that write the same directory at the same time: so many of them may come first.
 const TRIES_MAX: usize = 1000;
 
-/// Gives a directory its name, and hands back what it replaced.
+/// Gives a directory its name, and hands back what it replaced. When that fails, what was there is put
+/// back or kept.
 fn put_in_place(made: &Path, destination: &Destination) -> Result<Vec<Aside>> {
     let mut replaced = Vec::new();
+    match replace(made, destination, &mut replaced) {
+        Ok(()) => Ok(replaced),
+        Err(error) => Err(give_back(replaced, error)),
+    }
+}
+
+/// Gives a directory its name, and lists what was taken away for that.
+fn replace(made: &Path, destination: &Destination, replaced: &mut Vec<Aside>) -> Result<()> {
     for _ in 0..TRIES_MAX {
-        replaced.extend(if destination.force { Aside::take(destination)? } else { None });
-        let Err(error) = fs::rename(made, &destination.path) else { return Ok(replaced) };
-        let is_there =
-            matches!(error.kind(), io::ErrorKind::AlreadyExists | io::ErrorKind::DirectoryNotEmpty);
+        if destination.force {
+            replaced.extend(Aside::take(destination)?);
+        }
+        let Err(error) = fs::rename(made, &destination.path) else { return Ok(()) };
+        let is_there = matches!(
+            error.kind(),
+            io::ErrorKind::AlreadyExists
+                | io::ErrorKind::DirectoryNotEmpty
+                | io::ErrorKind::NotADirectory
+        );
         // Another program put its own there since the old one was taken away.
         if is_there && destination.force {
             continue;
-        }
-        if let Some(last) = replaced.pop() {
-            last.put_back()?;
         }
         return Err(if is_there {
             Error::Exists(destination.path.clone())
@@ -303,7 +315,20 @@ fn put_in_place(made: &Path, destination: &Destination) -> Result<Vec<Aside>> {
     Err(Error::request("other programs keep putting something where the output is to be"))
 }
 
-/// What is being replaced, in a hidden directory beside its old place.
+/// Puts back what was taken last. What was there before that has lost its place to another program; it
+/// is kept, and the error says where.
+fn give_back(mut replaced: Vec<Aside>, error: Error) -> Error {
+    let kept = replaced.pop().and_then(Aside::put_back);
+    let kept: Vec<_> = replaced.iter().map(Aside::path).chain(kept).collect();
+    if kept.is_empty() {
+        return error;
+    }
+    let kept: Vec<_> = kept.iter().map(|path| path.display().to_string()).collect();
+    Error::Request(format!("{error}; what was there before is kept as {}", kept.join(", ")))
+}
+
+/// What is being replaced, in a hidden directory beside its old place. It stays there until it is put
+/// back or deleted.
 #[derive(Debug)]
 struct Aside {
     hidden: TempDir,
@@ -316,9 +341,12 @@ impl Aside {
         let place = from.path.clone();
         let hidden = temporary::builder().tempdir_in(from.parent());
         let hidden = hidden.map_err(Error::io("create a directory beside the output"))?;
-        let old = Self { hidden, place };
+        let mut old = Self { hidden, place };
         match fs::rename(&old.place, old.path()) {
-            Ok(()) => Ok(Some(old)),
+            Ok(()) => {
+                old.hidden.disable_cleanup(true);
+                Ok(Some(old))
+            }
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(Error::Io { action: "replace the old output", error }),
         }
@@ -328,15 +356,19 @@ impl Aside {
         self.hidden.path().join("old")
     }
 
-    fn put_back(self) -> Result<()> {
-        fs::rename(self.path(), &self.place).map_err(|error| {
-            let kept = self.hidden.keep();
-            let why = format!("cannot put the old output back: {error}; it is in");
-            Error::Request(format!("{why} {}", kept.display()))
-        })
+    /// Puts it back where its place is free; otherwise it stays, and this says where.
+    fn put_back(mut self) -> Option<PathBuf> {
+        let is_free = fs::symlink_metadata(&self.place).is_err();
+        if !is_free || fs::rename(self.path(), &self.place).is_err() {
+            return Some(self.path());
+        }
+        // There is nothing left in it.
+        self.hidden.disable_cleanup(false);
+        None
     }
 
-    fn delete(self) -> Result<()> {
+    fn delete(mut self) -> Result<()> {
+        self.hidden.disable_cleanup(false);
         // Nobody misses it now: an interrupt may delete the rest of it.
         let known = Unfinished::make(|| Ok(self.hidden));
         let closed = known.and_then(|(hidden, _unfinished)| hidden.close());
@@ -669,17 +701,63 @@ mod tests {
         let to = Destination::new(&path, true);
         let old = Aside::take(&to).unwrap().unwrap();
         assert!(!path.exists());
-        old.put_back().unwrap();
+        assert_eq!(old.put_back(), None);
         assert_eq!(fs::read(path.join("part")).unwrap(), b"old");
         assert_eq!(names(directory.path()), ["db"]);
-        // Where it cannot be put back it is kept, and the message says where.
-        let old = Aside::take(&to).unwrap().unwrap();
-        let kept = old.path();
+        // What was to take its place is gone.
+        let error = put_in_place(&directory.path().join("gone"), &to).unwrap_err();
+        assert!(matches!(error, Error::Io { .. }), "{error}");
+        assert_eq!(fs::read(path.join("part")).unwrap(), b"old");
+        assert_eq!(names(directory.path()), ["db"]);
+    }
+
+    /// Others wrote `second` after `first` was taken away, and `third` after that.
+    #[test]
+    fn what_cannot_be_put_back_is_kept_and_named() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("db");
+        let to = Destination::new(&path, true);
+        let mut replaced = Vec::new();
+        for text in ["first", "second"] {
+            fs::create_dir(&path).unwrap();
+            fs::write(path.join("part"), text).unwrap();
+            replaced.push(Aside::take(&to).unwrap().unwrap());
+        }
+        let kept = replaced[0].path();
+        let error = give_back(replaced, Error::request("no room"));
+        let expected = format!("no room; what was there before is kept as {}", kept.display());
+        assert_eq!(error.to_string(), expected);
+        assert_eq!(fs::read(kept.join("part")).unwrap(), b"first");
+        assert_eq!(fs::read(path.join("part")).unwrap(), b"second");
+
+        let second = Aside::take(&to).unwrap().unwrap();
+        let kept = second.path();
         fs::create_dir(&path).unwrap();
-        fs::write(path.join("theirs"), b"new").unwrap();
-        let error = old.put_back().unwrap_err().to_string();
-        assert!(error.contains("the old output back"), "{error}");
-        assert_eq!(fs::read(kept.join("part")).unwrap(), b"old");
+        let error = give_back(vec![second], Error::request("no room")).to_string();
+        assert!(error.ends_with(&kept.display().to_string()), "{error}");
+        assert_eq!(fs::read(kept.join("part")).unwrap(), b"second");
+        assert_eq!(names(&path), [""; 0]);
+    }
+
+    #[test]
+    fn of_several_that_replace_one_directory_at_once_each_succeeds_and_one_stays() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("db");
+        let replace = |writer: usize| {
+            for round in 0..50 {
+                let made = Destination::new(&path, true).directory().unwrap();
+                for part in ["a", "b"] {
+                    fs::write(made.path().join(part), format!("{writer} {round}")).unwrap();
+                }
+                made.commit().unwrap();
+            }
+        };
+        std::thread::scope(|scope| {
+            (0..4).for_each(|writer| drop(scope.spawn(move || replace(writer))));
+        });
+        assert_eq!(names(directory.path()), ["db"]);
+        let part = |name: &str| fs::read_to_string(path.join(name)).unwrap();
+        assert_eq!(part("a"), part("b"));
     }
 
     #[test]

@@ -166,7 +166,7 @@ fn is_claimed(path: &Path, from: Option<&dyn Format>, open: Open<'_>) -> kymo_co
     let source = open(path)?;
     Ok(match from {
         Some(format) => format.sniff(&source.probe()).is_some(),
-        None => kymo_registry::detect_to_check(&source).is_ok(),
+        None => kymo_registry::is_claimed(&source),
     })
 }
 

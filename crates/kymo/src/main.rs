@@ -47,7 +47,13 @@ fn main() -> ExitCode {
         }
     };
     let mut session = Session::new(cli.globals);
-    match session.run(&cli.command) {
+    // Once: `demo` runs other commands within this one.
+    let listens = if cli.command.has_output() { signals::clean_up_when_ended() } else { Ok(()) };
+    let outcome = match listens {
+        Ok(()) => session.run(&cli.command),
+        Err(error) => session.fail(&error),
+    };
+    match outcome {
         Outcome::Done => ExitCode::SUCCESS,
         Outcome::Failed => ExitCode::FAILURE,
         Outcome::BadUsage => ExitCode::from(2),

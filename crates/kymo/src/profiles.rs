@@ -25,6 +25,9 @@ use crate::session::{Opened, Outcome, Session};
 /// Metrics listed in a hint.
 const LISTED: usize = 8;
 
+/// How many names are listed that one may have meant.
+const NEAREST: usize = 5;
+
 /// The part of a profile chosen by options.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(crate) struct ProfileArgs {
@@ -321,10 +324,14 @@ pub(crate) fn begin(session: &mut Session, is_first: &mut bool) -> std::io::Resu
 
 /// Says what no program does: values and contexts do not belong together, or some are damaged.
 fn say_odd(session: &mut Session, opened: &Opened, odd: &str) -> Outcome {
-    let text = format!("{odd}: do its files belong together? `kymo check` says more");
-    let finding = Finding::whole(Severity::Warning, "figures", text);
-    session.report.loss(&opened.name, &finding);
+    session.report.loss(&opened.name, &figures_finding(odd));
     Outcome::Findings
+}
+
+/// That figures are such as no program makes.
+pub(crate) fn figures_finding(odd: &str) -> Finding {
+    let text = format!("{odd}: do its files belong together? `kymo check` says more");
+    Finding::whole(Severity::Warning, "figures", text)
 }
 
 /// What does not fit in the calls that a profile was made of.
@@ -536,12 +543,22 @@ fn found(metrics: &[Metric], name: &str) -> Result<MetricId, Vec<usize>> {
     if let Some((id, _)) = ids().find(|(_, metric)| metric.name == name) {
         return Ok(id);
     }
+    // What tables are headed with has the unit behind it.
+    let mut bare = ids().filter(|(_, metric)| without_unit(&metric.name) == Some(name));
+    if let (Some((id, _)), None) = (bare.next(), bare.next()) {
+        return Ok(id);
+    }
     let fits = fits(name);
     let alike: Vec<_> = ids().enumerate().filter(|(_, (_, metric))| fits(&metric.name)).collect();
     match alike.as_slice() {
         [(_, (id, _))] => Ok(*id),
         _ => Err(alike.into_iter().map(|(place, _)| place).collect()),
     }
+}
+
+/// A name without its unit: that of `GKER (sec)`.
+fn without_unit(name: &str) -> Option<&str> {
+    name.strip_suffix(')')?.rsplit_once(" (").map(|(name, _)| name)
 }
 
 /// Returns a test for names that a glob pattern or the start of a name fits, in capitals or not.
@@ -593,7 +610,9 @@ fn not_found(name: &str, alike: &[&str], all: &[&str]) -> Failure {
         return Failure::new(why).hint(list("there are", alike));
     }
     let mut similar: Vec<_> = all.iter().copied().filter(|of| is_similar(of, name)).collect();
+    // Of those that are as near, the ones that have values come first.
     similar.sort_by_key(|of| std::cmp::Reverse(shared_pairs(of, name)));
+    similar.truncate(NEAREST);
     let hint =
         if similar.is_empty() { list("there are", all) } else { list("did you mean", &similar) };
     Failure::new(format!("there is no metric {}", escaped(name))).hint(hint)
@@ -788,6 +807,13 @@ mod tests {
         assert_eq!(error.to_string(), "gin is ambiguous: several metrics fit it");
         assert_eq!(named(&metrics, "*stall").unwrap(), MetricId(2));
         assert_eq!(named(&metrics, "c*(sec)").unwrap(), MetricId(0));
+        let metrics = ["GKER (sec)", "GKER:COUNT", "GKERS"].map(Metric::named);
+        assert_eq!(named(&metrics, "GKER").unwrap(), MetricId(0));
+        let metrics: Vec<_> = (0..60).map(|n| Metric::named(format!("cycle{n}"))).collect();
+        let hint = named(&metrics, "cycles").unwrap_err();
+        assert_eq!(hint.to_string(), "there is no metric cycles");
+        // One in the message, and five in the hint.
+        assert_eq!(format!("{hint:?}").matches("cycle").count(), 6);
         assert_eq!(named(&metrics, "x").unwrap_err().to_string(), "there is no metric x");
     }
 }

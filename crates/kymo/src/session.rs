@@ -17,7 +17,6 @@ use crate::inputs::{self, Input};
 use crate::output::Output;
 use crate::progress::Bars;
 use crate::report::Report;
-use crate::signals;
 use crate::watched::Watched;
 
 /// How a command ended. The worst of several files counts.
@@ -139,8 +138,7 @@ impl Session {
 
     /// Runs a command to its end, and reports why it failed if it did.
     pub(crate) fn run(&mut self, command: &Command) -> Outcome {
-        let listens = if command.has_output() { signals::clean_up_when_ended() } else { Ok(()) };
-        let result = listens.and_then(|()| self.run_command(command));
+        let result = self.run_command(command);
         let result = result.and_then(|outcome| match self.out.flush() {
             // What was found out decides, however much of it was read.
             Err(_) if self.out.is_closed() => Ok(outcome),
@@ -196,7 +194,8 @@ impl Session {
         self.found = self.found.max(outcome);
     }
 
-    fn fail(&mut self, error: &anyhow::Error) -> Outcome {
+    /// Reports why a command failed.
+    pub(crate) fn fail(&mut self, error: &anyhow::Error) -> Outcome {
         if let Some(failure) = self.out.failure() {
             let failure = std::io::Error::new(failure.kind(), failure.to_string());
             let name = self.out.name().to_owned();
@@ -366,10 +365,12 @@ impl Session {
 
 /// The format of a file: the one that was named, or the one that is found.
 pub(crate) fn format_of(source: &Source, how: &FormatArgs) -> anyhow::Result<&'static dyn Format> {
-    match named_format(how) {
-        Some(format) => Ok(format),
-        None => Ok(kymo_registry::detect(source)?.format),
-    }
+    let format = match named_format(how) {
+        Some(format) => format,
+        None => kymo_registry::detect(source)?.format,
+    };
+    source.read_as(|folder| format.sniff(folder).is_some());
+    Ok(format)
 }
 
 /// The format that `--from` names.

@@ -40,6 +40,8 @@ const COMMANDS: &[&[&str]] = &[
     &["messages", "-"],
     &["states", "-"],
     &["gantt", "-"],
+    &["flame", "--folded", "-"],
+    &["diff", "-", "-"],
 ];
 
 #[test]
@@ -84,6 +86,11 @@ const ZEROED: &[&str] = &[
     "perf/control.perf",
     "textlog/levels.log",
     "textlog/pump.log",
+    "hpcdb/tiny",
+    "hpcrun/thread.hpcrun",
+    "mcap/loose.mcap",
+    "mcap/plain.mcap",
+    "bp/v1-2008-07-11/06_timesteps.bp",
 ];
 const ZEROS: usize = 8;
 const ZEROS_PLACES: usize = 7;
@@ -101,8 +108,11 @@ fn copy(from: &Path, to: &Path) {
 
 /// What commands report of a file and `check` does not.
 fn unreported(path: &Path) -> Vec<String> {
-    let checked = checked(path);
+    let (checks, checked) = checked(path);
     let mut broken = Vec::new();
+    if let Some(said) = repaired_as_sound(path).filter(|_| checks == Some(3)) {
+        broken.push(format!("repair {}: {said}", path.display()));
+    }
     for command in COMMANDS {
         let arguments = command.iter().map(|word| match *word {
             "-" => path.as_os_str(),
@@ -110,17 +120,25 @@ fn unreported(path: &Path) -> Vec<String> {
         });
         let (code, _, said) = run(kymo().args(arguments));
         assert!(matches!(code, Some(0 | 1 | 3)), "{} {}: {said}", command[0], path.display());
-        let own_name = path.file_name().and_then(|name| name.to_str());
-        let places = said.lines().filter_map(place).map(|(rule, part, offset)| {
-            // A single file of measurements is named as the directory that it would be in does.
-            (rule, part.filter(|part| Some(part.as_str()) != own_name), offset)
-        });
+        let places = said.lines().filter_map(place).map(|found| unnamed(found, path));
         let missing: Vec<_> = places.filter(|place| !checked.contains(place)).collect();
+        // What is found is an exit code of both.
+        if code == Some(3) && checks == Some(0) {
+            broken.push(format!("{} {}: exits 3: {said}", command[0], path.display()));
+        }
         if !missing.is_empty() {
             broken.push(format!("{} {}: {missing:?}", command[0], path.display()));
         }
     }
     broken
+}
+
+/// What `repair` says of a file in which it finds nothing wrong.
+fn repaired_as_sound(path: &Path) -> Option<String> {
+    let folder = folder();
+    let to = folder.path().join(path.file_name().unwrap());
+    let (code, _, said) = run(kymo().arg("repair").arg(path).arg(to));
+    (code == Some(0)).then_some(said)
 }
 
 /// The damaged samples of all formats.
@@ -150,14 +168,22 @@ fn collect(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-fn checked(path: &Path) -> BTreeSet<Place> {
-    let (_, out, _) = run(kymo().args(["check", "--json"]).arg(path));
+/// The exit code of `check`, and what it reports.
+fn checked(path: &Path) -> (Option<i32>, BTreeSet<Place>) {
+    let (code, out, _) = run(kymo().args(["check", "--json"]).arg(path));
     let finding = |line: &str| {
         let found: Value = serde_json::from_str(line).unwrap();
         let text = |key: &str| found[key].as_str().map(str::to_owned);
         Some((text("rule")?, text("part"), found["offset"].as_u64()))
     };
-    out.lines().filter_map(finding).collect()
+    (code, out.lines().filter_map(finding).map(|found| unnamed(found, path)).collect())
+}
+
+/// The same without the name of the file itself: one of a measurement is named as the directory that it
+/// would be in does.
+fn unnamed((rule, part, offset): Place, path: &Path) -> Place {
+    let own_name = path.file_name().and_then(|name| name.to_str());
+    (rule, part.filter(|part| Some(part.as_str()) != own_name), offset)
 }
 
 /// The place in a line such as `kymo: FILE: warning RULE in PART at 0x1f: MESSAGE`.
@@ -172,7 +198,8 @@ fn place(line: &str) -> Option<Place> {
         Some((rule, part)) => (rule, Some(part.to_owned())),
         None => (head, None),
     };
-    let is_rule = !rule.is_empty() && rule.bytes().all(|b| b == b'-' || b.is_ascii_lowercase());
+    let is_letter = |b: u8| b == b'-' || b.is_ascii_lowercase() || b.is_ascii_digit();
+    let is_rule = !rule.is_empty() && rule.bytes().all(is_letter);
     is_rule.then(|| (rule.to_owned(), part, offset))
 }
 
@@ -182,8 +209,10 @@ fn places_are_read_from_what_commands_print() {
     let expected = ("context-parent".to_owned(), Some("meta.db".to_owned()), Some(31));
     assert_eq!(place(line), Some(expected));
     assert_eq!(place("kymo: a.db: 3 errors: 2 notes"), None);
+    let line = "kymo: a.db: warning utf-8 at 0x2: it is no UTF-8";
+    assert_eq!(place(line), Some(("utf-8".to_owned(), None, Some(2))));
     let folder = folder();
-    assert!(checked(&folder.path().join("none")).is_empty());
+    assert_eq!(checked(&folder.path().join("none")), (Some(1), BTreeSet::new()));
 }
 
 /// Longer than what a width of 16 bits holds.

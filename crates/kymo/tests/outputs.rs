@@ -158,6 +158,28 @@ fn no_part_of_an_input_is_written_over() {
     }
 }
 
+/// What belongs to the recording that a file was named of stays, also where nothing of it was read.
+#[test]
+fn no_file_of_the_same_recording_is_written_over() {
+    let folder = folder();
+    let at = |name: &str| folder.path().join(name);
+    copy_folder(&testdata("ctf/control"), &at("trace"));
+    copy_folder(&testdata("hpcdb/tiny"), &at("tiny.db"));
+    let stream = first_stream(&at("trace"));
+    for (input, output, to) in [
+        ("trace/metadata", stream.as_str(), "rtc"),
+        ("tiny.db/meta.db", "tiny.db/profile.db", "csv"),
+        ("tiny.db/profile.db", "tiny.db/meta.db", "csv"),
+    ] {
+        let before = fs::read(at(output)).unwrap();
+        let mut command = kymo();
+        command.args(["convert", "--force", "--to", to]).arg(at(input)).arg(at(output));
+        let (code, _, said) = run(&mut command);
+        assert_eq!(code, Some(1), "{command:?}: {said}");
+        assert_eq!(fs::read(at(output)).unwrap(), before, "{command:?}: {said}");
+    }
+}
+
 fn copy_folder(from: &Path, to: &Path) {
     fs::create_dir(to).unwrap();
     for name in names(from) {

@@ -143,11 +143,16 @@ fn a_program_whose_code_is_another_is_said_and_not_used() {
     let (top, whys) = prof(&input, &["--no-local"]);
     assert!(!top.contains("yearly"), "{top}");
     assert_eq!(whys, ["it is not looked for outside of what was named"]);
-    let input = measurement(folder.path(), &[(&path, 0x40_01de, 0x40_0114)]);
+    // One call that is none may be a slip, and three are not.
+    let wrong = [0x40_01de, 0x40_01d6, 0x40_01ce].map(|at| (path.as_str(), at, 0x40_0114));
+    let input = measurement(folder.path(), &wrong[..1]);
+    let (top, whys) = prof(&input, &[]);
+    assert!(top.contains("yearly") && whys.is_empty(), "{top} {whys:?}");
+    let input = measurement(folder.path(), &wrong);
     let (top, whys) = prof(&input, &[]);
     assert!(!top.contains("yearly"), "{top}");
     let [why] = &whys[..] else { panic!("{whys:?}") };
-    assert!(why.starts_with("it is another build: 0 of 1 "), "{why}");
+    assert!(why.starts_with("it is another build: 0 of 3 "), "{why}");
 }
 
 /// What the kernel maps into processes is in the directory, whatever it is called.

@@ -43,7 +43,9 @@ fn that_no_profile_can_be_read_is_said_with_the_reason_also_when_quiet() {
 fn what_is_no_measurement_is_called_what_it_is() {
     let folder = folder();
     let path = measurement(folder.path());
-    assert_eq!(said_to(&path, &["--no-traces"]), (Some(0), String::new()));
+    // What this machine has of the libraries may not be verified, which is a note.
+    let (code, said) = said_to(&path, &["--no-traces"]);
+    assert!(code == Some(0) && !said.contains("warning"), "{said}");
     let database = path.with_file_name("database");
     let (code, _, said) =
         run(kymo().args(["prof", "-o"]).arg(path.with_file_name("x")).arg(&database));
@@ -112,4 +114,26 @@ fn where_a_module_was_looked_for_is_said() {
         run(kymo().args(["prof", "--json", "-R", &replace, "-o"]).arg(output).arg(&path));
     let made: serde_json::Value = serde_json::from_str(&out).unwrap();
     assert_eq!(made["without_names"][0]["why"], "it is not there, nor at /nowhere/else");
+}
+
+#[test]
+fn what_is_read_besides_measurements_is_not_written_over() {
+    let folder = folder();
+    let input = measurement(folder.path());
+    let (structure, database) = (folder.path().join("structure"), folder.path().join("database"));
+    fs::create_dir(&structure).unwrap();
+    fs::write(structure.join("a.hpcstruct"), "<x/>").unwrap();
+    let mut prof = kymo();
+    prof.args(["prof", "-S"]).arg(&structure).arg("-o").arg(structure.join("db")).arg(&input);
+    let (code, _, said) = run(&mut prof);
+    assert!(code == Some(1) && said.contains("the output lies in the input"), "{said}");
+    let (code, said) = said_to(&input, &[]);
+    assert!(matches!(code, Some(0 | 3)), "{said}");
+    // Sources are looked for in the database that would be replaced.
+    fs::create_dir_all(database.join("src")).unwrap();
+    let sources = format!("/builds={}", database.join("src").display());
+    let (code, said) = said_to(&input, &["--force", "-R", &sources]);
+    let expected = "the output is a directory with the input in it";
+    assert!(code == Some(1) && said.contains(expected), "{said}");
+    assert!(database.join("src").exists());
 }

@@ -4,7 +4,7 @@ mod foreign;
 
 use kymo_bbbin::Bbbin;
 use kymo_bp::Bp;
-use kymo_core::{Finding, Severity, Source};
+use kymo_core::Source;
 use kymo_ctf::Ctf;
 use kymo_ftrace::Ftrace;
 use kymo_hpcdb::HpcDb;
@@ -96,19 +96,10 @@ fn claim(source: &Source) -> Option<Detected> {
     claims.max_by_key(|claim| claim.confidence)
 }
 
-/// Finds the format to check a source by. A check is asked what is wrong, so a name alone will
-/// do, and another format's mark is a finding.
-pub fn detect_to_check(
-    source: &Source,
-) -> Result<(&'static dyn Format, Vec<Finding>), Unrecognised> {
-    match (claim(source), detect(source)) {
-        (_, Ok(found)) => Ok((found.format, Vec::new())),
-        (Some(found), Err(why)) => {
-            let finding = Finding::at(Severity::Error, "foreign-format", 0, why.to_string());
-            Ok((found.format, vec![finding]))
-        }
-        (None, Err(why)) => Err(why),
-    }
+/// Returns true when a format takes a source for its own, if only by its name: it may be another's.
+#[must_use]
+pub fn is_claimed(source: &Source) -> bool {
+    claim(source).is_some()
 }
 
 #[cfg(test)]
@@ -137,9 +128,8 @@ mod tests {
             let why = detect_bytes(name, hdf5).unwrap_err();
             assert!(why.to_string().starts_with("this is an HDF5 file"), "{why}");
         }
-        let source = Source::from_bytes("field.bp", hdf5.to_vec());
-        let (format, findings) = detect_to_check(&source).unwrap();
-        assert_eq!((format.info().name, findings[0].rule), ("bp", "foreign-format"));
+        assert!(is_claimed(&Source::from_bytes("field.bp", hdf5.to_vec())));
+        assert!(!is_claimed(&Source::from_bytes("field", hdf5.to_vec())));
     }
 
     #[test]

@@ -20,7 +20,7 @@ pub struct Recorded {
 /// [`JUDGED_MIN`], one may be.
 const ODD_EACH: usize = 10;
 
-/// Of fewer addresses all have to fit.
+/// Fewer calls tell nothing of a program, and of fewer addresses all have to be of code.
 const JUDGED_MIN: usize = 3;
 
 /// The longest call of x86-64.
@@ -30,20 +30,26 @@ const CALL_BYTES_MAX: u64 = 8;
 const ANOTHER: &str = "it is another build";
 
 impl Recorded {
-    /// Returns true if a program is the one that these were recorded in. Where no call was
-    /// recorded, code at the addresses has to do.
+    /// Returns true if calls tell that a program is the one that these were recorded in. Fewer than
+    /// [`JUDGED_MIN`] calls tell nothing, nor does the code of machines that is not read here: code at
+    /// the addresses has to do then.
     ///
     /// # Errors
     /// That it is another.
-    pub(crate) fn fit(&self, file: &object::File<'_>, bytes: &Bytes) -> Result<(), Lack> {
+    pub(crate) fn fit(&self, file: &object::File<'_>, bytes: &Bytes) -> Result<bool, Lack> {
         let code = Executable::of(file);
         let all = self.calls.iter().chain(&self.others);
         most(all, "hold code", |address| {
             code.is_at(address) || code.is_at(address.wrapping_sub(1))
         })?;
         match Code::of(file, bytes) {
-            Some(code) => most(self.calls.iter(), "are calls", |address| is_call(&code, address)),
-            None => Ok(()),
+            // So few may be wrong by chance, or right.
+            Some(_) if self.calls.len() < JUDGED_MIN => Ok(false),
+            Some(code) => {
+                most(self.calls.iter(), "are calls", |address| is_call(&code, address))?;
+                Ok(true)
+            }
+            None => Ok(false),
         }
     }
 }

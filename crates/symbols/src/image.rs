@@ -132,7 +132,8 @@ impl Image {
         let executable = Executable::of(&file);
         // What has all of its symbols is not looked through for more.
         let is_stripped = has.is_none() && !has_symbols(&&file) && dwarf.is_none() && !is_of_gpu;
-        let nameless = if is_stripped { unwind::functions(&file, endian) } else { Vec::new() };
+        let nameless =
+            if is_stripped { unwind::functions(&file, bytes, endian, limits) } else { Vec::new() };
         Ok(Self {
             symbols,
             dwarf,
@@ -269,7 +270,9 @@ fn debug_file(
     let named = link.and_then(|(name, sum)| Some((std::str::from_utf8(name).ok()?, sum)));
     // To hpcprof the checksum counts where there is no id alone.
     let checksum = named.map(|(_, sum)| sum).filter(|_| id.is_none() || !search.compat);
-    let linked = named.map_or_else(Vec::new, |(name, _)| by_link(path, name));
+    let linked = named.map_or_else(Vec::new, |(name, _)| {
+        if search.may_follow(name) { by_link(path, name) } else { Vec::new() }
+    });
     let linked = linked.into_iter().map(|path| (path, checksum));
     let mut lacks = Vec::new();
     let candidates = by_id.chain(linked).filter(|(path, _)| search.may_look(path));

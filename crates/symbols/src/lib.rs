@@ -92,6 +92,13 @@ impl Search {
     pub(crate) fn may_look(&self, path: &Path) -> bool {
         !self.only_named || !path.starts_with(image::DEBUG)
     }
+
+    /// Whether a name that a program tells of a file may be joined to the folder of the program: one
+    /// that begins at the root or has a step back leads where nobody said to look.
+    pub(crate) fn may_follow(&self, name: &str) -> bool {
+        let is_below = |part| matches!(part, Component::Normal(_) | Component::CurDir);
+        !self.only_named || Path::new(name).components().all(is_below)
+    }
 }
 
 /// The folder of tables of the kernel's symbols in the directory of a measurement.
@@ -168,6 +175,8 @@ struct Candidate {
     recorded: Recorded,
     /// What is known of it, or why nothing is.
     known: OnceLock<Result<Known, Lack>>,
+    /// Set where a program was looked into that may be another than the one that was measured.
+    unverified: OnceLock<()>,
 }
 
 #[derive(Debug)]
@@ -191,8 +200,11 @@ impl Candidate {
             } else {
                 // What does not even begin as a program was never one.
                 let is_damaged = bytes.starts_with(ELF);
-                if self.beside.as_ref() != Some(path) {
-                    self.require_same_build(&bytes)?;
+                let is_verified =
+                    self.beside.as_ref() == Some(path) || self.require_same_build(&bytes)?;
+                if !is_verified {
+                    // The first word stands: a file is opened once.
+                    let _ = self.unverified.set(());
                 }
                 let image = Image::open(path, &bytes, search, limits);
                 let image = image.map_err(|why| Lack { why, is_damaged })?;
@@ -204,14 +216,15 @@ impl Candidate {
         self.known.get_or_init(open).as_ref().ok()
     }
 
-    /// Fails where a program is another than the one that was measured.
-    fn require_same_build(&self, bytes: &Bytes) -> Result<(), Lack> {
+    /// Returns true where a program is the one that was measured, as far as that can be told. Fails
+    /// where it is another.
+    fn require_same_build(&self, bytes: &Bytes) -> Result<bool, Lack> {
         // Code of a GPU has addresses of its own; its file is named by what is in it.
         if elf::is_of_gpu(bytes) {
-            return Ok(());
+            return Ok(true);
         }
         // What cannot be read at all is said by those who read it.
-        object::File::parse(&**bytes).map_or(Ok(()), |file| self.recorded.fit(&file, bytes))
+        object::File::parse(&**bytes).map_or(Ok(true), |file| self.recorded.fit(&file, bytes))
     }
 
     /// The first file that is there counts, also where it is no program.
@@ -252,7 +265,8 @@ impl Programs {
             let paths = replaced.into_iter().chain(beside.clone()).chain(recorded).collect();
             let beside = beside.or(resolved);
             let (recorded, known) = (Recorded::default(), OnceLock::new());
-            (name, Candidate { paths, is_kernel, beside, recorded, known })
+            let unverified = OnceLock::new();
+            (name, Candidate { paths, is_kernel, beside, recorded, known, unverified })
         };
         let modules = modules.map(candidate).collect();
         Self { modules, style: Style::of(search.compat), search: search.clone(), limits: *limits }
@@ -266,6 +280,15 @@ impl Programs {
         if let Some(candidate) = self.modules.get_mut(path) {
             candidate.recorded = recorded;
         }
+    }
+
+    /// Programs that were looked into and of which nothing tells that they are those that were
+    /// measured.
+    #[must_use]
+    pub fn unverified(&self) -> Vec<&str> {
+        let is_it = |candidate: &Candidate| candidate.unverified.get().is_some();
+        let found = self.modules.iter().filter(|(_, candidate)| is_it(candidate));
+        found.map(|(path, _)| path.as_str()).collect()
     }
 
     /// Gives a function without a name that of its symbol. What tells the name may be in a file that

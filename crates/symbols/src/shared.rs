@@ -31,7 +31,7 @@ pub(crate) fn find(
     let Some((name, id)) = named(file)? else { return Ok(None) };
     let name = String::from_utf8_lossy(name);
     let mut lack = Lack::absent(format!("what it shares with others ({name}) is not there"));
-    let candidates = candidates(path, &name, id).into_iter();
+    let candidates = candidates(path, &name, id, search).into_iter();
     for candidate in candidates.filter(|path| search.may_look(path)) {
         let Ok(bytes) = image::read(&candidate, limits) else { continue };
         let file = || format!("what it shares with others ({})", candidate.display());
@@ -87,9 +87,28 @@ fn supplementary(section: &[u8]) -> ReadResult<(bool, &[u8], &[u8])> {
 }
 
 /// By its name, which is relative to the file that names it; among the debug files; by its id.
-fn candidates(path: &Path, name: &str, id: &[u8]) -> Vec<PathBuf> {
-    let beside = path.parent().map(|folder| folder.join(name));
+fn candidates(path: &Path, name: &str, id: &[u8], search: &Search) -> Vec<PathBuf> {
+    let beside = path.parent().filter(|_| search.may_follow(name)).map(|folder| folder.join(name));
     let last = Path::new(name).file_name();
     let kept = last.map(|last| Path::new(DEBUG).join(SHARED).join(last));
     beside.into_iter().chain(kept).chain(image::by_build_id(id)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn with_only_what_was_named_no_name_in_a_file_leads_elsewhere() {
+        let found = |name: &str, only_named: bool| {
+            let search = Search { only_named, ..Search::default() };
+            let all = candidates(Path::new("/m/bin/a"), name, &[1, 2], &search);
+            all.into_iter().filter(|path| search.may_look(path)).collect::<Vec<_>>()
+        };
+        for name in ["../../etc/x", "/etc/x", "a/../../x"] {
+            assert_eq!(found(name, true), [PathBuf::new(); 0], "{name}");
+            assert_eq!(found(name, false).len(), 3, "{name}");
+        }
+        assert_eq!(found("dwz/x", true), [PathBuf::from("/m/bin/dwz/x")]);
+    }
 }

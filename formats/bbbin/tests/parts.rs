@@ -113,7 +113,11 @@ fn events_of_no_log_file_are_not_given_to_another() {
     assert_eq!(all(&merged), ["7 task 1: end", "7 task 2: begin, priority 3"]);
     let said: Vec<_> = written.losses.iter().map(|loss| loss.message.as_str()).collect();
     let expected = "1 event is of log files that are not there, and stay so: they are on no track";
-    assert_eq!(said, [expected]);
+    // Of both files the tasks of the events are told nowhere, which stays so.
+    let tasks = [(1, 3), (2, 3), (1, 2), (2, 2)];
+    let tasks = tasks.map(|(task, log)| format!("there is no TASK {task} in log file {log}"));
+    assert_eq!(said[0], expected);
+    assert_eq!(said[1..], tasks);
 }
 
 /// Both files use the ids of one log file, and mean different tasks by the same id.
@@ -174,6 +178,12 @@ fn parts_of_a_recording_are_joined_and_others_get_a_number() {
     };
     assert_eq!(names(&file), ["cpu0.log", "cpu1.log"]);
     assert_eq!(names(&apart), ["cpu0.log", "cpu1.log", "cpu0.log (2)", "cpu1.log (2)"]);
+    // Files of names that differ tell whose they were.
+    let named = [("one/a.bin", &parts[0]), ("two/b.bin", &parts[1])];
+    let named = named.map(|(name, part)| Source::from_bytes(name, part.bytes().unwrap()));
+    let (_, apart) = extracted(&named, &Part::default());
+    let expected = ["cpu0.log (a)", "cpu1.log (a)", "cpu0.log (b)", "cpu1.log (b)"];
+    assert_eq!(names(&apart), expected);
 }
 
 #[test]

@@ -202,12 +202,10 @@ impl Measurement {
     /// The same, of a single profile with what lies beside it and belongs to it: its trace, and the
     /// structure of modules. What of that cannot be read is told.
     pub(crate) fn with_beside(self: &Arc<Self>) -> (Arc<Self>, Vec<Finding>) {
-        let folder = self.source.path().parent().filter(|folder| !folder.as_os_str().is_empty());
-        let source = Source::open(folder.unwrap_or(Path::new(".")), &self.limits);
         // What came from memory or a pipe has nothing beside it, nor has a trace by itself.
         let has_profile = self.recordings.iter().any(|part| part.profile.is_some());
-        let is_file = !self.is_directory && has_profile && self.source.path().is_file();
-        let Some(source) = source.ok().filter(|_| is_file) else {
+        let source = self.source.folder(&self.limits).ok().flatten();
+        let Some(source) = source.filter(|_| !self.is_directory && has_profile) else {
             return (Arc::clone(self), Vec::new());
         };
         let mut recordings = self.recordings.clone();

@@ -40,11 +40,11 @@ pub(crate) fn repair(source: &Source, to: &Destination, context: &Context<'_>) -
     let (mut losses, mut corrected): (Vec<_>, Vec<_>) = found.partition(is_loss);
     losses.extend(lost);
     if !losses.is_empty() {
-        losses.extend(uncounted(&reader, messages));
+        losses.extend(check::uncounted(&reader, messages));
     }
     let known = reader.findings();
-    check::check_rules(&reader);
-    let found = reader.findings();
+    // By the records themselves: what an index says of them may be what is wrong.
+    let found = check::check(source, context)?;
     for finding in found.into_iter().filter(|finding| !known.contains(finding)) {
         match finding.rule {
             // Chunks have checksums of their own; of what is in none, nothing tells what changed.
@@ -54,17 +54,6 @@ pub(crate) fn repair(source: &Source, to: &Destination, context: &Context<'_>) -
         }
     }
     Ok(Repaired { kept, unit: "records", corrected, losses })
-}
-
-/// Messages that the summary counts and that are not among those written.
-fn uncounted(reader: &Reader, messages: u64) -> Option<Finding> {
-    let (offset, stated) = reader.summary().statistics.as_ref()?;
-    let lost = stated.message_count.checked_sub(messages).filter(|lost| *lost > 0)?;
-    if !reader.summary().is_trusted {
-        return None;
-    }
-    let why = format!("messages that the summary counts and that are lost: {lost}");
-    Some(Finding::at(Severity::Error, "messages-lost", *offset, why))
 }
 
 /// Writes a sound file again, record by record.

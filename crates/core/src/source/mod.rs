@@ -3,6 +3,7 @@
 mod directory;
 mod map;
 mod protect;
+mod recording;
 mod stamp;
 mod window;
 
@@ -17,6 +18,7 @@ use crate::bytes::{Limits, ReadErrorKind};
 use crate::{Error, Probe, Result};
 use directory::Directory;
 use map::Mapping;
+use recording::Whole;
 use stamp::{Copied, Stamp};
 
 pub use protect::refuse_overlap;
@@ -41,12 +43,27 @@ pub struct Source {
     is_folder: bool,
     /// Other sources that were opened to read this one.
     beside: Arc<Mutex<Vec<Source>>>,
+    /// Whether the folder of this file is a recording that it is a part of.
+    whole: Whole,
 }
 
 #[derive(Debug, Clone)]
 enum Kind {
-    File { bytes: Bytes, mapping: Arc<Mapping> },
-    Copied { bytes: Bytes, from: Arc<Copied> },
+    File {
+        bytes: Bytes,
+        mapping: Arc<Mapping>,
+    },
+    Copied {
+        bytes: Bytes,
+        from: Arc<Copied>,
+    },
+    /// Read from what cannot be mapped: standard input, a pipe, a file that a kernel makes up. What
+    /// it was like is known where the system says so.
+    Spooled {
+        bytes: Bytes,
+        from: Option<Arc<Copied>>,
+    },
+    /// Came from the caller, under a name that is no path.
     Memory(Bytes),
     Directory(Arc<Directory>),
 }
@@ -66,13 +83,27 @@ impl Source {
         Self::of_file(path.to_path_buf(), file, true, limits)
     }
 
+    /// Opens what only some files of may be read, as a directory that is searched: of what lies in it,
+    /// only what is opened is protected.
+    pub fn open_searched(path: &Path, limits: &Limits) -> Result<Self> {
+        Ok(Self { is_folder: true, ..Self::open(path, limits)? })
+    }
+
     /// Bytes in memory under a name, for tests and for callers that have them already.
     pub fn from_bytes(name: impl Into<PathBuf>, bytes: impl Into<Bytes>) -> Self {
         Self::new(name.into(), Kind::Memory(bytes.into()))
     }
 
     fn new(path: PathBuf, kind: Kind) -> Self {
-        Self { path, within: None, kind, grammar: None, is_folder: false, beside: Arc::default() }
+        Self {
+            path,
+            within: None,
+            kind,
+            grammar: None,
+            is_folder: false,
+            beside: Arc::default(),
+            whole: Whole::default(),
+        }
     }
 
     /// Standard input, mapped where it is a file, and read to its end otherwise.
@@ -85,18 +116,19 @@ impl Source {
             Self::of_file(PathBuf::from("-"), file, false, limits)
         }
         #[cfg(not(unix))]
-        Self::spool(PathBuf::from("-"), io::stdin().lock(), limits)
+        Self::spool(PathBuf::from("-"), io::stdin().lock(), None, limits)
     }
 
     /// `is_at_path` tells whether the file could be opened again.
     fn of_file(path: PathBuf, file: File, is_at_path: bool, limits: &Limits) -> Result<Self> {
         let metadata = file.metadata().map_err(Error::io("open it"))?;
         if !metadata.is_file() {
-            return Self::spool(path, file, limits);
+            return Self::spool(path, file, None, limits);
         }
         // What a kernel makes up (`/proc`, `/sys/kernel/tracing`) says that it is empty, and is not.
         if metadata.len() == 0 && is_at_path {
-            let source = Self::spool(path.clone(), &file, limits)?;
+            // It says no more when it changes.
+            let source = Self::spool(path.clone(), &file, None, limits)?;
             if source.size_bytes() > 0 {
                 return Ok(source);
             }
@@ -108,7 +140,9 @@ impl Source {
             // Some of them say how large they might be (`/sys`).
             Err(error) if is_at_path && is_unmappable(&error) => {
                 let file = File::open(&path).map_err(Error::io("open it"))?;
-                Self::spool(path, file, limits)
+                let opened = Stamp::of(&metadata);
+                let from = Arc::new(Copied { path: path.clone(), opened });
+                Self::spool(path, file, Some(from), limits)
             }
             Err(error) => Err(Error::io("map it")(error)),
         }
@@ -131,7 +165,7 @@ impl Source {
         let bytes = Bytes::from(bytes);
         if path == Path::new("-") {
             // There is no way back to what standard input was.
-            return Ok(Self::from_bytes(path, bytes));
+            return Ok(Self::new(path, Kind::Spooled { bytes, from: None }));
         }
         let from = Arc::new(Copied { path: path.clone(), opened });
         Ok(Self::new(path, Kind::Copied { bytes, from }))
@@ -139,14 +173,21 @@ impl Source {
 
     /// The same without what is behind a size.
     fn cut(mut self, size_bytes: u64) -> Self {
-        if let Kind::File { bytes, .. } | Kind::Copied { bytes, .. } = &mut self.kind {
+        if let Kind::File { bytes, .. } | Kind::Copied { bytes, .. } | Kind::Spooled { bytes, .. } =
+            &mut self.kind
+        {
             bytes.truncate(usize::try_from(size_bytes).unwrap_or(usize::MAX));
         }
         self
     }
 
     /// Reads a pipe to its end: into memory while it is small, then into a temporary file.
-    fn spool(path: PathBuf, pipe: impl Read, limits: &Limits) -> Result<Self> {
+    fn spool(
+        path: PathBuf,
+        pipe: impl Read,
+        from: Option<Arc<Copied>>,
+        limits: &Limits,
+    ) -> Result<Self> {
         let limit = limits.stdin_bytes_max;
         let mut spool = tempfile::spooled_tempfile(SPOOL_BYTES);
         let found = io::copy(&mut pipe.take(limit.saturating_add(1)), &mut spool)
@@ -155,18 +196,36 @@ impl Source {
             return Err(ReadErrorKind::OverLimit { found, limit }.at("input", limit).into());
         }
         spool.rewind().map_err(Error::io("read it"))?;
-        match spool.into_inner() {
-            tempfile::SpooledData::InMemory(bytes) => {
-                Ok(Self::from_bytes(path, bytes.into_inner()))
+        let bytes = match spool.into_inner() {
+            tempfile::SpooledData::InMemory(bytes) => Bytes::from(bytes.into_inner()),
+            // Nobody else knows the file, so that it stays as it is.
+            tempfile::SpooledData::OnDisk(file) => {
+                Self::of_file(PathBuf::from("-"), file, false, limits)?.bytes()?
             }
-            tempfile::SpooledData::OnDisk(file) => Self::of_file(path, file, false, limits),
-        }
+        };
+        Ok(Self::new(path, Kind::Spooled { bytes, from }))
     }
 
     /// The name as given.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// What sources are told apart by: their names without folder and extension, or their paths where
+    /// those are not all different. Nothing where these are not either.
+    #[must_use]
+    pub fn labels(sources: &[Self]) -> Option<Vec<String>> {
+        let stem = |source: &Self| {
+            let stem = source.path.file_stem();
+            stem.map_or_else(String::new, |stem| stem.to_string_lossy().into_owned())
+        };
+        let path = |source: &Self| source.path.to_string_lossy().into_owned();
+        let differ = |labels: &Vec<String>| {
+            labels.iter().collect::<std::collections::HashSet<_>>().len() == labels.len()
+        };
+        let stems = sources.iter().map(stem).collect();
+        [stems, sources.iter().map(path).collect()].into_iter().find(differ)
     }
 
     /// The same source, with another that tells how to read it: text does not say it itself.
@@ -204,17 +263,24 @@ impl Source {
         if !self.is_file_at_path() {
             return Ok(None);
         }
-        let folder = self.path.parent().filter(|folder| !folder.as_os_str().is_empty());
-        let folder = Self::open(folder.unwrap_or(Path::new(".")), limits)?;
-        let folder = Self { is_folder: true, ..folder };
+        let folder = protect::folder_of(&self.path);
+        let is_it = |known: &&Self| known.is_folder && known.path == folder;
+        if let Some(known) = self.locked_beside().iter().find(is_it) {
+            return Ok(Some(known.clone()));
+        }
+        let folder = Self::open_searched(folder, limits)?;
         self.note_beside(folder.clone());
         Ok(Some(folder))
     }
 
     /// Returns true when other files lie beside this one.
     fn is_file_at_path(&self) -> bool {
-        let is_file = matches!(self.kind, Kind::File { .. } | Kind::Copied { .. });
-        is_file && self.path != Path::new("-")
+        match self.kind {
+            _ if self.path == Path::new("-") => false,
+            Kind::File { .. } | Kind::Copied { .. } => true,
+            Kind::Spooled { .. } => self.path.is_file(),
+            Kind::Memory(_) | Kind::Directory(_) => false,
+        }
     }
 
     fn note_beside(&self, source: Self) {
@@ -282,8 +348,8 @@ impl Source {
         self.read_beside().iter().try_for_each(Self::verify)?;
         match &self.kind {
             Kind::File { mapping, .. } => mapping.verify(),
-            Kind::Copied { from, .. } => from.verify(),
-            Kind::Memory(_) => Ok(()),
+            Kind::Copied { from, .. } | Kind::Spooled { from: Some(from), .. } => from.verify(),
+            Kind::Spooled { from: None, .. } | Kind::Memory(_) => Ok(()),
             Kind::Directory(directory) => directory.verify(),
         }
     }
@@ -299,16 +365,17 @@ impl Kind {
     fn opened(&self) -> Option<Stamp> {
         match self {
             Self::File { mapping, .. } => Some(mapping.opened()),
-            Self::Copied { from, .. } => Some(from.opened),
-            Self::Memory(_) | Self::Directory(_) => None,
+            Self::Copied { from, .. } | Self::Spooled { from: Some(from), .. } => Some(from.opened),
+            Self::Spooled { from: None, .. } | Self::Memory(_) | Self::Directory(_) => None,
         }
     }
 
     fn bytes(&self) -> Option<&Bytes> {
         match self {
-            Self::File { bytes, .. } | Self::Copied { bytes, .. } | Self::Memory(bytes) => {
-                Some(bytes)
-            }
+            Self::File { bytes, .. }
+            | Self::Copied { bytes, .. }
+            | Self::Spooled { bytes, .. }
+            | Self::Memory(bytes) => Some(bytes),
             Self::Directory(_) => None,
         }
     }
@@ -453,10 +520,10 @@ mod tests {
 
     #[test]
     fn a_pipe_is_read_to_its_end_and_not_beyond_the_limit() {
-        let source = Source::spool("-".into(), &b"piped"[..], &Limits::default()).unwrap();
+        let source = Source::spool("-".into(), &b"piped"[..], None, &Limits::default()).unwrap();
         assert_eq!(source.bytes().unwrap(), &b"piped"[..]);
         let limits = Limits { stdin_bytes_max: 4, ..Limits::default() };
-        let error = Source::spool("-".into(), &b"piped"[..], &limits).unwrap_err();
+        let error = Source::spool("-".into(), &b"piped"[..], None, &limits).unwrap_err();
         assert_eq!(error.to_string(), "input at byte 0x4: 5 is over the limit of 4");
     }
 

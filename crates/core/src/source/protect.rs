@@ -13,23 +13,55 @@ impl Source {
     /// # Errors
     /// [`Error::OverInput`] says which of these it is.
     pub fn refuse_output(&self, output: &Path) -> Result<()> {
-        for beside in self.read_beside() {
-            beside.refuse_output(output)?;
-        }
+        let beside = self.read_beside();
+        let refuse_beside = || beside.iter().try_for_each(|beside| beside.refuse_output(output));
         match &self.kind {
-            Kind::Memory(_) if self.path != Path::new("-") => Ok(()),
+            Kind::Memory(_) => refuse_beside(),
             Kind::Directory(directory) => {
                 // Links may lead to files elsewhere.
                 let opened = directory.opened();
                 if opened.iter().any(|name| is_same(&self.path.join(name), output)) {
                     return Err(Error::OverInput("is a file that the input was read with"));
                 }
-                if self.is_folder { Ok(()) } else { refuse_overlap(&self.path, output) }
+                match overlap(&self.path, output) {
+                    Some(INSIDE) if self.is_folder => {}
+                    _ => refuse_overlap(&self.path, output)?,
+                }
+                refuse_beside()
             }
-            _ => refuse_overlap(&self.path, output),
+            Kind::File { .. } | Kind::Copied { .. } | Kind::Spooled { .. } => {
+                refuse_overlap(&self.path, output)?;
+                refuse_beside()?;
+                self.refuse_in_recording(output)
+            }
+        }
+    }
+
+    /// Fails when an output would replace another file of the recording that this one is a part of.
+    fn refuse_in_recording(&self, output: &Path) -> Result<()> {
+        if !self.is_file_at_path() || fs::symlink_metadata(output).is_err() {
+            return Ok(());
+        }
+        // Links to a file of a recording lead to others of it.
+        let real = fs::canonicalize(&self.path).ok();
+        let folders = [Some(folder_of(&self.path)), real.as_deref().map(folder_of)];
+        let is_replaced =
+            |folder: &&Path| overlap(folder, output).is_some() && self.whole.is_recording(folder);
+        match folders.into_iter().flatten().find(is_replaced) {
+            Some(_) => Err(Error::OverInput("belongs to the same recording as the input")),
+            None => Ok(()),
         }
     }
 }
+
+/// The folder that a file is in.
+pub(super) fn folder_of(file: &Path) -> &Path {
+    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
+    folder.unwrap_or(Path::new("."))
+}
+
+/// An output within a directory that is an input.
+const INSIDE: &str = "lies in the input";
 
 /// Fails when an output would change what is at the path of an input. The input `-` is standard
 /// input, and the output `-` standard output, which is no file.
@@ -55,7 +87,7 @@ fn overlap(input: &Path, output: &Path) -> Option<&'static str> {
     }
     let (input, place) = (fs::canonicalize(input).ok()?, place_of(output)?);
     if found.is_dir() && (place.starts_with(&input) || is_linked_in(&input, output)) {
-        return Some("lies in the input");
+        return Some(INSIDE);
     }
     if output.is_dir() && (input.starts_with(&place) || is_linked_in(output, &input)) {
         return Some("is a directory with the input in it");
@@ -68,8 +100,7 @@ fn place_of(output: &Path) -> Option<PathBuf> {
     if let Ok(place) = fs::canonicalize(output) {
         return Some(place);
     }
-    let parent = output.parent().filter(|parent| !parent.as_os_str().is_empty());
-    let parent = fs::canonicalize(parent.unwrap_or(Path::new("."))).ok()?;
+    let parent = fs::canonicalize(folder_of(output)).ok()?;
     Some(parent.join(output.file_name()?))
 }
 
@@ -162,6 +193,44 @@ mod tests {
         assert_eq!(refused(&source, &at("other")), how);
         assert_eq!(refused(&source, &at("new")), None);
         assert_eq!(refused(&source, &at("trace/a/b")), None);
+        assert_eq!(refused(&source, folder.path()), Some("is a directory with the input in it"));
+        assert_eq!(refused(&around, folder.path()), Some("is the input"));
+    }
+
+    /// In `trace` there is a file `a`, which is read, and a file `b`.
+    #[test]
+    fn no_file_of_the_recording_that_an_input_is_part_of_is_replaced() {
+        let folder = folder();
+        let at = |name: &str| folder.path().join(name);
+        fs::remove_dir_all(at("trace/a")).unwrap();
+        fs::write(at("trace/a"), "a").unwrap();
+        fs::write(at("trace/b"), "b").unwrap();
+        let how = Some("belongs to the same recording as the input");
+        for (is_recording, expected) in [(true, how), (false, None)] {
+            let source = Source::open(&at("trace/a"), &Limits::default()).unwrap();
+            assert_eq!(refused(&source, &at("trace/b")), None);
+            source.clone().read_as(move |probe| is_recording && probe.is_directory);
+            assert_eq!(refused(&source, &at("trace/b")), expected);
+            for free in ["trace/new", "other", "in.log"] {
+                assert_eq!(refused(&source, &at(free)), None, "{free}");
+            }
+        }
+    }
+
+    /// What the kernel makes up is read and not mapped; a link to it would be replaced.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn an_input_that_cannot_be_mapped_is_not_replaced_either() {
+        let folder = folder();
+        let link = folder.path().join("link");
+        std::os::unix::fs::symlink("/proc/version", &link).unwrap();
+        let source = Source::open(&link, &Limits::default()).unwrap();
+        assert!(source.size_bytes() > 0);
+        assert_eq!(refused(&source, &link), Some("is the input"));
+        assert_eq!(refused(&source, Path::new("/proc/version")), Some("is the input"));
+        assert_eq!(refused(&source, &folder.path().join("other")), None);
+        let memory = Source::from_bytes(&link, Vec::new());
+        assert_eq!(refused(&memory, &link), None);
     }
 
     #[cfg(unix)]

@@ -6,15 +6,19 @@ use std::path::{Path, PathBuf};
 use kymo_core::bytes::Limits;
 use kymo_core::{Finding, Progress, Severity, Source};
 use kymo_model::Format;
+use kymo_model::profile::{
+    By, Detail, MetricId, Most, ProfileView, Question, ThreadId, Within, flat_most, per_thread,
+    top_down,
+};
 use kymo_query::Calls;
 
 use crate::cli::FormatArgs;
 use crate::failure::Unreadable;
 use crate::inputs;
-use crate::profiles::calls_finding;
+use crate::profiles::{calls_finding, figures_finding};
 use crate::render::alike::{self, Few};
 use crate::render::{numbers, style};
-use crate::session::{Outcome, Session, named_format};
+use crate::session::{Outcome, Session, format_of};
 
 /// Check files against every rule of their format.
 ///
@@ -134,33 +138,67 @@ fn print(
 fn check(session: &mut Session, args: &Args, path: &Path) -> anyhow::Result<Vec<Finding>> {
     let source = session.source_as(path, &args.format)?;
     session.assume(&args.format);
-    let (format, findings) = match named_format(&args.format) {
-        Some(format) => (format, Vec::new()),
-        None => kymo_registry::detect_to_check(&source)?,
-    };
-    if !findings.is_empty() {
-        // Only its name says that it is of this format, and the rules of one say nothing of another.
-        return Ok(findings);
-    }
-    let checked = format.check(&source, &session.context());
+    // The rules of one format say nothing of another, whatever its name says.
+    let format = format_of(&source, &args.format)?;
+    let checked = all(session, &source, format);
     session.bars.end();
     source.verify()?;
     // A check says all that is wrong by itself: it is no help to run it again.
-    let mut findings = checked.map_err(|error| Unreadable::of(error.into(), || false))?;
-    findings.extend(of_calls(session, &source, format));
+    checked.map_err(|error| Unreadable::of(error.into(), || false))
+}
+
+/// All that is wrong with a source: by the rules of its format, and with the figures that commands show.
+pub(super) fn all(
+    session: &Session,
+    source: &Source,
+    format: &dyn Format,
+) -> kymo_core::Result<Vec<Finding>> {
+    let mut findings = format.check(source, &session.context())?;
+    findings.extend(of_profile(session, source, format));
     Ok(findings)
 }
 
-/// What does not fit in the calls of functions, as all commands say it that make a profile of them.
-fn of_calls(session: &Session, source: &Source, format: &dyn Format) -> Vec<Finding> {
+/// What is odd about the figures of a profile, and does not fit in the calls of functions that one is
+/// made of, as all commands say it.
+fn of_profile(session: &Session, source: &Source, format: &dyn Format) -> Vec<Finding> {
     // What cannot be opened or read was found before.
     let Ok(dataset) = format.open(source, &session.context()) else { return Vec::new() };
+    if let Some(view) = dataset.profile() {
+        return odd_figures(view.as_ref()).into_iter().collect();
+    }
     let calls = dataset.timeline().map(|timeline| Calls::new(&timeline, &Limits::default()));
-    match calls {
-        Some(Ok(Some(calls))) if dataset.profile().is_none() => {
-            calls.profile().doubts().iter().map(|text| calls_finding(text)).collect()
-        }
-        _ => Vec::new(),
+    let Some(Ok(Some(calls))) = calls else { return Vec::new() };
+    let view = calls.profile();
+    let doubts = view.doubts();
+    let found = doubts.iter().map(|text| calls_finding(text));
+    found.chain(odd_figures(view.as_ref())).collect()
+}
+
+/// What no program does, of the first metric of which there is something.
+fn odd_figures(view: &dyn ProfileView) -> Option<Finding> {
+    let totals = view.totals(None).ok()?;
+    let ids = (0..).map(MetricId).zip(&totals).filter(|(_, total)| **total != 0.0);
+    let odd = ids.map(|(metric, _)| Question { view, metric, threads: None });
+    let odd = odd.filter_map(|question| odd_figure(&question).ok().flatten());
+    odd.map(|odd| figures_finding(&odd)).next()
+}
+
+/// The same of one metric: by function, by path, by thread.
+fn odd_figure(question: &Question<'_>) -> kymo_core::Result<Option<String>> {
+    let most = Most { number: Some(1), is_inclusive: false };
+    if let Some(odd) = flat_most(question, By::Function, most)?.odd {
+        return Ok(Some(odd));
+    }
+    if let Some(odd) = top_down(question, Detail::default(), usize::MAX)?.odd {
+        return Ok(Some(odd));
+    }
+    let spent = per_thread(question, Within::All)?;
+    let is_known = |(id, _): &(u32, &f64)| !question.view.is_incomplete(ThreadId(*id));
+    let known: Vec<f64> = (0..).zip(&spent).filter(is_known).map(|(_, spent)| *spent).collect();
+    if known.iter().all(|spent| spent.is_finite()) {
+        Ok(None)
+    } else {
+        question.odd_threads(&known)
     }
 }
 

@@ -162,7 +162,7 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
             return Err(Failure::new(why).into());
         }
         for cpu in all.as_ref().map_or(&cpus[..], std::slice::from_ref) {
-            let shown = Shown { args, analysis: &analysis, load: &load, cpu, among };
+            let shown = Shown { args, scope, analysis: &analysis, load: &load, cpu, among };
             shown.print(session, opened)?;
         }
         if let Some(text) = idle_by_name(&cpus, scope, &analysis) {
@@ -230,6 +230,7 @@ pub(super) fn idle_by_name(cpus: &[CpuLoad], scope: &Scope, analysis: &Analysis)
 /// What is shown of a processor.
 struct Shown<'a> {
     args: &'a Args,
+    scope: &'a Scope,
     analysis: &'a Analysis,
     load: &'a Load,
     cpu: &'a CpuLoad,
@@ -290,7 +291,7 @@ impl Shown<'_> {
         let heading = if self.args.total {
             together(self.cpu, self.among, tasks)
         } else {
-            heading(tasks, self.cpu)
+            heading(tasks, self.cpu, self.scope)
         };
         writeln!(out, "{bold}{}{bold:#}: {heading}", opened.name)?;
         grid.print(out, self.args.grid, &opened.name)?;
@@ -384,11 +385,22 @@ fn besides(cpu: &CpuLoad, tasks: &Tasks) -> Vec<String> {
     words
 }
 
+/// How long a processor was looked at; and of how long, where that is less than half of it.
+fn span_of_all(span_ns: u64, scope: &Scope) -> String {
+    let span = measure::duration(span_ns);
+    let all = scope.buckets(1).ok().map(|of| of.end.0.abs_diff(of.start.0));
+    match all.filter(|all| span_ns < all / 2) {
+        Some(all) => format!("{span} known of {}", measure::duration(all)),
+        None => span,
+    }
+}
+
 /// What a processor did, in a few words.
-pub(super) fn heading(tasks: &Tasks, cpu: &CpuLoad) -> String {
+pub(super) fn heading(tasks: &Tasks, cpu: &CpuLoad, scope: &Scope) -> String {
     let of = tasks.cpu(cpu.cpu);
     let name = escaped(of.map_or("", |of| &of.name)).into_owned();
-    let mut words = vec![name, measure::duration(cpu.span_ns()), used(cpu, is_one(cpu, tasks))];
+    let span = span_of_all(cpu.span_ns(), scope);
+    let mut words = vec![name, span, used(cpu, is_one(cpu, tasks))];
     words.extend(besides(cpu, tasks));
     words.join(", ")
 }

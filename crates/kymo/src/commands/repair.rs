@@ -2,9 +2,10 @@
 
 use std::path::PathBuf;
 
-use kymo_core::Progress;
+use kymo_core::{Finding, Progress, Severity};
 use kymo_model::{Ability, Repaired};
 
+use super::check;
 use crate::cli::FormatArgs;
 use crate::failure::{Failure, Unreadable};
 use crate::inputs;
@@ -17,8 +18,10 @@ use crate::session::{Named, Outcome, Session, format_of};
 ///
 /// Every sound record is kept, those after a damaged place included. What was lost is said on
 /// standard error, with the byte it stood at; losses that differ only in where they are are one
-/// line with their number, and of one rule no more than 20 lines are shown: --all shows each. The
-/// input is never changed; the output appears whole or not at all.
+/// line with their number, and of one rule no more than 20 lines are shown: --all shows each. What is
+/// odd and cannot be corrected is written as it is, and said: that is what `kymo check` reports of the
+/// output. What goes to standard output or a pipe is not looked at again. The input is never changed;
+/// the output appears whole or not at all.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 EXAMPLES
@@ -28,7 +31,7 @@ EXAMPLES
   kymo check cut.bp                     see first what is wrong
 
 EXIT STATUS
-  0 the input was sound, 1 failed, 2 bad usage, 3 repaired, with losses or corrections")]
+  0 the input was sound, 1 failed, 2 bad usage, 3 repaired, with losses, corrections or odd left")]
 pub(crate) struct Args {
     /// The damaged file; `-` is standard input.
     #[arg(value_name = "IN")]
@@ -58,7 +61,19 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
         Ok(named) => anyhow::Error::new(named),
         Err(error) => Named::error(name.as_str(), error),
     })?;
-    say(session, args, &name, &repaired);
+    let (mut repaired, remaining) = repaired;
+    let is_of_rule =
+        |finding: &Finding, among: &[Finding]| among.iter().any(|other| other.rule == finding.rule);
+    // What a format says that it corrected, and is in the result all the same, was not corrected.
+    let (mut odd, corrected): (Vec<_>, Vec<_>) = std::mem::take(&mut repaired.corrected)
+        .into_iter()
+        .partition(|finding| is_of_rule(finding, &remaining));
+    let is_said =
+        |finding: &Finding| is_of_rule(finding, &odd) || is_of_rule(finding, &repaired.losses);
+    let unsaid: Vec<_> = remaining.into_iter().filter(|finding| !is_said(finding)).collect();
+    odd.extend(unsaid);
+    repaired.corrected = corrected;
+    say(session, args, &name, repaired.losses.iter().chain(&repaired.corrected).chain(&odd));
     let one = repaired.unit.strip_suffix('s').unwrap_or(repaired.unit);
     let kept = numbers::count(repaired.kept, one, repaired.unit);
     let to = match inputs::display(&args.output) {
@@ -67,9 +82,15 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
     };
     let said = |count: usize, one, many| numbers::count(count as u64, one, many);
     let losses = said(repaired.losses.len(), "loss", "losses");
-    let corrected =
-        said(repaired.corrected.len(), "thing corrected or odd", "things corrected or odd");
-    match (repaired.losses.is_empty(), repaired.corrected.is_empty()) {
+    let changed = said(repaired.corrected.len(), "thing corrected", "things corrected");
+    let left = said(odd.len(), "thing odd as before", "things odd as before");
+    let corrected = match (repaired.corrected.is_empty(), odd.is_empty()) {
+        (false, true) => changed,
+        (true, _) => left,
+        (false, false) => format!("{changed}, {left}"),
+    };
+    let is_as_before = repaired.corrected.is_empty() && odd.is_empty();
+    match (repaired.losses.is_empty(), is_as_before) {
         (true, true) => {
             session.report.remark(&name, format_args!("sound; {to} has all of it, {kept}"));
         }
@@ -86,12 +107,17 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
                 .remark(&name, format_args!("{kept} kept in {to}, {losses}; {corrected}"));
         }
     }
-    Ok(Outcome::of(&repaired.losses).max(Outcome::of(&repaired.corrected)))
+    let outcomes = [&repaired.losses, &repaired.corrected, &odd].map(|found| Outcome::of(found));
+    Ok(outcomes.into_iter().fold(Outcome::Done, Outcome::max))
 }
 
 /// Says what was lost and what is odd, alike things together.
-fn say(session: &mut Session, args: &Args, name: &str, repaired: &Repaired) {
-    let findings = repaired.losses.iter().chain(&repaired.corrected);
+fn say<'a>(
+    session: &mut Session,
+    args: &Args,
+    name: &str,
+    findings: impl Iterator<Item = &'a Finding>,
+) {
     if args.all {
         for finding in findings {
             session.report.finding(name, finding);
@@ -107,7 +133,8 @@ fn say(session: &mut Session, args: &Args, name: &str, repaired: &Repaired) {
     }
 }
 
-fn repair(session: &mut Session, args: &Args) -> anyhow::Result<Repaired> {
+/// Repairs a file, and tells what `check` reports of the result.
+fn repair(session: &mut Session, args: &Args) -> anyhow::Result<(Repaired, Vec<Finding>)> {
     let source = session.source_as(&args.input, &args.format)?;
     session.assume(&args.format);
     if source.is_directory() && args.output.as_os_str() == "-" {
@@ -132,5 +159,13 @@ fn repair(session: &mut Session, args: &Args) -> anyhow::Result<Repaired> {
     session.bars.end();
     // What went wrong may well come from a change of the file.
     source.verify()?;
-    repaired
+    let repaired = repaired?;
+    if !(args.output.is_file() || args.output.is_dir()) {
+        return Ok((repaired, Vec::new()));
+    }
+    let written = session.source_as(&args.output, &args.format)?;
+    let mut remaining = check::all(session, &written, format)?;
+    session.bars.end();
+    remaining.retain(|finding| finding.severity > Severity::Note);
+    Ok((repaired, remaining))
 }

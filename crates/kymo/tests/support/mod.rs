@@ -19,7 +19,8 @@ pub(crate) fn kymo() -> Command {
 
 /// The program with every signal at its default, for tests that send one.
 ///
-/// Jobs of scripts and `nohup` ignore SIGINT, and a program inherits that.
+/// Jobs of scripts and `nohup` ignore SIGINT, and a program inherits that. To set it back in a child
+/// takes `unsafe` in Rust, which the workspace denies, and POSIX shells may not; `env` of GNU does it.
 pub(crate) fn kymo_with_default_signals() -> Command {
     let mut command = Command::new("env");
     command.args(["--default-signal", env!("CARGO_BIN_EXE_kymo")]).stdin(Stdio::null());

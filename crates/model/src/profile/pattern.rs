@@ -86,10 +86,24 @@ impl NamePattern {
     pub fn matches(&self, name: &str) -> bool {
         match &self.test {
             Test::Whole => is_called(name, &self.text),
-            Test::Part => name.contains(&self.text),
-            Test::Expression(expression) => expression.is_match(name),
+            Test::Part => bare(name).contains(&self.text),
+            Test::Expression(expression) => {
+                expression.is_match(name) || expression.is_match(bare(name))
+            }
         }
     }
+}
+
+/// A name without the modules in brackets behind it.
+fn bare(name: &str) -> &str {
+    let mut bare = name;
+    while let Some((rest, _)) = bare.strip_suffix(']').and_then(|rest| rest.rsplit_once(" [")) {
+        if rest.is_empty() {
+            break;
+        }
+        bare = rest;
+    }
+    bare
 }
 
 /// The expression of a glob pattern, which a whole name has to fit.
@@ -135,6 +149,9 @@ mod tests {
         assert!(matches("/^Calc.*(Force|Energy)/", "CalcElemEnergy"));
         assert!(matches("/Energy$/", "CalcElemEnergy"));
         assert!(matches("a[0]*", "a[0]b"));
+        assert!(matches("/sin_fma$/", "__sin_fma [libm.so.6]"));
+        assert!(matches("/libm/", "__sin_fma [libm.so.6]"));
+        assert!(!matches("/^libm/", "__sin_fma [libm.so.6]"));
         let error = NamePattern::new("/(/").unwrap_err().to_string();
         assert!(error.starts_with("invalid expression /(/"), "{error}");
     }
@@ -146,6 +163,11 @@ mod tests {
         assert!(!found("work").matches("workers"));
         assert!(found("wor").matches("workers"));
         assert!(NamePattern::new("").is_err());
+        let part = |text: &str| NamePattern { text: text.to_owned(), test: Test::Part };
+        assert!(part("sin").matches("__sin_fma [libm.so.6]"));
+        assert!(!part("libm").matches("__sin_fma [libm.so.6]"));
+        assert!(part("libm").matches("libm_init [a] [b]"));
+        assert!(part("[").matches("operator[] [a]"));
     }
 
     #[test]

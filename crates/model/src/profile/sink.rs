@@ -217,14 +217,19 @@ pub fn copy_profile(view: &dyn ProfileView, to: &mut dyn ProfileSink) -> Result<
     let (modules, files, functions) = <_>::default();
     let mut names = Names { view, to, modules, files, functions };
     let mut above: Vec<ContextNumber> = Vec::new();
+    let mut free = None;
     for step in Walk::new(view)? {
         match step? {
             // What was measured outside of all entry points is among the values of 0.
             Step::Enter(context, _) if context.number == WHOLE => above.push(WHOLE),
             Step::Enter(context, _) => {
                 let node = names.node(&context)?;
-                names.to.context(above.last().copied(), context.number, &node)?;
-                above.push(context.number);
+                let number = match context.number {
+                    ContextNumber::NONE => next_free(view, &mut free)?,
+                    number => number,
+                };
+                names.to.context(above.last().copied(), number, &node)?;
+                above.push(number);
             }
             Step::Leave(..) => drop(above.pop()),
         }
@@ -240,6 +245,26 @@ pub fn copy_profile(view: &dyn ProfileView, to: &mut dyn ProfileSink) -> Result<
         to.values(id, &mut values)?;
     }
     Ok(())
+}
+
+/// A number that no context has, for one that has none: no value is of it.
+fn next_free(view: &dyn ProfileView, free: &mut Option<u64>) -> Result<ContextNumber> {
+    let next = match *free {
+        Some(next) => next,
+        None => {
+            let mut highest = 0;
+            for step in Walk::new(view)? {
+                if let Step::Enter(context, _) = step?
+                    && context.number != ContextNumber::NONE
+                {
+                    highest = highest.max(context.number.0);
+                }
+            }
+            highest.saturating_add(1)
+        }
+    };
+    *free = Some(next.saturating_add(1));
+    Ok(ContextNumber(next))
 }
 
 /// The number that stands for the whole program.

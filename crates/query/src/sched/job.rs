@@ -94,6 +94,8 @@ pub(super) struct Releases {
     release: Option<Release>,
     /// Releases that came before the job was complete.
     waiting: Option<Box<Waiting>>,
+    /// Releases whose budget was over before the task ran, when it was released again.
+    passed: Option<Box<Waiting>>,
     /// Releases behind those, of which nothing else is kept.
     counted: u64,
     released_last: Option<TimeNs>,
@@ -148,6 +150,7 @@ impl Releases {
     const NONE: &Self = &Self {
         release: None,
         waiting: None,
+        passed: None,
         counted: 0,
         released_last: None,
         started_last: None,
@@ -175,7 +178,7 @@ impl Job {
         let (is_started, run_ns) = (self.is_started, self.ran_ns);
         let now = self.release.map(|release| Open { release, is_started, run_ns });
         let waits = |release: &Release| Open { release: *release, is_started: false, run_ns: 0 };
-        let waiting = self.waiting.iter().flat_map(|waiting| &waiting.0);
+        let waiting = self.passed.iter().chain(&self.waiting).flat_map(|waiting| &waiting.0);
         now.into_iter().chain(waiting.map(waits))
     }
 
@@ -193,7 +196,7 @@ impl Job {
     /// Returns true if it is not known when the job was released, nor that it is one of those that
     /// are only counted.
     pub(super) fn is_unreleased(&self) -> bool {
-        self.release.is_none() && self.counted == 0
+        self.release.is_none() && self.counted == 0 && self.passed.is_none()
     }
 
     /// It runs already when the window begins.
@@ -248,6 +251,7 @@ impl Job {
             // Jobs come first of which it is not known when they were released.
             return self.count(figures);
         }
+        self.pass_over(release, figures);
         let is_told = figures.completions > 0 || figures.tells_completion;
         let ends_untold = !is_told && release.budget().is_none() && self.is_started;
         match self.running_since {
@@ -269,6 +273,38 @@ impl Job {
             }
             _ => self.wait(release, figures),
         }
+    }
+
+    /// Sets jobs aside that never ran, and whose budget is over when the task is released again: each is
+    /// a job of its own that is not complete, and the next completion is not its.
+    fn pass_over(&mut self, next: Release, figures: &TaskSched) {
+        if self.running_since.is_some() || self.is_started || figures.tells_completion {
+            return;
+        }
+        while let Some(over) = self.release.filter(|of| self.counted == 0 && of.is_late(next.time))
+        {
+            let passed = self.passed.get_or_insert_default();
+            if passed.0.len() >= WAITING_MAX {
+                return;
+            }
+            passed.0.push_back(over);
+            self.release = self.waiting.as_mut().and_then(|waiting| waiting.0.pop_front());
+        }
+    }
+
+    /// Returns true if only jobs that were set aside are left that can be complete.
+    fn is_released_before(&self) -> bool {
+        self.release.is_none() && self.counted == 0 && self.passed.is_some()
+    }
+
+    /// The job that was set aside first, where more jobs are complete than were released since.
+    fn take_passed(&mut self) -> Option<Release> {
+        let releases = self.releases.as_mut()?;
+        let first = releases.passed.as_mut()?.0.pop_front();
+        if releases.passed.as_ref().is_some_and(|passed| passed.0.is_empty()) {
+            releases.passed = None;
+        }
+        first
     }
 
     /// Returns true if the job before is complete, and the stretch not over.
@@ -303,7 +339,7 @@ impl Job {
         Some(release)
     }
 
-    /// Released again before it ran it waits since the first time, unless each has its budget.
+    /// Released again before it ran it waits since the first time, where releases have no budget.
     /// Where tasks are known to go to sleep, the last time may be the one that counts.
     fn wait(&mut self, release: Release, figures: &mut TaskSched) {
         if figures.tells_completion && release.budget().is_none() {
@@ -402,6 +438,9 @@ impl Job {
         remaining_ns: Option<i64>,
         figures: &mut TaskSched,
     ) -> Completed {
+        if self.is_released_before() {
+            self.release = self.take_passed();
+        }
         let is_over = self.last == Last::Preempted(time);
         if is_over {
             // It stopped since it was complete: the recording says the one before the other.

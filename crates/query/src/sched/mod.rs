@@ -21,7 +21,10 @@ pub use job::{Completed, Open, Release};
 /// its *response* the time until it is complete, and its *wait* the response without the run.
 ///
 /// A task that is released again before it ran has one job, unless releases have budgets: then
-/// each is a job of its own. One that is released while it runs has another job to do when that
+/// each is a job of its own. One whose budget is over before the task ran, when it is released again,
+/// is not complete: the next completion is that of the later release, and the response is from that.
+/// Only where more jobs are complete than were released since is it that of the earlier.
+/// One that is released while it runs has another job to do when that
 /// is complete.
 ///
 /// Where tasks are known to go to sleep, the last of several releases counts: one that came while

@@ -165,6 +165,30 @@ fn jobs_that_are_never_complete_are_late_when_their_time_is_over() {
     assert_eq!((found.budgets, found.misses), (2, 1));
 }
 
+/// Released at 10 and 80 with a budget of 20 each; it runs 81–82, and is complete then.
+#[test]
+fn a_job_whose_budget_is_over_before_it_ran_does_not_lend_its_time_to_the_next() {
+    let mut told = vec![
+        (10, 2, release(Some(20))),
+        (80, 2, release(Some(20))),
+        (81, 2, begin(1)),
+        (82, 2, complete(None)),
+        (82, 2, END),
+        (90, 1, begin(1)),
+    ];
+    let found = figures(told.clone(), "b");
+    assert_eq!((found.activations, found.completions, found.open), (2, 1, 1));
+    assert_eq!(spread(&found.response_ns), (1, Some(2), Some(2), Some(2)));
+    assert_eq!((found.budgets, found.misses), (2, 1));
+
+    // It only had to wait: both are complete, at 82 and 83.
+    told.splice(4..5, [(83, 2, complete(None)), (83, 2, END)]);
+    let found = figures(told, "b");
+    assert_eq!((found.activations, found.completions, found.open), (2, 2, 0));
+    assert_eq!(spread(&found.response_ns), (2, Some(2), Some(37), Some(73)));
+    assert_eq!((found.budgets, found.misses), (2, 1));
+}
+
 #[test]
 fn without_completions_each_release_has_its_delay() {
     let told = vec![

@@ -23,6 +23,10 @@ const WITHOUT_END: Kind = kind(
     "an ADIOS BP file (version 1 to 3) without its end, where its index is",
     "copy it again, or recover it with bprecover of ADIOS 1",
 );
+const CHANGED: Kind = kind(
+    "the index of an ADIOS BP file (version 1 to 3), cut or changed at its end",
+    "copy it again, or make it anew of its data with bpmeta of ADIOS 1",
+);
 const DATA: Kind =
     kind("the data of an ADIOS BP file, version 3", "name the file beside it without .dir");
 
@@ -32,7 +36,9 @@ pub(super) fn recognise(source: &Source) -> Option<Kind> {
         return directory(source);
     }
     let bytes = source.bytes().ok()?;
-    footer(&bytes).or_else(|| starts_with_process_group(&bytes).then_some(WITHOUT_END))
+    footer(&bytes)
+        .or_else(|| starts_with_process_group(&bytes).then_some(WITHOUT_END))
+        .or_else(|| starts_with_index(&bytes).then_some(CHANGED))
 }
 
 /// Versions 4 and 5 are directories with an index `md.idx`, whose byte 37 has the version; the data
@@ -104,6 +110,28 @@ fn starts_with_process_group(bytes: &[u8]) -> bool {
     found().unwrap_or(false)
 }
 
+/// Returns true when a file begins as the index of process groups does, as it is where the data are in
+/// files of their own: a number of groups and a length, each of eight bytes, and the first group, a
+/// length of two bytes, a name behind its length, and `y` or `n`. In a binary-pack file the first
+/// element would have the length of the number of groups, and the tag 0.
+fn starts_with_index(bytes: &[u8]) -> bool {
+    let found = |number: fn([u8; 8]) -> u64, short: fn([u8; 2]) -> u16| {
+        let (groups, rest) = bytes.split_first_chunk::<8>()?;
+        let (length, rest) = rest.split_first_chunk::<8>()?;
+        let (first, rest) = rest.split_first_chunk::<2>()?;
+        let (named, rest) = rest.split_first_chunk::<2>()?;
+        let (groups, length) = (number(*groups), number(*length));
+        let (first, named) = (short(*first), short(*named));
+        let (name, rest) = rest.split_at_checked(usize::from(named))?;
+        let is_language = matches!(rest.first()?, b'y' | b'n');
+        let is_name = !name.is_empty() && name.iter().all(|b| b.is_ascii_graphic() || *b == b' ');
+        let is_long = named < first && u64::from(first) <= length && groups <= length;
+        Some(is_language && is_name && is_long && groups > 0)
+    };
+    let is_little = || found(u64::from_le_bytes, u16::from_le_bytes);
+    is_little().or_else(|| found(u64::from_be_bytes, u16::from_be_bytes)).unwrap_or(false)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -136,6 +164,28 @@ mod tests {
         assert_eq!(footer(&file(u64::to_le_bytes, 0, 4, 0)), None);
         assert_eq!(footer(&file(u64::to_le_bytes, 0, 1, 1)), None);
         assert_eq!(footer(&[0; 27]), None);
+    }
+
+    /// One group `xgc` whose entry has 12 bytes behind its length.
+    #[test]
+    fn an_index_without_its_end_is_known_by_its_first_group() {
+        let made = |number: fn(u64) -> [u8; 8], short: fn(u16) -> [u8; 2]| {
+            let mut bytes = [number(1), number(14)].concat();
+            bytes.extend([short(12), short(3)].concat());
+            bytes.extend(b"xgcn\0\0\0\0\0\0");
+            bytes
+        };
+        for bytes in
+            [made(u64::to_le_bytes, u16::to_le_bytes), made(u64::to_be_bytes, u16::to_be_bytes)]
+        {
+            for end in 24..bytes.len() {
+                let source = Source::from_bytes("cut.bp", bytes[..end].to_vec());
+                assert_eq!(recognise(&source), Some(CHANGED), "{end} bytes");
+            }
+            let mut other = bytes.clone();
+            other[23] = b'x';
+            assert!(!starts_with_index(&other));
+        }
     }
 
     #[test]

@@ -17,7 +17,7 @@ use crate::model::{Happening, Timeline, Values};
 use crate::read::{CUSTOM_SIZE, MADE_UP, ORDER, UNKNOWN_LOG_FILE, UNKNOWN_TYPE};
 use crate::spec::{UNKNOWN_PRIORITY, UNKNOWN_TASK};
 use crate::types::{ArtifactId, Body, Event, Found};
-use crate::{Merge, Reader, Writer, utf8};
+use crate::{Merge, Reader, Writer, check, utf8};
 use numbering::Numbering;
 
 /// Events between two tellings of progress.
@@ -33,7 +33,8 @@ pub(crate) fn extract(
     let readers = sources.iter().map(|source| Reader::open(source, context));
     let readers = readers.collect::<Result<Vec<_>>>()?;
     let mut numbering = Numbering::default();
-    let mut definitions = numbering.definitions(&readers, part.join);
+    let files = Source::labels(sources);
+    let mut definitions = numbering.definitions(&readers, files.as_deref(), part.join);
     let real_types = definitions.satisfy_readers(|_| true);
     let part = &asked(part, context);
     let choices: Vec<_> = readers.iter().map(|reader| Choice::new(reader, part)).collect();
@@ -74,7 +75,20 @@ pub(crate) fn extract(
     }
     written.losses.extend(stray(without_log));
     written.losses.extend(mixed_times(&readers));
+    written.losses.extend(still_odd(to, &written.losses, context)?);
     Ok(written)
+}
+
+/// What is odd in the output, as it was in the input, of rules that nothing is said of yet.
+fn still_odd(to: &Destination, said: &[Finding], context: &Context<'_>) -> Result<Vec<Finding>> {
+    let written = Reader::salvage(&Source::open(to.path(), &context.limits)?, context)?;
+    let mut found = check::check(&written, context);
+    let is_kept = |rule| [CUSTOM_SIZE, MADE_UP, UNKNOWN_LOG_FILE, ORDER].contains(&rule);
+    let is_new = |finding: &Finding| said.iter().all(|known| known.rule != finding.rule);
+    found.retain(|finding| {
+        finding.severity > Severity::Note && !is_kept(finding.rule) && is_new(finding)
+    });
+    Ok(found)
 }
 
 /// Says that events are of log files that are not there.

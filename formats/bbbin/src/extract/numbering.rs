@@ -23,7 +23,14 @@ pub(super) struct Numbering {
 
 impl Numbering {
     /// Everything that some files define. Of several, those that are joined are one log file.
-    pub(super) fn definitions(&mut self, readers: &[Arc<Reader>], join: bool) -> Definitions {
+    /// What several files have a recording of is named by its file, where files have names that
+    /// differ.
+    pub(super) fn definitions(
+        &mut self,
+        readers: &[Arc<Reader>],
+        files: Option<&[String]>,
+        join: bool,
+    ) -> Definitions {
         if let [reader] = readers
             && are_numbered(reader.log_files())
         {
@@ -33,8 +40,10 @@ impl Numbering {
         let mut all = Definitions::default();
         let mut names = HashSet::new();
         let mut joining = Joining::default();
+        let shared = shared(readers);
         for (input, reader) in readers.iter().enumerate() {
-            let own = Names::new(reader.log_files(), &mut names);
+            let file = files.and_then(|files| files.get(input)).map(String::as_str);
+            let own = Names::new(reader.log_files(), file, &shared, &mut names);
             joining.begin(reader);
             for of in reader.log_files() {
                 let first = if join { self.first(&mut joining, of) } else { None };
@@ -104,16 +113,37 @@ fn are_numbered(log_files: &[LogFile]) -> bool {
     (0..).zip(log_files).all(|(number, of)| of.id == LogFileId(number))
 }
 
-/// What the recordings of a file are called in the output: the later ones get a number.
+/// The names of recordings that more than one file has.
+fn shared(readers: &[Arc<Reader>]) -> HashSet<String> {
+    let mut files: HashMap<&str, usize> = HashMap::new();
+    for reader in readers {
+        let names: HashSet<&str> = reader.log_files().iter().map(|of| of.recording().0).collect();
+        names.into_iter().for_each(|name| *files.entry(name).or_default() += 1);
+    }
+    let shared = files.into_iter().filter(|(_, count)| *count > 1);
+    shared.map(|(name, _)| name.to_owned()).collect()
+}
+
+/// What the recordings of a file are called in the output: those of one name get that of their file,
+/// and where that does not tell them apart, a number.
 struct Names(HashMap<String, String>);
 
 impl Names {
-    fn new(log_files: &[LogFile], taken: &mut HashSet<String>) -> Self {
+    fn new(
+        log_files: &[LogFile],
+        file: Option<&str>,
+        shared: &HashSet<String>,
+        taken: &mut HashSet<String>,
+    ) -> Self {
         let mut names: HashMap<String, String> = HashMap::new();
         for of in log_files {
             let (name, _) = of.recording();
-            let numbered = (2..).map(|count: u64| format!("{name} ({count})"));
-            let mut free = std::iter::once(name.to_owned()).chain(numbered);
+            let own = match file.filter(|_| shared.contains(name)) {
+                Some(file) => format!("{name} ({file})"),
+                None => name.to_owned(),
+            };
+            let numbered = (2..).map(|count: u64| format!("{own} ({count})"));
+            let mut free = std::iter::once(own.clone()).chain(numbered);
             names
                 .entry(name.to_owned())
                 .or_insert_with(|| free.find(|name| !taken.contains(name)).unwrap_or_default());

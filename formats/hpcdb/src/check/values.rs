@@ -223,6 +223,10 @@ fn by_context(checking: &mut Checking, file: &CctDb, ids: &Ids) {
             let message = format!("metric {} is not listed in meta.db", row.metric);
             checking.error(&file.part, "metric-unknown", row.offset, message);
         }
+        if row.profile == 0 {
+            let message = "profile 0 is the summary, and these are values of threads";
+            checking.error(&file.part, "profile-unknown", row.offset, message);
+        }
         if profiles.is_some_and(|profiles| row.profile >= profiles) {
             let message = format!("profile {} is not in profile.db", row.profile);
             checking.error(&file.part, "profile-unknown", row.offset, message);

@@ -20,7 +20,7 @@ use chunks::InChunk;
 /// Checks every rule, and adds what whoever trusts an index meets.
 pub(crate) fn check(source: &Source, context: &Context<'_>) -> Result<Vec<Finding>> {
     let reader = Reader::distrust(source, context)?;
-    check_rules(&reader);
+    let message_count = check_rules(&reader);
     let is_trusted = reader.summary().is_trusted;
     let indexed = if is_trusted { Reader::salvage(source, context)? } else { Arc::clone(&reader) };
     let mut messages = Arc::new(Timeline::new(Arc::clone(&indexed))).events(&Window::default())?;
@@ -28,11 +28,28 @@ pub(crate) fn check(source: &Source, context: &Context<'_>) -> Result<Vec<Findin
     if is_trusted {
         reader.faults().adopt(indexed.findings());
     }
-    Ok(reader.findings())
+    let mut found = reader.findings();
+    // What is sound and counts otherwise is a fault of the summary, and nothing is lost.
+    if found.iter().any(|finding| finding.severity == Severity::Error) {
+        found.extend(uncounted(&indexed, message_count));
+    }
+    Ok(found)
 }
 
-/// Checks the rules, with a reader that has taken nothing on the word of an index.
-pub(crate) fn check_rules(reader: &Reader) {
+/// Messages that the summary counts and that are not among so many that were read.
+pub(crate) fn uncounted(reader: &Reader, messages: u64) -> Option<Finding> {
+    let (offset, stated) = reader.summary().statistics.as_ref()?;
+    let lost = stated.message_count.checked_sub(messages).filter(|lost| *lost > 0)?;
+    if !reader.summary().is_trusted {
+        return None;
+    }
+    let why = format!("messages that the summary counts and that are lost: {lost}");
+    Some(Finding::at(Severity::Error, "messages-lost", *offset, why))
+}
+
+/// Checks the rules, with a reader that has taken nothing on the word of an index. Tells how many
+/// messages there are.
+fn check_rules(reader: &Reader) -> u64 {
     let mut rules = Rules::new(reader);
     for index in 0..reader.pieces().len() {
         rules.piece(index);
@@ -40,6 +57,7 @@ pub(crate) fn check_rules(reader: &Reader) {
     note_orphans(reader);
     rules.data_crc();
     summary::check(reader, &rules.found);
+    rules.found.message_count
 }
 
 /// The rules, and what they have seen.

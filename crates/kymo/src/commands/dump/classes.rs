@@ -18,6 +18,62 @@ pub(super) enum Classes {
     Like(NamePattern),
 }
 
+/// Classes as they are typed behind one option: several with commas between them, and alternatives in
+/// braces, `sched_{switch,wakeup}`.
+#[derive(Debug, Clone)]
+pub(super) struct ListOfClasses(pub(super) Vec<Classes>);
+
+impl ListOfClasses {
+    pub(super) fn parse(typed: &str) -> Result<Self, String> {
+        let words = parts(typed).into_iter().flat_map(alternatives);
+        words.map(|word| Classes::parse(&word)).collect::<Result<_, _>>().map(Self)
+    }
+}
+
+/// The parts of a list: commas in braces, and in expressions between slashes, are no ends of one.
+fn parts(typed: &str) -> Vec<&str> {
+    let (mut parts, mut rest) = (Vec::new(), typed);
+    loop {
+        let is_end = |(at, _): &(usize, char)| {
+            let (head, _) = rest.split_at(*at);
+            let is_open = head.matches('{').count() > head.matches('}').count();
+            let is_expression = head.starts_with('/') && (head.len() < 2 || !head.ends_with('/'));
+            !is_open && !is_expression
+        };
+        let comma = rest.char_indices().filter(|(_, letter)| *letter == ',').find(is_end);
+        let Some((head, tail)) = comma.map(|(at, _)| rest.split_at(at)) else {
+            parts.push(rest);
+            return parts;
+        };
+        parts.push(head);
+        rest = tail.strip_prefix(',').unwrap_or(tail);
+    }
+}
+
+/// No more words than these are made of one.
+const ALTERNATIVES_MAX: usize = 256;
+
+/// The words that a part stands for: one for each alternative of its braces, which are not nested. In
+/// an expression they mean something else.
+fn alternatives(part: &str) -> Vec<String> {
+    let (mut done, mut open) = (Vec::new(), vec![part.to_owned()]);
+    while let Some(word) = open.pop() {
+        let braces = word.split_once('{').and_then(|(head, rest)| {
+            let (within, tail) = rest.split_once('}')?;
+            Some((head, within, tail))
+        });
+        match braces {
+            Some((head, within, tail))
+                if !word.starts_with('/') && done.len() + open.len() < ALTERNATIVES_MAX =>
+            {
+                open.extend(within.rsplit(',').map(|choice| format!("{head}{choice}{tail}")));
+            }
+            _ => done.push(word),
+        }
+    }
+    done
+}
+
 fn format_words() -> impl Iterator<Item = &'static ClassWord> {
     kymo_registry::formats().iter().flat_map(|format| format.class_words())
 }
@@ -124,6 +180,18 @@ mod tests {
     use kymo_model::timeline::{Activity, TrackId};
 
     use super::*;
+
+    #[test]
+    fn commas_in_braces_and_expressions_end_no_class() {
+        let words =
+            |typed: &str| parts(typed).into_iter().flat_map(alternatives).collect::<Vec<_>>();
+        assert_eq!(words("send,release"), ["send", "release"]);
+        assert_eq!(words("{send,release},gap"), ["send", "release", "gap"]);
+        assert_eq!(words("{a,b}_{c,d}"), ["a_c", "a_d", "b_c", "b_d"]);
+        assert_eq!(words("/a{1,2}/,/b,c/,d"), ["/a{1,2}/", "/b,c/", "d"]);
+        assert_eq!(words("{a,b"), ["{a,b"]);
+        assert!(ListOfClasses::parse("{send,}").is_err());
+    }
 
     #[test]
     fn names_of_tracers_are_told_from_words_that_are_misspelt() {

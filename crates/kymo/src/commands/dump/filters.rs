@@ -11,7 +11,7 @@ use kymo_model::timeline::{
 use kymo_query::Number;
 use regex::Regex;
 
-use super::classes::{Classes, is_called};
+use super::classes::{Classes, ListOfClasses, is_called};
 use super::fields::{in_fields, in_text, is_part};
 use crate::failure::Failure;
 use crate::processors::CpuArgs;
@@ -24,8 +24,8 @@ pub(crate) struct FilterArgs {
     /// Only events that are such: begin, end, release, complete, send, receive, enter, gap, value,
     /// text; a class of BBBin in capitals (SEND is of tasks, SRL SEND of state machines, GENERIC all
     /// values); or what a tracer calls its events. Globs such as `sched_*` and /regex/ fit any of these.
-    #[arg(long = "class", value_name = "CLASS", value_delimiter = ',', value_parser = Classes::parse)]
-    classes: Vec<Classes>,
+    #[arg(long = "class", value_name = "CLASS", value_parser = ListOfClasses::parse)]
+    classes: Vec<ListOfClasses>,
 
     /// Only events whose text matches a regular expression. May be given again: all must.
     #[arg(long = "match", value_name = "REGEX")]
@@ -71,7 +71,7 @@ impl FilterArgs {
         let texts = self.texts.iter().map(|text| expression(text));
         let fields = self.fields.iter().map(|text| field_test(text));
         Ok(Filters {
-            classes: self.classes.clone(),
+            classes: self.classes.iter().flat_map(|list| list.0.clone()).collect(),
             texts: texts.collect::<Result<_, _>>()?,
             fields: fields.collect::<Result<_, _>>()?,
             on_cpu,

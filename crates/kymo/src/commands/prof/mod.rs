@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use clap::ValueEnum;
-use kymo_core::{Destination, Finding, Severity, Source, ahead};
+use kymo_core::{Destination, Finding, Severity, Source, ahead, refuse_overlap};
 use kymo_model::Format;
 use kymo_model::measurement::MeasurementView;
 use kymo_model::structure::Structure;
@@ -24,6 +24,7 @@ use kymo_symbols::{Programs, Search};
 use crate::failure::Failure;
 use crate::inputs as paths;
 use crate::outlet;
+use crate::render::numbers;
 use crate::session::{Named, Outcome, Session};
 use inputs::Input;
 use said::Said;
@@ -180,11 +181,13 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
     }
     let output = naming::output(args.output.as_deref(), &args.inputs)?;
     let opened = inputs::open(session, &args.inputs, &output, &args.only_exe)?;
-    let sources: Vec<Source> = opened.iter().map(|input| input.opened.source.clone()).collect();
+    let mut sources: Vec<Source> = opened.iter().map(|input| input.opened.source.clone()).collect();
+    sources.extend(read_besides(session, args)?);
     let to = Destination::new(&output, args.force).made_from(&sources);
     outlet::refuse_stranger(session, &output, kymo_hpcdb::HpcDb.info())?;
     refuse_others(&output)?;
     to.check().map_err(|error| outlet::about(&output, error))?;
+    keep_programs(args, &opened, &output).map_err(|error| outlet::about(&output, error))?;
     let mut said = Said::new(!args.no_traces);
     for input in &opened {
         let (name, findings) = (&input.opened.name, findings(session, args, input)?);
@@ -206,6 +209,39 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
     merged.phases.insert(0, opening);
     report::print(session, args.json, &output, &merged, &said)?;
     Ok(said.outcome())
+}
+
+/// What is read besides the measurements: structure files, and what `-R` puts in the place of paths.
+fn read_besides(session: &Session, args: &Args) -> anyhow::Result<Vec<Source>> {
+    let limits = session.context().limits;
+    let mut sources = Vec::new();
+    for path in &args.structure {
+        let source = Source::open(path, &limits);
+        sources.push(source.map_err(|error| Named::error(paths::display(path), error))?);
+    }
+    let targets = args.replace_prefix.iter().map(|(_, to)| Path::new(to));
+    for target in targets.filter(|target| target.exists()) {
+        let source = Source::open_searched(target, &limits);
+        sources.push(source.map_err(|error| Named::error(paths::display(target), error))?);
+    }
+    Ok(sources)
+}
+
+/// Refuses an output that would replace a program that names are looked up in.
+fn keep_programs(args: &Args, opened: &[Input], output: &Path) -> kymo_core::Result<()> {
+    let search = search(args, false);
+    let modules = opened.iter().flat_map(|input| input.view.modules());
+    let mut programs = modules.flat_map(|module| search.paths(&module));
+    programs.try_for_each(|program| refuse_overlap(&program, output))
+}
+
+fn search(args: &Args, loops: bool) -> Search {
+    Search {
+        replace: args.replace_prefix.clone(),
+        compat: args.compat,
+        loops,
+        only_named: args.no_local,
+    }
 }
 
 /// What is wrong with an input, as far as it is wanted. With `--strict` that is all that can be found
@@ -243,12 +279,7 @@ fn make(
     let began = Instant::now();
     let views: Vec<_> = opened.iter().map(|input| Arc::clone(&input.view)).collect();
     let loops = args.loops.unwrap_or(Loops::On) == Loops::On && !args.compat;
-    let search = Search {
-        replace: args.replace_prefix.clone(),
-        compat: args.compat,
-        loops,
-        only_named: args.no_local,
-    };
+    let search = search(args, loops);
     let structure = structure::read(session, &args.structure, &views, &search, said)?;
     let mut programs = programs(session, &views, &structure, &search);
     for (path, recorded) in recorded::recorded(&views) {
@@ -286,6 +317,7 @@ fn make(
     if !args.no_source {
         tell_useless(session, &views, &sources, &search);
     }
+    tell_unverified(session, &programs);
     for (path, finding) in sources.into_findings() {
         said.say(session, &path, vec![finding]);
     }
@@ -314,6 +346,18 @@ fn programs(
         paths.iter().filter(is_unknown).map(move |path| (path.as_str(), directory))
     });
     Programs::new(unknown, search, &session.context().limits)
+}
+
+/// Says which programs may be others than those that were measured.
+fn tell_unverified(session: &mut Session, programs: &Programs) {
+    let found = programs.unverified();
+    let [first, rest @ ..] = found.as_slice() else { return };
+    let others = match rest.len() {
+        0 => String::new(),
+        more => format!(" and {}", numbers::count(more as u64, "other", "others")),
+    };
+    let why = "too few calls were recorded to tell that the build is the one that was measured";
+    session.report.remark("note", format_args!("not verified: {first}{others}: {why}"));
 }
 
 /// Says which of `-R` no path of a module or a source begins with.

@@ -108,9 +108,13 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
             }
             page.remarks(&scope.said());
         }
-        if rest.is_empty() {
+        let has_figures = !rest.is_empty();
+        if !has_figures {
             contents(&mut rest, opened);
-            outcome = outcome.max(profile::add(&mut rest, session, args, opened)?);
+        }
+        // Calls of functions may be there beside tasks and messages.
+        outcome = outcome.max(profile::add(&mut rest, session, args, opened)?);
+        if !has_figures {
             if let Some(scope) = &scope {
                 streams::add(&mut rest, args, scope)?;
             }
@@ -256,7 +260,7 @@ fn loads(page: &mut Page, args: &Args, scope: &Scope, loads: &mut Load, analysis
     page.heading("Loads");
     for cpu in &cpus {
         let name = tasks.cpu(cpu.cpu).map_or("", |cpu| &cpu.name);
-        page.caption(&load::heading(tasks, cpu));
+        page.caption(&load::heading(tasks, cpu, scope));
         let table = load::Table::new(name, (cpu, load::is_one(cpu, tasks)), loads);
         page.table(table.grid(tasks, args.number), args.number);
     }

@@ -27,10 +27,10 @@ pub(super) use times::Times;
 /// next, complete or not; one that is released while it runs does so when it is complete and goes on, or
 /// else when it begins again: `delays` in JSON and CSV is how many there are. A job of which the begin is
 /// missing counts all the same when it is complete; its delay and its run are not known. A job is late
-/// that takes longer than its budget, also when it is never complete; a budget of 0 is none. A task is
-/// preempted when it stops
-/// and its job is not complete. Jitter is the largest difference of a distance between releases from
-/// their mean.
+/// that takes longer than its budget, also when it is never complete; a budget of 0 is none. One whose
+/// budget is over before it ran, when its task is released again, is not complete and late, and does not
+/// lend its time to the next. A task is preempted when it stops and its job is not complete. Jitter
+/// is the largest difference of a distance between releases from their mean.
 ///
 /// In traces of Linux, a wakeup is a release, and a task is complete when it goes to sleep. The last
 /// wakeup before it runs counts: one that came while it ran kept it awake, unless it went to sleep
