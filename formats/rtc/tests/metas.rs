@@ -364,3 +364,23 @@ fn a_changed_bit_of_a_meta_within_a_unit_changes_nothing_where_there_is_a_checks
         }
     }
 }
+
+/// The same of files of the first writers: of a Meta that a tick divides and that they spoilt, and of
+/// a `meta` of an appended session.
+#[test]
+fn a_changed_bit_of_a_meta_of_the_first_writers_costs_no_message() {
+    let files =
+        [("meta_big_std.rtc", 0x48F..0x1945_usize), ("example_inputs_append2.rtc", 2350..2384)];
+    for (name, meta) in files {
+        let Some(path) = kymo_conformance::shared::file(&format!("rtc/{name}")) else { return };
+        let whole = std::fs::read(path).unwrap();
+        let original = seen(&whole);
+        let step = if meta.len() > 100 { 13 } else { 1 };
+        for at in meta.step_by(step).chain([1300, 1783].into_iter().filter(|_| step > 1)) {
+            for bit in [1, 2, at % 8] {
+                let damaged = flipped(&whole, at, bit);
+                assert!(seen(&damaged) == original, "{name} {at} {bit}: {:?}", said(&damaged));
+            }
+        }
+    }
+}

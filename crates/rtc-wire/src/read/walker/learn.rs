@@ -283,7 +283,7 @@ impl Told {
     }
 
     /// With streams of which nothing tells how long their frames are taken for the usual ones.
-    fn guessed(&self) -> Self {
+    pub(super) fn guessed(&self) -> Self {
         let mut definitions = self.definitions.clone();
         for stream in &mut definitions.streams {
             if stream.length == Declared::Unproven {

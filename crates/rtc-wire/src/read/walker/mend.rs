@@ -44,22 +44,34 @@ impl Walker {
         }
         self.mends_left -= 1;
         let order = self.is_big_endian.or_else(|| byte_order_behind(view, until));
-        for crc in self.places_of_crc(view) {
-            let Some(changed) = changed_byte(view, start, crc, order) else { continue };
+        // By chance a checksum of the other kind may point to a byte, too: what makes sense counts.
+        let kinds = [Polynomial::Ieee, Polynomial::Mixed];
+        let places = self.places_of_crc(view);
+        for (crc, kind) in places.into_iter().flat_map(|crc| kinds.map(|kind| (crc, kind))) {
+            let Some(changed) = changed_byte(view, start, crc, kind, order) else { continue };
             let opening = opening_as_it_was(view, start, crc, changed);
             let told = opening.or_else(|| meta_as_it_was(view, self.position, crc, changed));
             // A Meta that ends before here was read, or passed over: frames behind it are not read
             // again.
             let told = told.filter(|told| told.end > self.position);
-            // What an old writer spoilt where frames end is not sound either when it is corrected.
-            let is_right =
-                |told: &Told| told.definitions.is_sound || self.leads_through(view, told);
-            if let Some(mut told) = told.filter(is_right) {
+            if let Some(mut told) = told.and_then(|told| self.makes_sense(view, told, crc)) {
                 told.mark_mended();
                 return Ok(Some(told));
             }
         }
         Ok(None)
+    }
+
+    /// What is said, where that is a sound text. What an old writer spoilt where frames end is not sound
+    /// either when it is corrected: then frames make sense with it up to the next tick, or it is taken as
+    /// it was written, since by chance a checksum points into a Meta once in a thousand times.
+    fn makes_sense(&self, view: &View<'_>, told: Told, crc: u64) -> Option<Told> {
+        if told.definitions.is_sound {
+            return Some(told);
+        }
+        let end = self.ruler?.tick_after(told.end).min(crc);
+        let guessed = Some(told.guessed()).filter(|guessed| self.leads_to(view, guessed, end));
+        guessed.or(Some(told))
     }
 
     /// The same where the text makes sense as it stands, so that something else of the Unit may be
@@ -90,12 +102,17 @@ impl Walker {
 
     /// Returns true if frames lead from a Meta through all units of the Unit, with what it says.
     fn leads_through(&self, view: &View<'_>, told: &Told) -> bool {
+        let end = self.places_of_crc(view).first().copied();
+        end.is_some_and(|end| self.leads_to(view, told, end))
+    }
+
+    /// Returns true if frames lead from a Meta to a place in its Unit, with what it says.
+    fn leads_to(&self, view: &View<'_>, told: &Told, end: u64) -> bool {
         let Some(ruler) = self.ruler else { return false };
         let mut streams = Tried::new(&self.streams);
         for Definition { id, length, .. } in &told.definitions.streams {
             streams.define(*id, *length);
         }
-        let Some(&end) = self.places_of_crc(view).first() else { return false };
         let mut position = told.end;
         while position < end {
             let limit = ruler.tick_after(position).min(end);
@@ -133,21 +150,19 @@ fn changed_byte(
     view: &View<'_>,
     start: u64,
     crc: u64,
+    polynomial: Polynomial,
     is_big_endian: Option<bool>,
 ) -> Option<(u64, u8)> {
     let bytes = view.get(start..crc);
     let stored = <[u8; 4]>::try_from(view.get(crc + 1..crc + CRC)).ok()?;
-    let of = |polynomial: Polynomial| {
-        let (little, big) = (u32::from_le_bytes(stored), u32::from_be_bytes(stored));
-        let orders = match is_big_endian {
-            Some(true) => [Some(big), None],
-            Some(false) => [Some(little), None],
-            None => [Some(little), Some(big)],
-        };
-        let mut orders = orders.into_iter().flatten();
-        orders.find_map(|stored| polynomial.changed(bytes, stored, 0..bytes.len()))
+    let (little, big) = (u32::from_le_bytes(stored), u32::from_be_bytes(stored));
+    let orders = match is_big_endian {
+        Some(true) => [Some(big), None],
+        Some(false) => [Some(little), None],
+        None => [Some(little), Some(big)],
     };
-    let changed = of(Polynomial::Ieee).or_else(|| of(Polynomial::Mixed))?;
+    let mut orders = orders.into_iter().flatten();
+    let changed = orders.find_map(|stored| polynomial.changed(bytes, stored, 0..bytes.len()))?;
     Some((start + changed.at as u64, changed.bits))
 }
 
