@@ -63,15 +63,14 @@ impl Walker {
     }
 
     /// What is said, where that is a sound text. What an old writer spoilt where frames end is not sound
-    /// either when it is corrected: then frames make sense with it up to the next tick, or it is taken as
-    /// it was written, since by chance a checksum points into a Meta once in a thousand times.
+    /// either when it is corrected: then frames have to make sense with it up to the next tick.
     fn makes_sense(&self, view: &View<'_>, told: Told, crc: u64) -> Option<Told> {
         if told.definitions.is_sound {
             return Some(told);
         }
         let end = self.ruler?.tick_after(told.end).min(crc);
-        let guessed = Some(told.guessed()).filter(|guessed| self.leads_to(view, guessed, end));
-        guessed.or(Some(told))
+        let guessed = told.guessed();
+        [told, guessed].into_iter().find(|told| self.leads_to(view, told, end))
     }
 
     /// The same where the text makes sense as it stands, so that something else of the Unit may be
