@@ -129,6 +129,19 @@ pub fn every_damaged_file_of_a_folder_is_answered(format: &'static dyn Format, p
     });
 }
 
+/// Each file of a sound folder is cut, and its bytes are damaged: there is an answer, `check` reports
+/// what the dataset does, and memory is bounded. For formats whose files may end after any record.
+pub fn every_damaged_file_of_a_folder_is_survived(format: &'static dyn Format, path: &Path) {
+    let folder = Folder::read(path);
+    promise::each(folder.samples(), move |sample, cases| {
+        for end in spread(sample.bytes.len(), CUTS) {
+            cases.begin(|| format!("{}, cut at {end:#x}", sample.name));
+            bounded(format, &folder.with(&sample.name, sample.bytes[..end].to_vec()));
+        }
+        flip(format, &folder, sample, cases);
+    });
+}
+
 fn cut(format: &dyn Format, folder: &Folder, sample: &Sample, cases: &mut Cases) {
     for end in spread(sample.bytes.len(), CUTS) {
         cases.begin(|| format!("{}, cut at {end:#x}", sample.name));

@@ -51,7 +51,9 @@ use std::path::{Path, PathBuf};
 pub use dumps::dumps_are_as_reviewed;
 pub use findings::findings_are_as_reviewed;
 pub use flip::{every_flipped_byte_is_survived, zeros_are_survived};
-pub use folder::{Folder, every_damaged_file_of_a_folder_is_answered};
+pub use folder::{
+    Folder, every_damaged_file_of_a_folder_is_answered, every_damaged_file_of_a_folder_is_survived,
+};
 pub use limits::limits_are_respected;
 pub use made::{what_is_made_of_a_sound_file_is_sound, what_is_made_of_a_timeline_is_sound};
 pub use prefix::every_prefix_is_answered;

@@ -143,7 +143,7 @@ pub(crate) fn assert_offset(error: &Error, size_bytes: u64) {
 /// did not look at: they refuse it with its offset, or with the reason.
 fn walk_through(dataset: &dyn Dataset, size_bytes: u64, stored_bytes: u64) {
     assert_findings(&dataset.findings(), size_bytes);
-    let walked: Result<()> = walk(dataset);
+    let walked: Result<()> = walk(dataset, stored_bytes == u64::MAX);
     if let Err(error) = walked {
         let over = matches!(&error, Error::Read(error) | Error::ReadIn { error, .. }
             if matches!(error.kind, ReadErrorKind::OverLimit { .. }));

@@ -63,6 +63,8 @@ pub(crate) struct Survey {
     doubted: BTreeMap<(&'static str, &'static str), Doubted>,
     /// The first line of a calling context, and how many there are.
     frames: Option<(u64, u64)>,
+    /// The first event without a time, and how many there are.
+    untimed: Option<(u64, u64)>,
 }
 
 /// Events of which the same cannot be read.
@@ -201,6 +203,7 @@ impl Survey {
             has_begun: false,
             doubted: BTreeMap::new(),
             frames: None,
+            untimed: None,
         }
     }
 
@@ -307,8 +310,9 @@ impl Survey {
             self.blocks.push(Block::new(offset, self.events));
         }
         self.events += 1;
-        if let Some(time) = time {
-            self.time(time, offset);
+        match time {
+            Some(time) => self.time(time, offset),
+            None => self.untimed.get_or_insert((offset, 0)).1 += 1,
         }
         self.kinds.see(line.name);
         self.last_of_all = Some(offset);
@@ -487,11 +491,24 @@ impl Survey {
         if let Some((offset, count)) = next.frames {
             self.frames.get_or_insert((offset, 0)).1 += count;
         }
+        if let Some((offset, count)) = next.untimed {
+            self.untimed.get_or_insert((offset, 0)).1 += count;
+        }
         for (doubt, next) in next.doubted {
             let Doubted { offset, text, count } = next;
             let first = || Doubted { offset, text, count: 0 };
             self.doubted.entry(doubt).or_insert_with(first).count += count;
         }
+    }
+
+    /// Events without a time among others that have one: no analysis can place them.
+    fn untimed(&self) -> Option<Finding> {
+        let (offset, count) = self.untimed.filter(|_| self.times.is_some())?;
+        let message = match count {
+            1 => "an event has no time, where others have one".to_owned(),
+            _ => format!("{count} events have no time, where others have one"),
+        };
+        Some(Finding::at(Severity::Warning, "untimed", offset, message))
     }
 
     /// Says what is known only at the end.
@@ -510,6 +527,7 @@ impl Survey {
             let message = repeated(count, why, &text);
             self.findings.push(Finding::at(Severity::Warning, rule, offset, message));
         }
+        self.findings.extend(self.untimed());
         self.findings.extend(self.turns.finding());
         self.findings.extend(self.disorder.finding(self.events));
         if self.is_full {

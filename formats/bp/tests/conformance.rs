@@ -19,6 +19,8 @@ kymo_conformance::promises!(
         .valid_prefix(ends_between_elements)
 );
 
+kymo_conformance::promises!(Subject::new(&Bp).unsound(&["malformed/", "08c_"]); zeros_are_survived);
+
 /// A BP file may end after any element, or with a length of zero.
 fn ends_between_elements(bytes: &[u8], end: usize) -> bool {
     let is_big = bytes.first() == Some(&0);

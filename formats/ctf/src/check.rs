@@ -28,7 +28,7 @@ const UNENDED: &str = "unended-interrupt";
 pub(crate) fn check(reader: &Arc<Reader>) -> Vec<Finding> {
     let mut switches = Switches::new(reader);
     for (number, track) in reader.tracks().iter().enumerate() {
-        let mut balance = Balance::default();
+        let mut balance = Balance::new(reader);
         let (mut marks, mut nowhere) = (Notices::of_texts(), Notices::of_processors());
         let _ = sweep(reader, &track.packets, &mut switches, |taken, switches| {
             if switches.is_broken {
@@ -51,9 +51,10 @@ pub(crate) fn check(reader: &Arc<Reader>) -> Vec<Finding> {
 
 /// Who runs on the processors of a stream, and what does not fit to that. All switches of a processor
 /// are in one stream, in the order of their times, and so are its interrupts.
-#[derive(Default)]
 struct Balance {
     cpus: HashMap<u64, Running, RandomState>,
+    /// So many processors are followed, as many as have tracks: events may name any number.
+    most: usize,
     unbalanced: Repeated,
     unended: Repeated,
 }
@@ -66,18 +67,32 @@ struct Running {
 }
 
 impl Balance {
+    fn new(reader: &Reader) -> Self {
+        let most = usize::try_from(reader.limits().items_max).unwrap_or(usize::MAX);
+        let (unbalanced, unended) = (Repeated::default(), Repeated::default());
+        Self { cpus: HashMap::default(), most, unbalanced, unended }
+    }
+
+    /// Who runs on a processor; nothing of those beyond the limit, which the survey tells of.
+    fn running(&mut self, cpu: u64) -> Option<&mut Running> {
+        if self.cpus.len() >= self.most && !self.cpus.contains_key(&cpu) {
+            return None;
+        }
+        Some(self.cpus.entry(cpu).or_default())
+    }
+
     #[inline]
     fn take(&mut self, reader: &Reader, taken: &Taken<'_>, switches: &Switches) {
         let Some(cpu) = switches.cpu(taken.packet) else { return };
         if let Some((stops, runs)) = switches.switch() {
-            let on = self.cpus.entry(cpu).or_default();
+            let Some(on) = self.running(cpu) else { return };
             on.interrupts.leave();
             if let Some(before) = on.task.replace(runs).filter(|before| *before != stops) {
                 let what = || format!("task {stops} stops while task {before} runs");
                 self.unbalanced.see(|| missing(reader, taken, cpu, UNBALANCED, &what()));
             }
         } else if let Some((event, name)) = switches.interrupt() {
-            let on = self.cpus.entry(cpu).or_default();
+            let Some(on) = self.running(cpu) else { return };
             if on.begins_again(event, name.as_deref()) {
                 let what = || format!("{} comes again before it ended", name.unwrap_or_default());
                 self.unended.see(|| missing(reader, taken, cpu, UNENDED, &what()));
@@ -130,5 +145,20 @@ impl Repeated {
             finding.message = format!("{} ({} times)", finding.message, self.count);
         }
         reader.add(Place::Track(track, finding.rule), finding);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Events may name any processor: no more are followed than have tracks.
+    #[test]
+    fn processors_are_followed_within_a_limit() {
+        let (unbalanced, unended) = (Repeated::default(), Repeated::default());
+        let mut balance = Balance { cpus: HashMap::default(), most: 2, unbalanced, unended };
+        let is_followed: Vec<_> =
+            [7, u64::MAX, 3, 7].map(|cpu| balance.running(cpu).is_some()).to_vec();
+        assert_eq!((is_followed, balance.cpus.len()), (vec![true, true, false, true], 2));
     }
 }

@@ -573,6 +573,30 @@ fn samples_behind_damaged_ones_are_kept() {
     assert_eq!(losses, ["trace.db: samples that make no sense or are not there: 5"]);
 }
 
+/// Bytes that are there twice, or not there, cost the samples that they are of, and of each trace
+/// behind them those that reach beyond where it ends, or begin before it: not the rest.
+#[test]
+fn samples_behind_bytes_too_many_or_too_few_are_kept() {
+    let whole = fs::read(testdata("hpcdb/matmul-omp/trace.db")).unwrap();
+    let place = whole.len() / 4;
+    let doubled = [&whole[..place + 16], &whole[place..]].concat();
+    let removed = [&whole[..place], &whole[place + 16..]].concat();
+    for bytes in [doubled, removed] {
+        let folder = sample();
+        fs::write(folder.path().join("trace.db"), bytes).unwrap();
+        let (_, corrected, losses) = repaired(folder.path());
+        let kept = corrected.iter().find_map(|line| {
+            let kept = line.strip_prefix("trace.db: it was written again with ")?;
+            kept.strip_suffix(" samples")?.parse::<u64>().ok()
+        });
+        // 16 bytes are of up to three samples of 12, and the one beside them may be made of two. Where
+        // one of the four traces begins or ends they are of two.
+        let kept = kept.unwrap();
+        assert!((1326 - 4 - 2 * 4..=1326).contains(&kept), "{kept}: {corrected:?} {losses:?}");
+        assert!(losses.iter().any(|loss| loss.contains("make no sense")), "{losses:?}");
+    }
+}
+
 #[test]
 fn without_names_there_is_nothing_to_repair() {
     let folder = sample();

@@ -29,13 +29,21 @@ const RECORDS_MIN: usize = 1 << 20;
 pub(crate) fn check(source: &Source, context: &Context<'_>) -> Result<Vec<Finding>> {
     let measurement = Measurement::open(source, context, Mode::Salvage)?;
     let said = of(&measurement, context);
+    let is_sound = said.iter().all(|finding| finding.severity == Severity::Note);
+    let mut noted = noted(measurement);
+    // Of a directory with a damaged file, opening leaves out what salvaging reads in part.
+    if source.is_directory()
+        && !is_sound
+        && let Ok(opened) = Measurement::open(source, context, Mode::Strict)
+    {
+        noted.extend(self::noted(opened));
+    }
     let place = |finding: &Finding| (finding.rule, finding.file.clone(), finding.offset);
-    let known: HashSet<_> = said.iter().map(place).collect();
-    // What commands say when they read it all is said here, too.
-    let noted = noted(measurement).into_iter().filter(|finding| !known.contains(&place(finding)));
+    let mut known: HashSet<_> = said.iter().map(place).collect();
     let mut found = Findings::new(&context.limits);
     found.extend(said.iter().cloned());
-    found.extend(noted);
+    // What commands say when they read it all is said here, too.
+    found.extend(noted.into_iter().filter(|finding| known.insert(place(finding))));
     Ok(found.into_vec())
 }
 
@@ -354,7 +362,8 @@ impl Rules<'_> {
             }
             let metric = epoch.metrics.get(usize::from(value.metric));
             if let Some(Err(rule)) = metric.map(|metric| amount(metric, value.bits)) {
-                self.warn(rule, value.offset, words(rule, 1));
+                let why = format!("metric {}: {}", value.metric, words(rule, 1));
+                self.warn(rule, value.offset, why);
             }
             let is_real = metric.is_some_and(|metric| metric.flags.is_real());
             if is_real && f64::from_bits(value.bits) < 0.0 {

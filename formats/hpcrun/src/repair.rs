@@ -164,7 +164,14 @@ fn one_shifted(
     }
     let trace = &trace;
     let known = Known { trace, ids: ids.as_ref(), bytes: &bytes };
-    let Some(records) = known.records() else { return Ok(None) };
+    let Some(records) = known.records(context.limits.findings_max) else { return Ok(None) };
+    let size: usize = records.of(trace, &bytes).iter().map(|run| run.len()).sum();
+    if size as u64 > context.limits.value_bytes_max {
+        // Only as much of a trace is held as a value may have.
+        let why = "it is too long to look for what else is wrong with its records";
+        let finding = Finding::whole(Severity::Warning, "trace-long", why);
+        return Ok(Some((records, measurement.in_file(&part.name, TRACE, vec![finding]))));
+    }
     let again: Vec<u8> = records.of(trace, &bytes).concat();
     let mut again = Trace::salvage(&again.into(), &context.limits)?;
     if let Some(profile) = &part.profile {

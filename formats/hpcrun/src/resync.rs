@@ -56,7 +56,8 @@ impl Records {
 
 impl Known<'_> {
     /// Finds all records; nothing where they follow each other up to the end.
-    pub(crate) fn records(&self) -> Option<Records> {
+    /// Of places where bytes are none, no more than so many are told one by one.
+    pub(crate) fn records(&self, losses_max: usize) -> Option<Records> {
         let start =
             usize::try_from(self.trace.offset_of(0)).ok().filter(|_| !self.trace.is_empty())?;
         let size = self.trace.record_bytes();
@@ -69,7 +70,7 @@ impl Known<'_> {
         }
         let times = ends.unwrap_or(0..u64::MAX);
         let mut search = Search { known: &known, size, times, run: start };
-        let mut records = Records::default();
+        let (mut records, mut beyond) = (Records::default(), 0_u64);
         // The times of the last two records that make sense.
         let (mut before, mut last) = (0, 0);
         let (mut at, mut search_from) = (start, start);
@@ -88,7 +89,11 @@ impl Known<'_> {
                 }
                 Some(found) => {
                     records.runs.push(search.run..found.end);
-                    records.losses.push(lost(found.end, found.at));
+                    if records.losses.len() < losses_max {
+                        records.losses.push(lost(found.end, found.at));
+                    } else {
+                        beyond += 1;
+                    }
                     search.run = found.at;
                     at = found.at;
                     last = before;
@@ -103,6 +108,10 @@ impl Known<'_> {
         }
         let rest = self.bytes.len().saturating_sub(search.run) % size;
         records.runs.push(search.run..self.bytes.len() - rest);
+        if beyond > 0 {
+            let why = format!("{beyond} further places where bytes are no records are not listed");
+            records.losses.push(Finding::whole(Severity::Warning, "trace-records", why));
+        }
         (!records.losses.is_empty()).then_some(records)
     }
 
@@ -253,7 +262,7 @@ mod tests {
         let limits = Limits::default();
         let mut trace = Trace::salvage(&bytes.to_vec().into(), &limits).unwrap();
         trace.told_by_ends(bytes);
-        let found = Known { trace: &trace, ids, bytes }.records();
+        let found = Known { trace: &trace, ids, bytes }.records(limits.findings_max);
         let again = found.as_ref().map_or(bytes.to_vec(), |found| found.of(&trace, bytes).concat());
         let again = Trace::salvage(&again.into(), &limits).unwrap();
         let key = |record: TraceRecord| (record.time, record.node);
@@ -290,5 +299,25 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// Bytes are added at ten places, of which two are told one by one.
+    #[test]
+    fn places_are_listed_within_a_limit() {
+        let mut bytes = file(Endian::Big, 0);
+        for place in (1..=10).rev() {
+            let at = 32 + place * 25 * 12;
+            bytes.splice(at..at, [0xAA; 5]);
+        }
+        let limits = Limits::default();
+        let mut trace = Trace::salvage(&bytes.clone().into(), &limits).unwrap();
+        trace.told_by_ends(&bytes);
+        let ids = ids();
+        let known = Known { trace: &trace, ids: Some(&ids), bytes: &bytes };
+        assert_eq!(known.records(100).unwrap().losses.len(), 10);
+        let found = known.records(2).unwrap();
+        assert_eq!((found.runs.len(), found.losses.len()), (11, 3));
+        let rest = "8 further places where bytes are no records are not listed";
+        assert_eq!((found.losses[2].offset, &*found.losses[2].message), (None, rest));
     }
 }

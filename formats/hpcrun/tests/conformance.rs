@@ -6,7 +6,9 @@ mod assembled;
 use assembled::Bytes;
 use kymo_conformance::Subject;
 use kymo_core::bytes::Limits;
+use kymo_core::{Context, Finding, Source};
 use kymo_hpcrun::{Hpcrun, Profile, Trace};
+use kymo_model::Format;
 
 /// Traces may end after any record, and epochs may run to the end of the file.
 fn may_end(bytes: &[u8], end: usize) -> bool {
@@ -41,3 +43,37 @@ kymo_conformance::promises!(
         .made("trace_0101.hpctrace", assembled::trace(false, false))
         .made("trace_data_centric.hpctrace", assembled::trace(false, true))
 );
+
+kymo_conformance::promises!(Subject::new(&Hpcrun).unsound(&["bad/"]); zeros_are_survived);
+
+/// A directory of two threads, one with a trace, of which one file is damaged.
+#[test]
+fn every_damaged_file_of_a_folder_is_survived() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, bytes: &[u8]| std::fs::write(folder.path().join(name), bytes).unwrap();
+    write("a.hpcrun", &assembled::shipped_0400(true));
+    write("a.hpctrace", &assembled::trace(false, false));
+    write("b.hpcrun", &assembled::shipped_0400(false));
+    kymo_conformance::every_damaged_file_of_a_folder_is_survived(&Hpcrun, folder.path());
+}
+
+/// What opening leaves out for the rest of a profile is reported by `check`, too.
+#[test]
+fn check_reports_what_opening_a_directory_leaves_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let profile = assembled::shipped_0400(true);
+    let cut = profile.get(..profile.len() / 2).unwrap();
+    std::fs::write(folder.path().join("a.hpcrun"), cut).unwrap();
+    std::fs::write(folder.path().join("a.hpctrace"), assembled::trace(false, false)).unwrap();
+    std::fs::write(folder.path().join("b.hpcrun"), assembled::shipped_0400(false)).unwrap();
+    let source = Source::open(folder.path(), &Limits::default()).unwrap();
+    let place = |finding: Finding| (finding.rule, finding.file, finding.offset);
+    let checked: Vec<_> =
+        Hpcrun.check(&source, &Context::default()).unwrap().into_iter().map(place).collect();
+    let opened = Hpcrun.open(&source, &Context::default()).unwrap().findings();
+    let rules: Vec<_> = opened.iter().map(|finding| finding.rule).collect();
+    assert!(rules.contains(&"profile") && rules.contains(&"no-profile"), "{rules:?}");
+    for finding in opened.into_iter().map(place) {
+        assert!(checked.contains(&finding), "{finding:?} is not in {checked:?}");
+    }
+}

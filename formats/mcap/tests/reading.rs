@@ -12,6 +12,7 @@ use std::fs;
 use std::io::Cursor;
 
 use kymo_conformance::{Content, capture, repaired, rewritten, testdata};
+use kymo_core::bytes::Limits;
 use kymo_core::{Context, Finding, Severity, Source, Value};
 use kymo_mcap::{Mcap, Reader};
 use kymo_model::Format;
@@ -176,9 +177,10 @@ fn a_chunk_that_the_file_ends_in_is_read_as_far_as_it_goes() {
 }
 
 /// Many messages without a payload are next to nothing when they are compressed: 82 KB became
-/// 256 MiB for each chunk. What is read of a file is in proportion to it, and the rest is said.
+/// 256 MiB for each chunk. They are read, up to four times what a chunk may have and 1000 times the
+/// file, and the rest is said.
 #[test]
-fn a_file_that_becomes_far_larger_is_read_in_proportion() {
+fn a_file_that_becomes_far_larger_is_read_within_bounds() {
     let options = WriteOptions::new().compression(Some(Compression::Zstd));
     let options = options.chunk_size(Some(8 << 20)).compression_threads(0);
     let options = options.emit_message_indexes(false);
@@ -191,16 +193,21 @@ fn a_file_that_becomes_far_larger_is_read_in_proportion() {
     out.finish().unwrap();
     let bytes = out.into_inner().into_inner();
     let (size, decompressed) = (bytes.len() as u64, 1_500_000 * 31);
-    let most = 1000 * size + (16 << 20);
-    assert!(decompressed > most, "{size} bytes are too many for this test");
     let source = Source::from_bytes("bomb.mcap", bytes);
     let reader = Reader::open(&source, &Context::default()).unwrap();
+    assert_eq!((reader.message_count(), reader.findings()), (1_500_000, vec![]));
+    assert!(decompressed > 1000 * size + (16 << 20), "{size} bytes are too many for this test");
+    let chunk = (8 << 20) + (1 << 16);
+    let context = Context::with_limits(Limits { value_bytes_max: chunk, ..Limits::default() });
+    let most = 1000 * size + 4 * chunk;
+    assert!(decompressed > most, "{size} bytes are too many for this test");
+    let reader = Reader::open(&source, &context).unwrap();
     let rules: Vec<_> = reader.findings().iter().map(|finding| finding.rule).collect();
     assert!(rules.iter().all(|rule| *rule == "chunk-limit") && !rules.is_empty(), "{rules:?}");
-    let records = capture(&*Mcap.open(&source, &Context::default()).unwrap()).unwrap();
+    let records = capture(&*Mcap.open(&source, &context).unwrap()).unwrap();
     let messages = records.iter().filter(|record| record.kind == "message").count() as u64;
     assert!(messages * 31 <= most && messages > 0, "{messages} messages");
-    let checked = Mcap.check(&source, &Context::default()).unwrap();
+    let checked = Mcap.check(&source, &context).unwrap();
     assert!(checked.iter().any(|finding| finding.rule == "chunk-limit"));
 }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use kymo_core::{Result, Value};
+use kymo_model::timeline::TimeNs;
 use kymo_model::{DumpRequest, Field, Flow, Record, RecordSink};
 
 use crate::Reader;
@@ -49,12 +50,9 @@ fn message_fields<'a>(
         ("time_ns", message.time.map_or(Value::Null, |time| time.0.into()).into()),
         ("bytes", message.payload.len().into()),
     ];
-    if message.time.is_none() {
-        let not_after = reader.not_after(message.stream, message.offset);
-        let bounds = [("relative_ns", message.relative), ("not_after_ns", not_after)];
-        let bounds = bounds.into_iter().filter_map(|(name, time)| Some((name, time?.0.into())));
-        fields.extend(bounds);
-    }
+    let Bounds { relative, not_after } = bounds(reader, message);
+    let known = [("relative_ns", relative), ("not_after_ns", not_after)];
+    fields.extend(known.into_iter().filter_map(|(name, time)| Some((name, time?.0.into()))));
     if let Some(partial) = partial(message) {
         fields.push(("partial", partial.into()));
     }
@@ -65,6 +63,24 @@ fn message_fields<'a>(
         }
     }
     fields
+}
+
+/// What is known of when a message happened that has no time.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Bounds {
+    /// How long after what its clock counts from.
+    pub relative: Option<TimeNs>,
+    /// When at the latest.
+    pub not_after: Option<TimeNs>,
+}
+
+/// What is known of when a message happened, where it has no time.
+pub(crate) fn bounds(reader: &Reader, message: &Message<'_>) -> Bounds {
+    if message.time.is_some() {
+        return Bounds::default();
+    }
+    let not_after = reader.not_after(message.stream, message.offset);
+    Bounds { relative: message.relative, not_after }
 }
 
 /// What a message lacks, where that is known.

@@ -23,7 +23,7 @@ pub(crate) fn repair(source: &Source, to: &Destination, context: &Context<'_>) -
     }
     let mut file = to.file()?;
     let mut repaired = Repaired { unit: "messages", ..Repaired::default() };
-    copy(&reader, &mut file, &mut repaired)?;
+    copy(&reader, &mut file, &mut repaired, true)?;
     for finding in check::losses(reader.scan(), &context.limits).into_vec() {
         // What is only noted is still as it was, but for the end that it gets. The result does not
         // say of a message that its beginning may be missing.
@@ -42,20 +42,26 @@ pub(crate) fn repair(source: &Source, to: &Destination, context: &Context<'_>) -
 pub(crate) fn rewrite(source: &Source, to: &Destination, context: &Context<'_>) -> Result<()> {
     let reader = Reader::open(source, context)?;
     let mut file = to.file()?;
-    copy(&reader, &mut file, &mut Repaired::default())?;
+    copy(&reader, &mut file, &mut Repaired::default(), false)?;
     file.commit()
 }
 
-/// Copies every session with its streams and messages.
-fn copy(reader: &Arc<Reader>, out: &mut dyn Write, repaired: &mut Repaired) -> Result<()> {
+/// Copies every session with its streams and messages. Units may begin with what clocks show, so
+/// that damage costs the times of one Unit at most.
+fn copy(
+    reader: &Arc<Reader>,
+    out: &mut dyn Write,
+    repaired: &mut Repaired,
+    keeps_clocks: bool,
+) -> Result<()> {
     let mut copying = Copying { reader, plans: plans(reader.scan()), session: 0, next: 0 };
     let mut messages = reader.messages();
     let mut writer = copying.begin(out);
     while let Some(found) = messages.advance() {
         let message = messages.message(&found);
         let stream = reader.streams().get(message.stream);
-        let of = stream.or_broken("a message is of a stream that is known")?.session;
-        while copying.session < of {
+        let stream = stream.or_broken("a message is of a stream that is known")?;
+        while copying.session < stream.session {
             writer = copying.next_session(writer, repaired)?;
         }
         copying.join(&mut writer, message.offset, repaired)?;
@@ -65,6 +71,9 @@ fn copy(reader: &Arc<Reader>, out: &mut dyn Write, repaired: &mut Repaired) -> R
         }
         if writer.write(message.stream, message.payload)? {
             repaired.kept += 1;
+            if keeps_clocks && stream.is_clock() {
+                writer.keep(message.stream, message.payload)?;
+            }
         } else {
             repaired.losses.push(unwritten(reader, message.stream, message.offset));
         }

@@ -19,6 +19,8 @@ kymo_conformance::promises!(
         .valid_prefix(ends_between_frames)
 );
 
+kymo_conformance::promises!(Subject::new(&Rtc).unsound(&["bad/"]); zeros_are_survived);
+
 /// A recording may end after any frame: a writer that is killed leaves such a file.
 fn ends_between_frames(bytes: &[u8], end: usize) -> bool {
     let view = View::whole(bytes);

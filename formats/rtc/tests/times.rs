@@ -9,9 +9,13 @@
 
 use std::sync::Arc;
 
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
+use arrow_array::{Array, ArrayRef};
 use kymo_conformance::{Captured, Content as Captive};
 use kymo_core::bytes::Limits;
 use kymo_core::{Context, Destination, Severity, Source, Value};
+use kymo_model::table::Scan;
 use kymo_model::timeline::{Content, TimeNs, TrackId, Window};
 use kymo_model::{Format, Part};
 use kymo_rtc::Rtc;
@@ -184,6 +188,63 @@ fn times_on_a_base_that_was_cut_off_are_relative_and_bounded() {
         assert_eq!((*time, *relative, *not_after), (None, millisecond, next));
     }
     assert_eq!(cut[untimed.len()], timed(5000));
+    for table in ["messages", "sample"] {
+        assert_eq!(tabled(&whole[2000..], table), cut, "{table}");
+    }
+}
+
+/// The same as [`dumped`], of a table.
+fn tabled(bytes: &[u8], table: &str) -> Vec<[Option<i64>; 3]> {
+    let source = Source::from_bytes("test.rtc", bytes.to_vec());
+    let table = Rtc.open(&source, &Context::default()).unwrap().table(table).unwrap();
+    let mut rows = Vec::new();
+    for batch in table.scan(&Scan::default()).unwrap() {
+        let batch = batch.unwrap();
+        let column = |name: &str| batch.column_by_name(name).unwrap().clone();
+        let numbers = ["time_ns", "relative_ns", "not_after_ns"].map(column);
+        let stream = batch.column_by_name("stream");
+        for row in 0..batch.num_rows() {
+            let is_sample = stream.is_none_or(|of| of.as_string::<i32>().value(row) == "sample");
+            let number = |of: &ArrayRef| {
+                let of = of.as_primitive::<Int64Type>();
+                of.is_valid(row).then(|| of.value(row))
+            };
+            if is_sample {
+                rows.push([number(&numbers[0]), number(&numbers[1]), number(&numbers[2])]);
+            }
+        }
+    }
+    rows
+}
+
+/// What is repaired, cut or merged begins every Unit with what its clocks show, too: the clock is set
+/// once, and behind a cut at the second Unit every message has its time.
+#[test]
+fn what_is_written_again_has_times_behind_any_cut() {
+    let mut writer = Writer::new(Vec::new(), Options::new().sizes(4096, 2048).unwrap());
+    let clk = StreamMeta::new("clk").format("timespec").flag("clock", true).unwrap();
+    let clk = writer.add(&clk).unwrap();
+    let sample = StreamMeta::new("sample").format("uint8").text("clock", "clk").unwrap();
+    let sample = writer.add(&sample).unwrap();
+    writer.write(clk, &timespec(BASE, 0)).unwrap();
+    for _ in 0..3000 {
+        writer.write(sample, &[1]).unwrap();
+    }
+    let whole = writer.finish().unwrap();
+    assert_eq!(dumped(&whole[4096..])[0], [None; 3], "the writer itself does not repeat it");
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("out.rtc");
+    let (source, to) =
+        (Source::from_bytes("test.rtc", whole.clone()), Destination::new(&path, false));
+    Rtc.repair(&source, &to, &Context::default()).unwrap();
+    let repaired = std::fs::read(path).unwrap();
+    let cut = extracted(std::slice::from_ref(&whole), &Part::default());
+    for bytes in [repaired, cut] {
+        assert_eq!(dumped(&bytes).len(), 3000);
+        let behind = dumped(&bytes[4096..]);
+        let time = at(0).map(|time| time.0);
+        assert!(behind.len() > 1000 && behind.iter().all(|of| of[0] == time), "{behind:?}");
+    }
 }
 
 /// Every Unit of what was converted begins with what the clocks show: a cut head costs times of the

@@ -144,6 +144,16 @@ impl Reader {
                 self.findings.push(finding);
                 return Ok(());
             }
+            if stream.is_captured
+                && place.packets > 0
+                && is_capture(part.get(place.at..).unwrap_or_default())
+            {
+                let message = "another recording begins here, and is not read: a file has one";
+                let offset = place.at as u64;
+                let finding = Finding::at(Severity::Error, "another-recording", offset, message);
+                self.findings.push(finding);
+                return Ok(());
+            }
             no_hole(part, place.at)?;
             let packet = place.packet(part, core)?;
             let is_unsure = stream.end > bytes.len();

@@ -1,9 +1,10 @@
 //! What going through all packets tells: of tasks, interrupts and cores, never of each packet.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use foldhash::fast::RandomState;
 use kymo_core::{Finding, Severity};
+use kymo_model::kernel::UnderWay;
 
 use crate::index::CoreClock;
 use crate::read::Packet;
@@ -27,6 +28,9 @@ pub(crate) struct Survey {
     last_switches: HashMap<u32, u64, RandomState>,
     /// The first packet that is too late to have a time.
     pub(crate) late: Option<Late>,
+    /// What runs on each core, tasks and interrupts.
+    running: HashMap<u32, Running, RandomState>,
+    unended: BTreeMap<u32, Unended>,
     overflows: Vec<Overflow>,
     other_overflows: Option<Overflow>,
 }
@@ -36,6 +40,22 @@ pub(crate) struct Survey {
 pub(crate) struct Late {
     offset: u64,
     ticks: u64,
+    count: u64,
+}
+
+/// What runs on a core.
+#[derive(Debug, Default)]
+struct Running {
+    /// What was switched to last: a task by its number, or nothing to do.
+    switched_to: Option<(u32, Option<u64>)>,
+    interrupts: UnderWay,
+}
+
+/// Interrupts of a core that come again before they ended.
+#[derive(Debug, Clone, Copy)]
+struct Unended {
+    offset: u64,
+    number: u64,
     count: u64,
 }
 
@@ -51,6 +71,7 @@ impl Survey {
     /// Takes a packet, whose first parameter may be a number.
     pub(crate) fn see(&mut self, packet: &Packet, number: Option<u64>, clock: &mut CoreClock) {
         self.see_time(packet, clock);
+        self.see_interrupt(packet, number);
         let core = packet.core;
         match packet.id {
             spec::TASK_START_EXEC | spec::TASK_START_READY | spec::TASK_STOP_READY => {
@@ -76,6 +97,34 @@ impl Survey {
             late.count += 1;
         } else if ticks == 0 || clock.frequency().is_some() {
             clock.last = Some(ticks);
+        }
+    }
+
+    /// An interrupt does not interrupt itself: where one comes again, its end is missing. Where
+    /// another task begins to run, none is under way.
+    fn see_interrupt(&mut self, packet: &Packet, number: Option<u64>) {
+        let Packet { core, offset, .. } = *packet;
+        let on = self.running.entry(core).or_default();
+        match packet.id {
+            spec::ISR_ENTER => {
+                let number = number.unwrap_or(0);
+                if on.interrupts.begins(&number.to_string()) {
+                    let first = Unended { offset, number, count: 0 };
+                    self.unended.entry(core).or_insert(first).count += 1;
+                }
+            }
+            spec::ISR_EXIT | spec::ISR_TO_SCHEDULER => on.interrupts.ends(None),
+            spec::TASK_START_EXEC | spec::IDLE => {
+                let next = Some((packet.id, number.filter(|_| packet.id != spec::IDLE)));
+                if on.switched_to != next {
+                    on.switched_to = next;
+                    on.interrupts.leave();
+                }
+            }
+            spec::TASK_STOP_EXEC => on.switched_to = None,
+            // What ended and began meanwhile is not known.
+            spec::OVERFLOW => *on = Running::default(),
+            _ => {}
         }
     }
 
@@ -119,7 +168,25 @@ impl Survey {
             );
             Finding::at(Severity::Warning, "overflow", offset, message)
         });
-        self.late.map(Late::finding).into_iter().chain(listed).chain(others).collect()
+        let unended = self.unended.iter().map(|(core, unended)| unended.finding(*core));
+        self.late
+            .map(Late::finding)
+            .into_iter()
+            .chain(listed)
+            .chain(others)
+            .chain(unended)
+            .collect()
+    }
+}
+
+impl Unended {
+    fn finding(self, core: u32) -> Finding {
+        let Self { offset, number, count } = self;
+        let often = if count > 1 { format!(" ({count} times)") } else { String::new() };
+        let message = format!(
+            "on core {core}, interrupt {number} comes again before it ended: events are missing{often}"
+        );
+        Finding::at(Severity::Warning, "unended-interrupt", offset, message)
     }
 }
 

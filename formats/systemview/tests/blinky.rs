@@ -369,3 +369,41 @@ fn what_begins_neither_with_text_nor_with_zeros_is_refused() {
     let error = SystemView.open(&source, &Context::default()).err().unwrap().to_string();
     assert!(error.contains("does not begin with the zeros"), "{error}");
 }
+
+/// What is found, by rule and byte.
+fn checked(recording: Vec<u8>) -> Vec<(&'static str, Option<u64>)> {
+    let source = Source::from_bytes("blinky.svdat", recording);
+    let found = SystemView.check(&source, &Context::default()).unwrap();
+    found.into_iter().map(|finding| (finding.rule, finding.offset)).collect()
+}
+
+/// The sixth packet, which begins the timer's interrupt, is there twice: the first has no end.
+#[test]
+fn an_interrupt_that_comes_again_before_it_ended_is_found() {
+    let mut packets = support::packets();
+    packets.insert(6, packets[5].clone());
+    let before: usize = packets[..6].iter().map(Vec::len).sum();
+    let recording = [support::HEADER, &support::SYNC, &packets.concat()].concat();
+    let at = support::HEADER.len() + support::SYNC.len() + before;
+    let sound = checked(support::recording());
+    let rules =
+        |found: &[(&'static str, Option<u64>)]| found.iter().map(|of| of.0).collect::<Vec<_>>();
+    assert_eq!(rules(&sound), ["overflow"]);
+    let damaged = checked(recording);
+    assert_eq!(rules(&damaged), ["overflow", "unended-interrupt"]);
+    assert_eq!(damaged[1].1, Some(at as u64));
+}
+
+/// Two captures one after the other: the second is not read as if it were of the first.
+#[test]
+fn another_capture_behind_one_is_found() {
+    let capture = [&support::SYNC[..], &support::packets().concat()].concat();
+    let two = [&capture[..], &capture].concat();
+    let events = |recording: Vec<u8>| {
+        let source = Source::from_bytes("blinky.svdat", recording);
+        Reader::open(&source, &Context::default()).unwrap().count()
+    };
+    assert_eq!(events(two.clone()), events(capture.clone()));
+    let found = checked(two);
+    assert!(found.contains(&("another-recording", Some(capture.len() as u64))), "{found:?}");
+}

@@ -255,3 +255,34 @@ fn a_dump_of_memory_has_its_events() {
     let found: Vec<_> = reader.findings().iter().map(|of| (of.rule, of.offset)).collect();
     assert_eq!(found, [("unreadable", Some(6150))]);
 }
+
+/// The recording of both cores without its text is two captures, one after the other: the first is
+/// read, and the other is said.
+#[test]
+fn two_captures_without_a_text_are_told_apart() {
+    let Some(both) = source("heap_log_mcore.svdat") else { return };
+    let bytes = both.bytes().unwrap();
+    let text: usize = bytes
+        .split_inclusive(|byte| *byte == b'\n')
+        .take_while(|line| line.first() == Some(&b';'))
+        .map(<[u8]>::len)
+        .sum();
+    let first = Reader::open(&both, &Context::default()).unwrap();
+    let of_first = first.packets().filter(|packet| packet.core == 0).count() as u64;
+    let captured = Source::from_bytes("captured.svdat", bytes[text..].to_vec());
+    let reader = Reader::open(&captured, &Context::default()).unwrap();
+    let rules: Vec<_> = reader.findings().iter().map(|finding| finding.rule).collect();
+    assert_eq!((rules, reader.count()), (vec!["another-recording"], of_first));
+}
+
+/// The bytes of an interrupt's begin are there twice: `check` says so, as whoever adds up loads.
+#[test]
+fn an_interrupt_that_begins_twice_is_found() {
+    let Some(sound) = source("heap_log0.svdat") else { return };
+    let bytes = sound.bytes().unwrap();
+    let doubled = [&bytes[..4946], &bytes[4930..]].concat();
+    let damaged = Source::from_bytes("doubled.svdat", doubled);
+    let found = SystemView.check(&damaged, &Context::default()).unwrap();
+    let rules: Vec<_> = found.iter().map(|finding| finding.rule).collect();
+    assert!(rules.contains(&"unended-interrupt"), "{found:?}");
+}

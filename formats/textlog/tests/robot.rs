@@ -180,3 +180,21 @@ fn a_29_february_is_of_the_year_that_it_falls_into() {
     assert_eq!(times, [1_861_916_400, 1_861_923_600, 1_866_974_400, 1_867_060_800]);
     assert_eq!(wrong, ["its day is not in the year that it is of: Feb 29 12:00:00 d"]);
 }
+
+/// `timd` for `time` in one of the patterns: its lines are events without a time, beside one that has
+/// a time. Whoever shows tasks leaves them out and says so, and so does `check`.
+#[test]
+fn events_without_a_time_beside_others_are_found() {
+    let mut log = fs::read(sample("pump.log")).unwrap();
+    let sound = Source::from_bytes("pump.log", log.clone());
+    assert_eq!(TextLog.check(&sound, &Context::default()).unwrap(), []);
+    assert_eq!(&log[155..159], b"time");
+    log[158] ^= 1;
+    let line = log.windows(5).position(|text| text == b"0.75 ").unwrap() as u64;
+    let damaged = Source::from_bytes("pump.log", log);
+    let found = TextLog.check(&damaged, &Context::default()).unwrap();
+    let found: Vec<_> = found.into_iter().map(|of| (of.rule, of.offset)).collect();
+    assert_eq!(found, [("untimed", Some(line))]);
+    let opened = TextLog.open(&damaged, &Context::default()).unwrap();
+    assert_eq!(opened.findings()[0].rule, "untimed");
+}

@@ -22,13 +22,13 @@ const CHUNK_VALUES: u64 = 1024;
 /// Values read from one place: a damaged file may claim a global array without end.
 const VALUES_MAX: u64 = 1 << 13;
 
-/// Goes through every way out of a dataset and holds nothing of it.
-pub(crate) fn walk(dataset: &dyn Dataset) -> Result<()> {
+/// Goes through every way out of a dataset, perhaps of a folder, and holds nothing of it.
+pub(crate) fn walk(dataset: &dyn Dataset, is_folder: bool) -> Result<()> {
     let _ = dataset.summary();
     let _ = dataset.recordings();
     for headers_only in [true, false] {
         let request = DumpRequest { headers_only, ..DumpRequest::default() };
-        let mut drain = Drain::default();
+        let mut drain = Drain(RecordKeys::of(is_folder));
         let dumped = dataset.dump(&request, &mut drain);
         drain.0.assert_once();
         dumped?;
@@ -50,7 +50,6 @@ pub(crate) fn views(dataset: &dyn Dataset, size_bytes: u64) -> Result<()> {
 }
 
 /// Takes records, and reads their arrays.
-#[derive(Default)]
 struct Drain(RecordKeys);
 
 impl RecordSink for Drain {

@@ -115,10 +115,10 @@ fn artifact(reader: &Reader, of: &Declared<'_>, told: &mut Told) {
             Ok(values) => told.unknown_among((reader, log), custom, &values, offset),
             Err(error) => {
                 let key = (CUSTOM_SIZE, log.0.into(), type_id.0.into());
-                told.tell(key, Warning, custom.offset, || misfit(type_id, &error, offset));
+                told.tell_first(key, Warning, offset, || misfit(type_id, &error));
             }
         },
         None if type_id.0 == NO_TYPE && of.custom.is_empty() => {}
-        None => told.unknown_type((log, type_id), offset),
+        None => told.unknown_type((log, type_id), of.custom, offset),
     }
 }

@@ -171,7 +171,7 @@ impl Pass<'_> {
         }
         let Some(of) = self.reader.custom_type(log, id) else {
             if self.are_types_known {
-                self.told.unknown_type((log, id), offset);
+                self.told.unknown_type((log, id), event.custom, offset);
             }
             return false;
         };
@@ -185,7 +185,7 @@ impl Pass<'_> {
             Ok(_) => {}
             Err(error) => {
                 let key = (CUSTOM_SIZE, log.0.into(), id.0.into());
-                self.told.tell(key, Warning, of.offset, || misfit(id, &error, offset));
+                self.told.tell_first(key, Warning, offset, || misfit(id, &error));
                 return false;
             }
         }
@@ -218,8 +218,7 @@ impl Pass<'_> {
         let (said_first, said_last) = (block.first_timestamp, block.last_timestamp);
         let last = last.unwrap_or(said_last);
         if (said_first, said_last) != (first, last) {
-            let index = self.reader.blocks().first().map(|first| first.offset);
-            self.told.tell((INDEX, 0, 0), Warning, index, || {
+            self.told.tell_first((INDEX, 0, 0), Warning, block.offset, || {
                 format!(
                     "the index says that a block goes from {said_first} to {said_last} ns, and \
                      its events go from {first} to {last}"

@@ -92,10 +92,44 @@ impl Told {
         }
     }
 
-    /// Tells of a type that nothing defines.
-    fn unknown_type(&mut self, (log, id): (LogFileId, TypeId), offset: u64) {
-        let key = (UNKNOWN_TYPE, log.0.into(), id.0.into());
-        self.tell(key, Severity::Warning, None, || no_type((log, id), offset));
+    /// Tells of something as [`tell`](Self::tell) does: the first place in the file counts, in
+    /// whichever order they are looked at.
+    fn tell_first(
+        &mut self,
+        key: (&'static str, i64, i64),
+        severity: Severity,
+        offset: u64,
+        message: impl Fn() -> String,
+    ) {
+        if let Some(known) = self.kinds.get_mut(&key)
+            && known.offset.is_some_and(|first| offset < first)
+        {
+            (known.offset, known.message) = (Some(offset), message());
+        }
+        self.tell(key, severity, offset, message);
+    }
+
+    /// Tells of a type that nothing defines: first of what has values of it, as readers do.
+    fn unknown_type(&mut self, (log, id): (LogFileId, TypeId), values: &[u8], offset: u64) {
+        let of = |rank: i64| (UNKNOWN_TYPE, i64::from(log.0) << 1 | rank, i64::from(id.0));
+        let (with_values, without) = (of(0), of(1));
+        let key = if values.is_empty() { without } else { with_values };
+        self.tell_first(key, Severity::Warning, offset, || no_type(log, id));
+    }
+
+    /// What has no values of a type that nothing defines is told of where nothing has any.
+    fn join_unknown_types(&mut self) {
+        let is_without = |(rule, of, _): &(&str, i64, i64)| *rule == UNKNOWN_TYPE && of & 1 == 1;
+        let without: Vec<_> = self.kinds.keys().copied().filter(is_without).collect();
+        for key in without {
+            let (rule, of, id) = key;
+            if let Some(known) = self.kinds.get(&key).map(|known| known.count)
+                && let Some(with_values) = self.kinds.get_mut(&(rule, of & !1, id))
+            {
+                with_values.count += known;
+                self.kinds.remove(&key);
+            }
+        }
     }
 
     /// Tells of artifacts among values that nothing defines, whatever they may be.
@@ -136,7 +170,8 @@ impl Told {
         });
     }
 
-    fn tell_all(self, findings: &mut Findings) {
+    fn tell_all(mut self, findings: &mut Findings) {
+        self.join_unknown_types();
         findings.extend(self.kinds.into_iter().map(|((rule, ..), telling)| {
             let Telling { severity, offset, mut message, count } = telling;
             if count > 1 {

@@ -107,8 +107,9 @@ fn type_of(value: &Value, bits: Option<u32>) -> (FieldType, i32) {
     let first = values.first().and_then(|first| scalar_type(first, bits));
     let is_alike = |of: &FieldType| values.iter().all(|it| scalar_type(it, bits) == Some(*of));
     let array = first.filter(|of| values.len() <= ARRAY_MAX && is_alike(of));
-    let count = i32::try_from(values.len()).unwrap_or(0);
-    array.map_or((FieldType::String, 0), |of| (of, count))
+    // What has no count that can be written becomes text.
+    let array = array.zip(i32::try_from(values.len()).ok());
+    array.unwrap_or((FieldType::String, 0))
 }
 
 fn scalar_type(value: &Value, bits: Option<u32>) -> Option<FieldType> {

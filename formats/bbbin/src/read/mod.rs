@@ -399,13 +399,11 @@ impl Reader {
         self.notice_once(ORDER, 0, offset, || message.to_owned());
     }
 
-    /// Notices that the index has other times than the events of a block; the first is enough.
+    /// Notices that the index has other times than the events of a block; the first that is looked at is told.
     #[cold]
     fn notice_misleading(&self, block: &Block) {
         self.is_misleading.store(true, Relaxed);
-        // Whichever block is looked at first, it is the index that is not believed.
-        let index = self.blocks().first().map_or(block.offset, |first| first.offset);
-        self.notice_once(INDEX, 0, index, || {
+        self.noticed.first(&self.limits, (INDEX, 0), block.offset, || {
             let Block { first_timestamp, last_timestamp, .. } = block;
             format!(
                 "the index says that a block goes from {first_timestamp} to {last_timestamp} ns, and \

@@ -24,6 +24,32 @@ struct Kept {
     places: usize,
 }
 
+impl Kept {
+    /// Keeps the first place of something; nothing where there is no room for it.
+    fn first(
+        &mut self,
+        limits: &Limits,
+        key: (&'static str, u64),
+        place: u64,
+        message: impl Fn() -> String,
+    ) -> Option<&mut Told> {
+        let is_full = self.findings.len() >= limits.findings_max;
+        let finding = || Finding::at(Severity::Warning, key.0, place, message());
+        let told = match self.findings.entry(key) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(_) if is_full => {
+                self.beyond = self.beyond.max(Some(Severity::Warning));
+                return None;
+            }
+            Entry::Vacant(vacant) => vacant.insert(Told::new(finding())),
+        };
+        if told.finding.offset.is_some_and(|first| place < first) {
+            told.finding = finding();
+        }
+        Some(told)
+    }
+}
+
 /// A finding, and where it was found: reading twice counts a place once.
 #[derive(Debug)]
 struct Told {
@@ -71,23 +97,35 @@ impl Noticed {
         }
     }
 
-    /// Keeps a finding that is counted: how many places it was found at.
+    /// Keeps the first place in the file that something is found at, whichever is read first.
+    pub(crate) fn first(
+        &self,
+        limits: &Limits,
+        key: (&'static str, u64),
+        place: u64,
+        message: impl Fn() -> String,
+    ) {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.first(limits, key, place, message);
+    }
+
+    /// Keeps a finding that is counted: the first place, and how many there are.
     pub(crate) fn count(
         &self,
         limits: &Limits,
         key: (&'static str, u64),
         place: u64,
-        finding: impl FnOnce() -> Finding,
+        message: impl Fn() -> String,
     ) {
-        self.keep(limits, key, Severity::Warning, finding);
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let Kept { findings, places, .. } = &mut *kept;
-        let Some(told) = findings.get_mut(&key) else { return };
-        if *places < PLACES_MAX {
-            *places += usize::from(told.places.insert(place));
+        let mut places = kept.places;
+        let Some(told) = kept.first(limits, key, place, message) else { return };
+        if places < PLACES_MAX {
+            places += usize::from(told.places.insert(place));
         } else if !told.places.contains(&place) {
             told.are_more = true;
         }
+        kept.places = places;
     }
 
     /// All of them, by their places.
@@ -132,8 +170,7 @@ mod tests {
     fn a_place_counts_once_however_often_it_is_read() {
         let (noticed, limits) = (Noticed::default(), Limits::default());
         let count = |place| {
-            let finding = || Finding::at(Severity::Warning, "rule", place, "odd");
-            noticed.count(&limits, ("rule", 0), place, finding);
+            noticed.count(&limits, ("rule", 0), place, || "odd".to_owned());
         };
         let said = || noticed.findings(&limits).pop().unwrap().message;
         count(5);
@@ -142,6 +179,9 @@ mod tests {
         count(9);
         count(5);
         assert_eq!(said(), "odd (2 times)");
+        count(3);
+        let first = noticed.findings(&limits).pop().unwrap();
+        assert_eq!((first.offset, &*first.message), (Some(3), "odd (3 times)"));
         (0..=PLACES_MAX as u64).for_each(count);
         assert_eq!(said(), "odd (more than 65536 times)");
     }

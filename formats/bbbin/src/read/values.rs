@@ -1,11 +1,11 @@
 //! Values of custom types.
 
+use kymo_core::Value;
 use kymo_core::bytes::{Cursor, Endian, ReadError, ReadResult};
-use kymo_core::{Finding, Severity, Value};
 
 use super::Reader;
 use super::definitions::text;
-use crate::spec::FieldType;
+use crate::spec::{FieldType, NO_TYPE};
 use crate::types::{CustomField, CustomType, LogFileId, TypeId};
 
 /// The rule that values are of their type.
@@ -64,44 +64,42 @@ impl Reader {
     ) -> Option<Decoded<'_>> {
         let Some(of) = self.custom_type(log_file, id) else {
             if !bytes.is_empty() {
-                let found = || no_type((log_file, id), offset);
-                self.notice_values(UNKNOWN_TYPE, (log_file, id), (None, offset), found);
+                let found = || no_type(log_file, id);
+                self.notice_values(UNKNOWN_TYPE, (log_file, id), offset, found);
             }
             return None;
         };
         let (values, fault) = values_as_far(of, bytes, offset);
-        if let Some(fault) = &fault {
-            let found = || misfit(id, fault, offset);
-            self.notice_values(CUSTOM_SIZE, (log_file, id), (Some(of.offset), offset), found);
+        // Type 0 stands for "no type" as well, and then there are no values.
+        let is_none = id.0 == NO_TYPE && bytes.is_empty();
+        if let Some(fault) = fault.as_ref().filter(|_| !is_none) {
+            self.notice_values(CUSTOM_SIZE, (log_file, id), offset, || misfit(id, fault));
         }
         Some(Decoded { of, values, are_whole: fault.is_none() })
     }
 
-    /// Notices that values cannot be read; of each type once, with how often. The place is that of the
-    /// type, whichever of its values is read first.
+    /// Notices that values cannot be read; of each type once, with how often and the first place.
     #[cold]
     fn notice_values(
         &self,
         rule: &'static str,
         (log_file, id): (LogFileId, TypeId),
-        (of_type, offset): (Option<u64>, u64),
-        message: impl FnOnce() -> String,
+        offset: u64,
+        message: impl Fn() -> String,
     ) {
         let [log_file, id] = [log_file.0, id.0].map(|number| u64::from(number.cast_unsigned()));
-        let finding =
-            || Finding { offset: of_type, ..Finding::whole(Severity::Warning, rule, message()) };
-        self.noticed.count(&self.limits, (rule, log_file << 32 | id), offset, finding);
+        self.noticed.count(&self.limits, (rule, log_file << 32 | id), offset, message);
     }
 }
 
-/// How one says that there is no such type, which values at a byte have.
-pub(crate) fn no_type((log_file, id): (LogFileId, TypeId), offset: u64) -> String {
-    format!("there is no type {} in log file {}, as of byte {offset:#x}", id.0, log_file.0)
+/// How one says that there is no such type.
+pub(crate) fn no_type(log_file: LogFileId, id: TypeId) -> String {
+    format!("there is no type {} in log file {}", id.0, log_file.0)
 }
 
-/// How one says that values of what begins at a byte are not of their type.
-pub(crate) fn misfit(id: TypeId, fault: &ReadError, offset: u64) -> String {
-    format!("values are not of their type, {}: {}, at byte {offset:#x}", id.0, fault.kind)
+/// How one says that values are not of their type.
+pub(crate) fn misfit(id: TypeId, fault: &ReadError) -> String {
+    format!("values are not of their type, {}: {}", id.0, fault.kind)
 }
 
 fn field_value(cursor: &mut Cursor<'_>, field: &CustomField) -> ReadResult<Value> {

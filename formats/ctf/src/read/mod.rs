@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
-use kymo_core::bytes::{Limits, ReadError, ReadErrorKind, ReadResult};
+use kymo_core::bytes::{Limits, ReadError, ReadErrorKind};
 use kymo_core::{Context, Error, Finding, Findings, Invariant as _, Result, Severity, Source};
 use memchr::memmem;
 
@@ -337,7 +337,11 @@ impl Reader {
     /// Finds the packets of a file. What is no packet ends it, and events are missing then.
     fn find_packets(&mut self, file: usize, of: usize, state: &mut State) -> Result<()> {
         let first = self.packets.len();
-        if let Err(error) = self.pass_packets(file, of, state) {
+        let passed = match self.pass_packets(file, of, state) {
+            Err(Error::Read(error)) => Err(error),
+            passed => Ok(passed?),
+        };
+        if let Err(error) = passed {
             if self.packets.len() == first && self.is_foreign(file, of) {
                 self.leaves_foreign(file);
                 return Ok(());
@@ -374,21 +378,19 @@ impl Reader {
     }
 
     /// Goes from packet to packet.
-    fn pass_packets(&mut self, file: usize, of: usize, state: &mut State) -> ReadResult<()> {
-        let no_file = || {
-            ReadError::invalid("packets", 0, "their file or trace is not there, a fault of kymo")
-        };
-        let bytes = self.files.get(file).map(|file| file.bytes.clone()).ok_or_else(no_file)?;
+    fn pass_packets(&mut self, file: usize, of: usize, state: &mut State) -> Result<()> {
+        let known = self.files.get(file).or_broken("packets are of a file that was opened")?;
+        let bytes = known.bytes.clone();
         let mut offset = 0;
         while offset < bytes.len() as u64 {
             if self.packets.len() as u64 >= self.limits.items_max {
                 let why = format!("more than {} packets", self.limits.items_max);
-                return Err(ReadError::invalid("packets", offset, why));
+                return Err(ReadError::invalid("packets", offset, why).into());
             }
-            let part = self.parts.get(of).ok_or_else(no_file)?;
+            let part = self.parts.get(of).or_broken("packets are of a trace that was opened")?;
             let packet = packets::read(part, state, &bytes, (of, file, offset))?;
             if packet.bytes == 0 {
-                return Err(ReadError::invalid("packet", offset, "it is empty"));
+                return Err(ReadError::invalid("packet", offset, "it is empty").into());
             }
             if let Some(needed) = packet.cut_from {
                 let kind = ReadErrorKind::Short { needed, left: packet.bytes };

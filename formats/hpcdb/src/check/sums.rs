@@ -246,7 +246,8 @@ fn below(
 ) -> HashMap<(u32, u64), f64> {
     let mut sums = HashMap::new();
     for row in rows::values_of(Arc::clone(database), profile.index, *profile) {
-        let number = u32::try_from(row.context).unwrap_or(0);
+        // A number that is none is told of by who looks at values one by one.
+        let Ok(number) = u32::try_from(row.context) else { continue };
         let reach = kinds.get(&row.metric).map(|(_, reach)| *reach);
         if number == 0 && reach == Some(Reach::Execution) {
             // Also where no entry point has anything.

@@ -85,7 +85,8 @@ fn samples(checking: &mut Checking, file: &TraceDb, listed: Option<&Listed>) -> 
         last = Some(row);
         let (start, end) = range.unwrap_or((row.time, row.time));
         range = Some((start.min(row.time), end.max(row.time)));
-        let number = u32::try_from(row.context).unwrap_or(0);
+        // One beyond what a number can be is listed nowhere.
+        let number = u32::try_from(row.context).unwrap_or(u32::MAX);
         if number != 0 && listed.is_some_and(|listed| !listed.contains(&number)) {
             let message = format!("context {number} is not listed in meta.db");
             checking.error(&file.part, "context-unknown", row.offset, message);

@@ -156,7 +156,8 @@ fn by_profile(checking: &mut Checking, file: &ProfileDb, ids: &Ids, listed: Opti
         let is_summary = row.profile == 0;
         let known = if is_summary { &ids.statistics } else { &ids.instances };
         one_value(checking, file, &row, known.as_ref());
-        let number = u32::try_from(row.context).unwrap_or(0);
+        // One beyond what a number can be is listed nowhere.
+        let number = u32::try_from(row.context).unwrap_or(u32::MAX);
         if number != 0 && listed.is_some_and(|listed| !listed.contains(&number)) {
             unlisted.entry(number).or_insert(row.offset);
         }

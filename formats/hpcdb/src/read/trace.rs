@@ -80,7 +80,12 @@ impl TraceDb {
 
     /// An element of a trace.
     pub(crate) fn element(&self, trace: &Trace, index: u64) -> ReadResult<Element> {
-        let mut cursor = self.part.cursor("trace element", Self::element_offset(trace, index))?;
+        self.element_at(Self::element_offset(trace, index))
+    }
+
+    /// The element that would begin at a byte.
+    pub(crate) fn element_at(&self, offset: u64) -> ReadResult<Element> {
+        let mut cursor = self.part.cursor("trace element", offset)?;
         Ok(Element { timestamp: cursor.u64("timestamp")?, ctx_id: cursor.u32("ctxId")? })
     }
 

@@ -8,7 +8,7 @@ use kymo_model::timeline::TimeNs;
 
 use super::{Health, Repairing, form_of};
 use crate::read::TraceDb;
-use crate::spec::FileKind;
+use crate::spec::{ELEMENT_BYTES, FileKind};
 use crate::types::{Element, Trace};
 use crate::write::TraceWriter;
 
@@ -89,27 +89,88 @@ impl Repairing<'_> {
     }
 }
 
+/// How far samples are looked for behind bytes that are none.
+const WINDOW_BYTES: u64 = 1 << 12;
+
+/// Samples that have to make sense together where others begin.
+const CHAIN: u64 = 8;
+
+/// Samples that are enough at the end of a trace, where there are no more.
+const CHAIN_AT_END: u64 = 3;
+
 /// The samples of a trace that are of contexts of the list, and in order of time. One that the next
-/// goes back from, to behind what came before, is a leap and none of them.
+/// goes back from, to behind what came before, is a leap and none of them. Where bytes were lost or
+/// added, samples begin again at any byte: times grow, and contexts exist.
 pub(super) fn sound<'a>(
     file: &'a TraceDb,
     trace: Trace,
     listed: &'a [u32],
 ) -> impl Iterator<Item = Element> + 'a {
-    let read = move |index: u64| {
-        let element = file.element(&trace, index).ok().filter(|_| index < trace.count)?;
-        let is_known = element.ctx_id == 0 || listed.binary_search(&element.ctx_id).is_ok();
-        (is_known && i64::try_from(element.timestamp).is_ok()).then_some(element)
-    };
-    let mut before = 0;
-    (0..trace.count).filter_map(move |index| {
-        let element = read(index).filter(|element| element.timestamp >= before)?;
-        let next = read(index + 1).map_or(u64::MAX, |next| next.timestamp);
-        // Zeros are no moment to go back to.
-        if next != 0 && (before..element.timestamp).contains(&next) {
-            return None;
+    let end = TraceDb::element_offset(&trace, trace.count);
+    let samples = Samples { file, listed, start: trace.start, end };
+    let (mut at, mut before, mut search_from) = (trace.start, 0, trace.start);
+    std::iter::from_fn(move || {
+        // Where nothing is found, nothing is found from a byte further on either.
+        let mut resume = |at: u64, before: u64| {
+            let found = if at < search_from { None } else { samples.from(at, before) };
+            if found.is_none() && at >= search_from {
+                search_from = at + WINDOW_BYTES;
+            }
+            found
+        };
+        while at < end {
+            let Some(element) = samples.read(at).filter(|element| element.timestamp >= before)
+            else {
+                at = resume(at, before).unwrap_or(at + ELEMENT_BYTES);
+                continue;
+            };
+            at += ELEMENT_BYTES;
+            // Behind a sample that is made of two, the next may be at another byte.
+            let next = samples.read(at).or_else(|| samples.read(resume(at, before)?));
+            let next = next.map_or(u64::MAX, |next| next.timestamp);
+            // Zeros are no moment to go back to.
+            if next == 0 || !(before..element.timestamp).contains(&next) {
+                before = element.timestamp;
+                return Some(element);
+            }
         }
-        before = element.timestamp;
-        Some(element)
+        None
     })
+}
+
+/// The bytes that the samples of a trace are in.
+struct Samples<'a> {
+    file: &'a TraceDb,
+    listed: &'a [u32],
+    start: u64,
+    end: u64,
+}
+
+impl Samples<'_> {
+    /// The sample that begins at a byte, if it makes sense.
+    fn read(&self, at: u64) -> Option<Element> {
+        let is_within = at.checked_add(ELEMENT_BYTES).is_some_and(|end| end <= self.end);
+        let element = is_within.then(|| self.file.element_at(at).ok()).flatten()?;
+        let is_known = element.ctx_id == 0 || self.listed.binary_search(&element.ctx_id).is_ok();
+        (is_known && i64::try_from(element.timestamp).is_ok()).then_some(element)
+    }
+
+    /// The nearest byte from which samples make sense together. The one before what does not may
+    /// have taken some of their bytes.
+    fn from(&self, at: u64, before: u64) -> Option<u64> {
+        let start = self.start.max((at + 1).saturating_sub(ELEMENT_BYTES));
+        (start..self.end.min(at + WINDOW_BYTES)).find(|found| self.is_chain(*found, before))
+    }
+
+    fn is_chain(&self, at: u64, after: u64) -> bool {
+        let count = (self.end.saturating_sub(at) / ELEMENT_BYTES).min(CHAIN);
+        let mut last = after;
+        count >= CHAIN_AT_END
+            && (0..count).all(|place| {
+                let sample = self.read(at + place * ELEMENT_BYTES);
+                let is_next = sample.is_some_and(|sample| sample.timestamp >= last);
+                last = sample.map_or(last, |sample| sample.timestamp);
+                is_next
+            })
+    }
 }

@@ -6,7 +6,7 @@ mod summary;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use kymo_core::{Context, Finding, Result, Severity, Source};
+use kymo_core::{Context, Error, Finding, Result, Severity, Source};
 use kymo_model::timeline::{TimelineView as _, Window};
 
 use crate::Reader;
@@ -23,8 +23,11 @@ pub(crate) fn check(source: &Source, context: &Context<'_>) -> Result<Vec<Findin
     let message_count = check_rules(&reader);
     let is_trusted = reader.summary().is_trusted;
     let indexed = if is_trusted { Reader::salvage(source, context)? } else { Arc::clone(&reader) };
-    let mut messages = Arc::new(Timeline::new(Arc::clone(&indexed))).events(&Window::default())?;
-    while messages.next()?.is_some() {}
+    match read_messages(&indexed) {
+        // Whatever the bytes are, it is said and not failed with.
+        Err(Error::Read(error)) => reader.faults().push(Finding::unreadable("messages", &error)),
+        read => read?,
+    }
     if is_trusted {
         reader.faults().adopt(indexed.findings());
     }
@@ -34,6 +37,13 @@ pub(crate) fn check(source: &Source, context: &Context<'_>) -> Result<Vec<Findin
         found.extend(uncounted(&indexed, message_count));
     }
     Ok(found)
+}
+
+/// Reads every message, so that what is wrong with any is found.
+fn read_messages(reader: &Arc<Reader>) -> Result<()> {
+    let mut messages = Arc::new(Timeline::new(Arc::clone(reader))).events(&Window::default())?;
+    while messages.next()?.is_some() {}
+    Ok(())
 }
 
 /// Messages that the summary counts and that are not among so many that were read.

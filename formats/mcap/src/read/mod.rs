@@ -220,13 +220,15 @@ impl Reader {
 /// So many times as many bytes as a file has may be decompressed of it …
 const DECOMPRESSED_FACTOR: u64 = 1000;
 
-/// … and in any case so many: a few chunks of the usual size.
-const DECOMPRESSED_BYTES: u64 = 16 << 20;
+/// … and in any case this many times the largest chunk: what repeats itself compresses without
+/// bounds, and is sound.
+const DECOMPRESSED_CHUNKS: u64 = 4;
 
-/// Gives up chunks that say to have more decompressed, with those before them, than recordings
-/// have: to read them would take time and memory out of all proportion to the file.
+/// Gives up chunks that say to have more decompressed, with those before them, than a command can be
+/// kept busy with: of a small file by all that it may hold, of a large one in proportion to it.
 fn keep_within_reason(pieces: &mut [Piece], size_bytes: u64, limits: &Limits, faults: &Faults) {
-    let limit = size_bytes.saturating_mul(DECOMPRESSED_FACTOR).saturating_add(DECOMPRESSED_BYTES);
+    let in_any_case = limits.value_bytes_max.saturating_mul(DECOMPRESSED_CHUNKS);
+    let limit = size_bytes.saturating_mul(DECOMPRESSED_FACTOR).saturating_add(in_any_case);
     let mut sum = 0_u64;
     for piece in pieces {
         let Piece::Chunk(chunk) = piece else { continue };
@@ -241,7 +243,7 @@ fn keep_within_reason(pieces: &mut [Piece], size_bytes: u64, limits: &Limits, fa
         }
         let why = format!(
             "its {found} bytes decompressed, and those of chunks before it, are more than \
-             {DECOMPRESSED_FACTOR} times the file: it is not read"
+             {in_any_case} bytes and {DECOMPRESSED_FACTOR} times the file: it is not read"
         );
         faults.push(Finding::at(Severity::Error, "chunk-limit", chunk.offset, why));
         *piece = Piece::Lost;

@@ -3,6 +3,7 @@
 //! Times stay what they were. A clock's message is written when a message that is kept needs it,
 //! also when it lies before the range; a clock that counts from another is written after what
 //! that one showed at its moment. Where one has to go back for that, the output says that it may.
+//! Every Unit of the output begins with what its clocks show, so that none depends on another.
 
 mod clocks;
 mod likeness;
@@ -401,7 +402,9 @@ impl Input {
         });
         // What it counts from comes first, unless that is what it shows.
         for (of, outlet, reading) in chain.collect::<Vec<_>>().into_iter().rev() {
-            writer.write(outlet, &self.turned(of, &reading.payload))?;
+            let payload = self.turned(of, &reading.payload);
+            writer.write(outlet, &payload)?;
+            writer.keep(outlet, &payload)?;
             said.say(outlet, reading);
         }
         Ok(())

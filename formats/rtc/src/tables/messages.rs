@@ -24,6 +24,8 @@ pub(super) fn messages(reader: &Arc<Reader>) -> Arc<dyn Table> {
         Field::new("time_ns", DataType::Int64, true),
         Field::new("offset", DataType::UInt64, false),
         Field::new("bytes", DataType::UInt64, false),
+        Field::new("relative_ns", DataType::Int64, true),
+        Field::new("not_after_ns", DataType::Int64, true),
         Field::new("partial", DataType::Utf8, true),
         Field::new("value", DataType::Utf8, true),
         Field::new("payload", DataType::Binary, true),
@@ -34,11 +36,11 @@ pub(super) fn messages(reader: &Arc<Reader>) -> Arc<dyn Table> {
         name: "messages".into(),
         about: "every message of every stream, with its time and its value",
         schema: schema(fields),
-        brief: vec![1, 2, 4, 6, 7],
+        brief: vec![1, 2, 4, 8, 9],
         row_count: Some(reader.scan().messages),
         begin: Box::new(move |wanted| {
             let messages = of.messages();
-            let wants_value = wanted.iter().skip(6).any(|is_wanted| *is_wanted);
+            let wants_value = wanted.iter().skip(8).any(|is_wanted| *is_wanted);
             Box::new(All { reader: Arc::clone(&of), messages, wants_value })
         }),
     })
@@ -54,6 +56,7 @@ impl Rows for All {
     fn read(&mut self, rows: usize) -> Result<Option<Vec<ArrayRef>>> {
         let (mut recording, mut time, mut offset, mut bytes) = (vec![], vec![], vec![], vec![]);
         let (mut stream, mut partial) = (StringBuilder::new(), StringBuilder::new());
+        let (mut relative, mut not_after) = (vec![], vec![]);
         let (mut values, mut payloads, mut total) = (Vec::new(), Vec::new(), 0);
         while recording.len() < rows && total < BATCH_BYTES {
             let Some(message) = self.messages.next() else { break };
@@ -63,6 +66,9 @@ impl Rows for All {
             time.push(message.time.map(|time| time.0));
             offset.push(message.offset);
             bytes.push(message.payload.len() as u64);
+            let bounds = dump::bounds(&self.reader, &message);
+            relative.push(bounds.relative.map(|time| time.0));
+            not_after.push(bounds.not_after.map(|time| time.0));
             partial.append_option(dump::partial(&message));
             total += message.payload.len();
             let value =
@@ -80,6 +86,8 @@ impl Rows for All {
             Arc::new(Int64Array::from(time)),
             Arc::new(UInt64Array::from(offset)),
             Arc::new(UInt64Array::from(bytes)),
+            Arc::new(Int64Array::from(relative)),
+            Arc::new(Int64Array::from(not_after)),
             Arc::new(partial.finish()),
             values::texts(&values),
             values::column(&DataType::Binary, &payloads),
@@ -102,6 +110,8 @@ pub(super) fn stream(reader: &Arc<Reader>, name: &str) -> Option<Arc<dyn Table>>
     let mut fields = vec![
         Field::new("recording", DataType::UInt64, false),
         Field::new("time_ns", DataType::Int64, true),
+        Field::new("relative_ns", DataType::Int64, true),
+        Field::new("not_after_ns", DataType::Int64, true),
         Field::new("offset", DataType::UInt64, false),
         Field::new("value", data_type.clone(), true),
     ];
@@ -114,7 +124,7 @@ pub(super) fn stream(reader: &Arc<Reader>, name: &str) -> Option<Arc<dyn Table>>
         name: name.to_owned(),
         about: "the messages of one stream, with their time and their value",
         schema: schema(fields),
-        brief: vec![1, 3],
+        brief: vec![1, 5],
         row_count,
         begin: Box::new(move |_| {
             let (reader, ids) = (Arc::clone(&of), ids.clone());
@@ -134,6 +144,7 @@ struct One {
 impl Rows for One {
     fn read(&mut self, rows: usize) -> Result<Option<Vec<ArrayRef>>> {
         let (mut recording, mut time, mut offset) = (vec![], vec![], vec![]);
+        let (mut relative, mut not_after) = (vec![], vec![]);
         let (mut value, mut payload, mut total) = (Vec::new(), Vec::new(), 0);
         while recording.len() < rows && total < BATCH_BYTES {
             let Some(message) = self.messages.next() else { break };
@@ -143,6 +154,9 @@ impl Rows for One {
             let of = self.reader.streams().get(message.stream);
             recording.push(of.map_or(0, |of| of.session as u64));
             time.push(message.time.map(|time| time.0));
+            let bounds = dump::bounds(&self.reader, &message);
+            relative.push(bounds.relative.map(|time| time.0));
+            not_after.push(bounds.not_after.map(|time| time.0));
             offset.push(message.offset);
             total += message.payload.len();
             let told = self.reader.decode(&message).value;
@@ -160,6 +174,8 @@ impl Rows for One {
         let mut columns: Vec<ArrayRef> = vec![
             Arc::new(UInt64Array::from(recording)),
             Arc::new(Int64Array::from(time)),
+            Arc::new(Int64Array::from(relative)),
+            Arc::new(Int64Array::from(not_after)),
             Arc::new(UInt64Array::from(offset)),
             values::column(&self.data_type, &value),
         ];

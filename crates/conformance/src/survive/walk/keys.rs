@@ -17,6 +17,9 @@ const DERIVED_MAX: u32 = 4;
 /// whose it is where a format has pointers.
 const OWNERS: [&str; 6] = ["file", "id", "name", "profile", "context", "metric"];
 
+/// Of a folder, the field that may say which file a record is in instead.
+const RECORDING: &str = "recording";
+
 /// A field of the nodes of a tree. Where pointers lead to one from two places, it is two nodes.
 const NODE: &str = "parent";
 
@@ -24,11 +27,18 @@ const NODE: &str = "parent";
 #[derive(Default)]
 pub(super) struct RecordKeys {
     keys: BTreeMap<(&'static str, String), Vec<Key>>,
+    /// True if recordings are files of a folder.
+    is_folder: bool,
     /// Where the next record begins in what is decompressed.
     pub(super) position: u64,
 }
 
 impl RecordKeys {
+    /// Of a dump, perhaps of a folder.
+    pub(super) fn of(is_folder: bool) -> Self {
+        Self { is_folder, ..Self::default() }
+    }
+
     pub(super) fn see(&mut self, record: &Record<'_>) {
         let position = std::mem::take(&mut self.position);
         if record.fields.iter().any(|(name, _)| *name == NODE) {
@@ -36,7 +46,8 @@ impl RecordKeys {
         }
         let mut owner = String::new();
         for (name, field) in &record.fields {
-            if let (true, Field::Value(value)) = (OWNERS.contains(name), field) {
+            let is_owner = OWNERS.contains(name) || (self.is_folder && *name == RECORDING);
+            if let (true, Field::Value(value)) = (is_owner, field) {
                 let _ = write!(owner, "{name} {value} ");
             }
         }

@@ -38,7 +38,8 @@ struct Byte {
 }
 
 impl Walker {
-    /// Goes on behind the frame that has the one byte of the Unit that was changed.
+    /// Goes on behind the frame that has the one byte of the Unit that was changed. What a `meta`
+    /// said is learned.
     pub(super) fn resume_behind_changed(
         &mut self,
         view: &View<'_>,
@@ -46,10 +47,12 @@ impl Walker {
     ) -> Result<bool, NeedMore> {
         let found = self.changed(view, start)?;
         let found = found.filter(|(at, _)| at - start <= NEAR_BYTES);
-        if let Some((_, next)) = found {
-            self.position = next;
+        let Some((_, next)) = found else { return Ok(false) };
+        match self.changed_meta(view, start) {
+            Some(told) => self.go_behind(view, start, told),
+            None => self.position = next,
         }
-        Ok(found.is_some())
+        Ok(true)
     }
 
     /// Returns true if the one byte of the Unit that was changed is behind a frame, so that the
@@ -90,6 +93,15 @@ impl Walker {
         changed.proofs_left -= u32::from(found.is_some());
         self.changed = Some(changed);
         Ok(found.and_then(|byte| Some((byte.at, self.next_behind(view, start, byte)?))))
+    }
+
+    /// The checksum of this Unit, and the byte that was changed with the bits that differ, where it
+    /// was looked for.
+    pub(super) fn known_change(&self) -> Option<(u64, (u64, u8))> {
+        let known =
+            self.changed.filter(|known| Some(known.marker) == self.ruler.map(|of| of.marker));
+        let Byte { at, bits, crc } = known?.found?;
+        Some((crc, (at, bits)))
     }
 
     /// The one byte of the Unit that was changed, from `start` on.

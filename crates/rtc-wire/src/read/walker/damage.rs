@@ -8,6 +8,7 @@ use super::super::{
     Damage, Item, MajorIndex, NeedMore, Ruler, View, Why, find_marker, is_marker, major_index,
 };
 use super::head::{first_tick, meta_after};
+use super::learn::Told;
 use super::mend::text_after;
 use super::{CRC, MARKER, UnitEnd, Walker};
 
@@ -208,13 +209,19 @@ impl Walker {
     fn resume_behind_meta(&mut self, view: &View<'_>, start: u64) -> Result<bool, NeedMore> {
         let boundary = self.boundary;
         let near = || text_after(view, start).filter(|told| told.end <= boundary);
-        let Some(told) = self.mended(view, boundary)?.or_else(near) else { return Ok(false) };
+        let told = self.mended(view, boundary)?.or_else(near);
+        let Some(told) = told else { return Ok(false) };
+        self.go_behind(view, start, told);
+        Ok(true)
+    }
+
+    /// Goes on behind a Meta or `meta` that says something.
+    pub(super) fn go_behind(&mut self, view: &View<'_>, start: u64, told: Told) {
         self.definitions = Definitions { is_sound: false, ..told.definitions };
         (self.position, self.opened) = (told.end, told.end);
         self.pass_ticks(view);
         self.define(view, told.end);
         self.queue(Item::Streams(start));
-        Ok(true)
     }
 
     /// Finds the boundary behind a Meta that a tick divides.

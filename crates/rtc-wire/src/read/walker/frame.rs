@@ -129,6 +129,11 @@ impl Walker {
             id::META => is_open || !self.is_opened(),
             id::MINOR_INDEX => is_open || self.ruler.is_none() || self.is_tick(position),
             id::CRC => self.is_place_of_crc(view, &frame)?,
+            // It stands behind the Meta. Anywhere else it says a byte order, or is none.
+            id::PLATFORM => {
+                let is_behind_meta = !self.is_opened() || position == self.opened;
+                is_behind_meta || byte_order(view.get(frame.payload..frame.end)).is_some()
+            }
             // One that is in its place is met as such.
             id::MARKER => false,
             _ => true,
@@ -367,6 +372,15 @@ impl Walker {
         }
         let crc = view.end().saturating_sub(CRC);
         if view.byte(crc) == Some(0x10) { crc } else { view.end() }
+    }
+}
+
+/// Returns true if the payload of a platform frame tells of a big-endian writer.
+pub(super) fn byte_order(payload: &[u8]) -> Option<bool> {
+    match payload {
+        [1, 2, 3, 4] => Some(true),
+        [4, 3, 2, 1] => Some(false),
+        _ => None,
     }
 }
 

@@ -68,8 +68,11 @@ impl Walker {
         own: Definitions,
     ) -> Result<Told, NeedMore> {
         let end = frame.end;
-        let is_new = |stream: &Definition| !self.streams.is_described(stream.id);
-        if own.is_sound && !own.streams.iter().any(is_new) {
+        // What always exists is not what a Meta is for: such an id may be a damaged one.
+        let is_told = |stream: &Definition| {
+            stream.id < id::FIRST_USER || !self.streams.is_described(stream.id)
+        };
+        if own.is_sound && !own.streams.iter().any(is_told) {
             return Ok(Told { definitions: own, end });
         }
         let is_first = self.streams.is_undescribed();
@@ -271,8 +274,16 @@ impl Walker {
 }
 
 impl Told {
+    /// The text as it stands is damaged, and what it was counts more than what was said before.
+    pub(super) fn mark_mended(&mut self) {
+        self.definitions.is_sound = false;
+        for stream in self.definitions.streams.iter_mut().filter(|stream| stream.is_whole) {
+            stream.is_proven = true;
+        }
+    }
+
     /// With streams of which nothing tells how long their frames are taken for the usual ones.
-    fn guessed(&self) -> Self {
+    pub(super) fn guessed(&self) -> Self {
         let mut definitions = self.definitions.clone();
         for stream in &mut definitions.streams {
             if stream.length == Declared::Unproven {

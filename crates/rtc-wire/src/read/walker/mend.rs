@@ -1,7 +1,6 @@
 //! What a damaged Meta said, by the checksum of its Unit or by what is left of its text.
 
 use alloc::vec::Vec;
-use core::ops::Range;
 
 use crate::crc::Polynomial;
 use crate::spec::id;
@@ -25,8 +24,8 @@ pub(super) const UNIT_BYTES_MAX: u64 = 4 << 20;
 const OPENING_BYTES_MAX: u64 = 1 << 16;
 
 impl Walker {
-    /// What the Meta of this Unit said, where one byte of what opens the Unit was changed: no other
-    /// change of one byte makes its checksum hold.
+    /// What the Meta of this Unit said, or the `meta` at hand, where one byte of it or of what opens
+    /// the Unit was changed: no other change of one byte makes its checksum hold.
     /// It is looked for before `until`.
     pub(super) fn mended(&mut self, view: &View<'_>, until: u64) -> Result<Option<Told>, NeedMore> {
         let is_asked = self.learns && self.mends_left > 0;
@@ -44,14 +43,34 @@ impl Walker {
             return Ok(None);
         }
         self.mends_left -= 1;
-        let crcs = self.places_of_crc(view);
         let order = self.is_big_endian.or_else(|| byte_order_behind(view, until));
-        // The header of a further frame may be what was changed, so that the Meta seems to end there.
-        let ranges = [start..until, start..start.saturating_add(OPENING_BYTES_MAX)];
-        let of = |crc| ranges.iter().find_map(|at| mended_opening(view, at.clone(), crc, order));
-        let mut mended = crcs.into_iter().filter_map(of);
-        // A Meta that ends before here was read, or passed over: frames behind it are not read again.
-        Ok(mended.find(|told| told.end > self.position))
+        // By chance a checksum of the other kind may point to a byte, too: what makes sense counts.
+        let kinds = [Polynomial::Ieee, Polynomial::Mixed];
+        let places = self.places_of_crc(view);
+        for (crc, kind) in places.into_iter().flat_map(|crc| kinds.map(|kind| (crc, kind))) {
+            let Some(changed) = changed_byte(view, start, crc, kind, order) else { continue };
+            let opening = opening_as_it_was(view, start, crc, changed);
+            let told = opening.or_else(|| meta_as_it_was(view, self.position, crc, changed));
+            // A Meta that ends before here was read, or passed over: frames behind it are not read
+            // again.
+            let told = told.filter(|told| told.end > self.position);
+            if let Some(mut told) = told.and_then(|told| self.makes_sense(view, told, crc)) {
+                told.mark_mended();
+                return Ok(Some(told));
+            }
+        }
+        Ok(None)
+    }
+
+    /// What is said, where that is a sound text. What an old writer spoilt where frames end is not sound
+    /// either when it is corrected: then frames have to make sense with it up to the next tick.
+    fn makes_sense(&self, view: &View<'_>, told: Told, crc: u64) -> Option<Told> {
+        if told.definitions.is_sound {
+            return Some(told);
+        }
+        let end = self.ruler?.tick_after(told.end).min(crc);
+        let guessed = told.guessed();
+        [told, guessed].into_iter().find(|told| self.leads_to(view, told, end))
     }
 
     /// The same where the text makes sense as it stands, so that something else of the Unit may be
@@ -69,14 +88,30 @@ impl Walker {
         Ok(mended.filter(|told| self.leads_through(view, told)))
     }
 
+    /// The `meta` at a place, where the byte of the Unit that was changed is in its header.
+    pub(super) fn changed_meta(&self, view: &View<'_>, start: u64) -> Option<Told> {
+        let (crc, changed) = self.known_change()?;
+        let mut told = meta_as_it_was(view, start, crc, changed)?;
+        if !told.definitions.is_sound || !self.leads_through(view, &told) {
+            return None;
+        }
+        told.mark_mended();
+        Some(told)
+    }
+
     /// Returns true if frames lead from a Meta through all units of the Unit, with what it says.
     fn leads_through(&self, view: &View<'_>, told: &Told) -> bool {
+        let end = self.places_of_crc(view).first().copied();
+        end.is_some_and(|end| self.leads_to(view, told, end))
+    }
+
+    /// Returns true if frames lead from a Meta to a place in its Unit, with what it says.
+    fn leads_to(&self, view: &View<'_>, told: &Told, end: u64) -> bool {
         let Some(ruler) = self.ruler else { return false };
         let mut streams = Tried::new(&self.streams);
         for Definition { id, length, .. } in &told.definitions.streams {
             streams.define(*id, *length);
         }
-        let Some(&end) = self.places_of_crc(view).first() else { return false };
         let mut position = told.end;
         while position < end {
             let limit = ruler.tick_after(position).min(end);
@@ -109,57 +144,65 @@ impl Walker {
     }
 }
 
-/// The Meta of the Unit that begins with an Index and whose checksum is at `crc`, with one byte of
-/// it as it was, or of the Index, which begins the range that is searched. What is then no text is
-/// not what it was.
-fn mended_opening(
+/// The one byte between the Index of a Unit and its checksum by whose change that does not hold.
+fn changed_byte(
     view: &View<'_>,
-    within: Range<u64>,
+    start: u64,
     crc: u64,
+    polynomial: Polynomial,
     is_big_endian: Option<bool>,
-) -> Option<Told> {
-    let start = within.start;
+) -> Option<(u64, u8)> {
     let bytes = view.get(start..crc);
     let stored = <[u8; 4]>::try_from(view.get(crc + 1..crc + CRC)).ok()?;
-    let opening = usize::try_from(OPENING_BYTES_MAX).ok()?.min(bytes.len());
-    let within = 0..usize::try_from(within.end.checked_sub(start)?).ok()?.min(opening);
-    let of = |polynomial: Polynomial| {
-        let (little, big) = (u32::from_le_bytes(stored), u32::from_be_bytes(stored));
-        let orders = match is_big_endian {
-            Some(true) => [Some(big), None],
-            Some(false) => [Some(little), None],
-            None => [Some(little), Some(big)],
-        };
-        let mut orders = orders.into_iter().flatten();
-        orders.find_map(|stored| polynomial.changed(bytes, stored, within.clone()))
+    let (little, big) = (u32::from_le_bytes(stored), u32::from_be_bytes(stored));
+    let orders = match is_big_endian {
+        Some(true) => [Some(big), None],
+        Some(false) => [Some(little), None],
+        None => [Some(little), Some(big)],
     };
-    let changed = of(Polynomial::Ieee).or_else(|| of(Polynomial::Mixed))?;
-    let mut opening = bytes.get(..opening)?.to_vec();
-    *opening.get_mut(changed.at)? ^= changed.bits;
-    let opening = View::part(&opening, start, true);
-    let (text, seams, end) = meta_text(&opening, Lookup::at(&opening, start)?.end())?;
-    // Where the byte is behind the Meta, that is as it was.
-    (start + (changed.at as u64) < end).then_some(())?;
-    core::str::from_utf8(&text).ok()?;
-    let mut told = Told { definitions: definitions(&text, &seams), end };
-    if !told.definitions.is_sound {
-        return None;
-    }
-    // The text as it stands is damaged all the same.
-    told.definitions.is_sound = false;
-    told.definitions.streams.iter_mut().for_each(|stream| stream.is_proven = true);
-    Some(told)
+    let mut orders = orders.into_iter().flatten();
+    let changed = orders.find_map(|stored| polynomial.changed(bytes, stored, 0..bytes.len()))?;
+    Some((start + changed.at as u64, changed.bits))
+}
+
+/// The bytes from a place on, at most as many as open a Unit, with one of them as it was.
+fn as_it_was(view: &View<'_>, from: u64, crc: u64, (at, bits): (u64, u8)) -> Option<Vec<u8>> {
+    let end = from.saturating_add(OPENING_BYTES_MAX).min(crc);
+    let mut bytes = view.get(from..end).to_vec();
+    *bytes.get_mut(usize::try_from(at.checked_sub(from)?).ok()?)? ^= bits;
+    Some(bytes)
+}
+
+/// The Meta behind the Index of a Unit, with the byte that was changed in one of them as it was.
+fn opening_as_it_was(view: &View<'_>, start: u64, crc: u64, changed: (u64, u8)) -> Option<Told> {
+    let bytes = as_it_was(view, start, crc, changed)?;
+    let opening = View::part(&bytes, start, true);
+    text_as_it_was(&opening, id::META, Lookup::at(&opening, start)?.end(), changed)
+}
+
+/// The `meta` at a place within a Unit, with the byte that was changed in it as it was.
+fn meta_as_it_was(view: &View<'_>, position: u64, crc: u64, changed: (u64, u8)) -> Option<Told> {
+    let bytes = as_it_was(view, position, crc, changed)?;
+    text_as_it_was(&View::part(&bytes, position, true), id::MINOR_META, position, changed)
+}
+
+/// What frames of a kind say. What is no text is not what it was; where the byte is behind them,
+/// they are as they were.
+fn text_as_it_was(view: &View<'_>, kind: u32, position: u64, (at, _): (u64, u8)) -> Option<Told> {
+    let (text, seams, end) = meta_text(view, kind, position)?;
+    core::str::from_utf8(&text).ok().filter(|_| at < end)?;
+    Some(Told { definitions: definitions(&text, &seams), end })
 }
 
 /// What the Meta at a place says.
 pub(super) fn meta_at(view: &View<'_>, position: u64) -> Option<Told> {
-    let (text, seams, end) = meta_text(view, position)?;
+    let (text, seams, end) = meta_text(view, id::META, position)?;
     Some(Told { definitions: definitions(&text, &seams), end })
 }
 
-/// Reads the frames of a Meta one after the other: its text, where they were joined, and where the
-/// last one ends. A tick may be between them, with the padding before it.
-fn meta_text(view: &View<'_>, mut position: u64) -> Option<(Vec<u8>, Vec<usize>, u64)> {
+/// Reads the frames of a Meta or `meta` one after the other: its text, where they were joined, and
+/// where the last one ends. A tick may be between them, with the padding before it.
+fn meta_text(view: &View<'_>, kind: u32, mut position: u64) -> Option<(Vec<u8>, Vec<usize>, u64)> {
     let (streams, mut text, mut seams) = (Streams::new(), Vec::new(), Vec::new());
     loop {
         let frame = parse(&streams, view, position, view.end()).ok()?;
@@ -168,7 +211,7 @@ fn meta_text(view: &View<'_>, mut position: u64) -> Option<(Vec<u8>, Vec<usize>,
         if is_between && !seams.is_empty() {
             continue;
         }
-        (frame.id == id::META).then_some(())?;
+        (frame.id == kind).then_some(())?;
         text.extend_from_slice(view.get(frame.payload..frame.end));
         if !frame.more {
             return Some((text, seams, position));

@@ -12,6 +12,7 @@ use super::super::parse::{Parsed, is_padding};
 use super::super::resume::Trial;
 use super::super::streams::{Known as _, STREAMS_MAX, Slot, Tried};
 use super::super::{Checksum, Item, View};
+use super::frame::byte_order;
 use super::learn::Told;
 use super::{CRC, Walker};
 
@@ -31,14 +32,7 @@ impl Walker {
         match frame.id {
             id::MAJOR_INDEX | id::MINOR_INDEX => self.note_index(payload, frame.more),
             id::META | id::MINOR_META => self.note_meta(view, frame, told),
-            id::PLATFORM => {
-                let word = <[u8; 4]>::try_from(payload).unwrap_or_default();
-                self.is_big_endian = match word {
-                    [1, 2, 3, 4] => Some(true),
-                    [4, 3, 2, 1] => Some(false),
-                    _ => self.is_big_endian,
-                };
-            }
+            id::PLATFORM => self.is_big_endian = byte_order(payload).or(self.is_big_endian),
             id::CRC => self.note_crc(view, frame),
             _ => {}
         }

@@ -42,7 +42,7 @@ impl MetaWriter {
             let first = out.at();
             for child in &context.children {
                 if let Some(child) = self.contexts.get(*child) {
-                    out.put(self.record_of(child, places).as_slice())?;
+                    out.put(self.record_of(child, places)?.as_slice())?;
                 }
             }
             let size = out.at() - first;
@@ -55,7 +55,7 @@ impl MetaWriter {
             self.contexts.iter().filter(|context| context.node.scope == Scope::Entry).collect();
         for entry in &entries {
             let record = if self.form.is_described() {
-                self.record_of(entry, places)
+                self.record_of(entry, places)?
             } else {
                 self.entry(entry, texts)
             };
@@ -87,9 +87,9 @@ impl MetaWriter {
     }
 
     /// A context, with pointers to its function, file and module.
-    fn record_of(&self, context: &Written, places: &Places) -> Sink {
+    fn record_of(&self, context: &Written, places: &Places) -> Result<Sink> {
         let Codes { relation, lexical_type, propagation, .. } = context.codes;
-        let (mut flags, words) = words(self.form, context, places);
+        let (mut flags, words) = words(self.form, context, places)?;
         let mut record = self.form.sink();
         record.u64(context.array.0);
         record.u64(context.array.1);
@@ -111,7 +111,7 @@ impl MetaWriter {
             record.bytes(&[0; 6]);
         }
         record.bytes(words.as_slice());
-        record
+        Ok(record)
     }
 
     /// Returns true if a context is a line in which calls of those below it stand.
@@ -125,7 +125,7 @@ impl MetaWriter {
 }
 
 /// The flexible words of a context, and the flags that say which they are.
-fn words(form: Form, context: &Written, places: &Places) -> (u16, Sink) {
+fn words(form: Form, context: &Written, places: &Places) -> Result<(u16, Sink)> {
     let (node, relation) = (&context.node, context.codes.relation);
     let mut words = form.sink();
     let mut flags = 0;
@@ -142,7 +142,7 @@ fn words(form: Form, context: &Written, places: &Places) -> (u16, Sink) {
     }
     if let Some(function) = node.function {
         flags |= HAS_FUNCTION;
-        words.u64(places.function(function));
+        words.u64(places.function(function)?);
     }
     if let Some((file, line)) = node.source {
         flags |= HAS_SOURCE;
@@ -155,5 +155,5 @@ fn words(form: Form, context: &Written, places: &Places) -> (u16, Sink) {
         words.u64(places.modules.at(module.0));
         words.u64(offset);
     }
-    (flags, words)
+    Ok((flags, words))
 }

@@ -1,7 +1,7 @@
 //! The section of metrics.
 
-use kymo_core::Result;
 use kymo_core::bytes::Sink;
+use kymo_core::{Error, Invariant as _, Result};
 use kymo_model::profile::{Metric, MetricId, Reach};
 
 use super::super::SCOPES;
@@ -18,11 +18,11 @@ impl MetaWriter {
     pub(super) fn write_metrics(&self, out: &mut Out) -> Result<(u64, u64)> {
         let start = out.at();
         let section =
-            if self.form.is_described() { self.described(start) } else { self.released(start) };
+            if self.form.is_described() { self.described(start) } else { self.released(start)? };
         whole(out, start, &section)
     }
 
-    fn released(&self, start: u64) -> Sink {
+    fn released(&self, start: u64) -> Result<Sink> {
         let kinds = self.kinds();
         let (count, partials) = (u64::from(self.metric_count()), kinds.len() as u64);
         let all: u64 = self.metrics.iter().map(scope_count).sum();
@@ -33,7 +33,8 @@ impl MetaWriter {
         let scopes = Records { first: summaries.at(all * partials), size: SCOPE_BYTES };
         let scope_at = |scope| {
             let place = listed.iter().position(|(listed, _)| *listed == scope);
-            scopes.at(place.unwrap_or(0) as u64)
+            let place = place.or_broken("a metric has scopes that are listed")?;
+            Ok::<_, Error>(scopes.at(place as u64))
         };
         let mut texts = Texts::new(scopes.at(listed.len() as u64), self.form);
         let mut section = self.form.sink();
@@ -56,7 +57,7 @@ impl MetaWriter {
         }
         for (metric, index) in self.metrics.iter().zip(0..) {
             for scope in scopes_of(metric) {
-                section.u64(scope_at(scope));
+                section.u64(scope_at(scope)?);
                 section.u16(self.id(index, 0, scope));
                 section.bytes(&[0; 6]);
             }
@@ -64,7 +65,7 @@ impl MetaWriter {
         for (metric, index) in self.metrics.iter().zip(0..) {
             for (kind, place) in kinds.iter().zip(0..) {
                 for scope in scopes_of(metric) {
-                    section.u64(scope_at(scope));
+                    section.u64(scope_at(scope)?);
                     section.u64(texts.of(&kind.formula));
                     section.u16(kind.combine.into());
                     section.u16(self.id(index, place, scope));
@@ -79,7 +80,7 @@ impl MetaWriter {
             section.bytes(&[0; 6]);
         }
         section.bytes(texts.bytes.as_slice());
-        section
+        Ok(section)
     }
 
     /// In the described draft each metric has its scopes, and each scope its summaries.

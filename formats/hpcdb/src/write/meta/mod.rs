@@ -9,7 +9,7 @@ use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 use kymo_core::bytes::Sink;
-use kymo_core::{Error, Result};
+use kymo_core::{Error, Invariant as _, Result};
 use kymo_model::profile::{
     Computed, FileId, Function, FunctionId, Metric, MetricId, ModuleId, Node, Scope, Statistic,
     Thread,
@@ -91,9 +91,9 @@ struct Places {
 }
 
 impl Places {
-    fn function(&self, id: FunctionId) -> u64 {
+    fn function(&self, id: FunctionId) -> Result<u64> {
         let place = usize::try_from(id.0).ok().and_then(|index| self.functions.get(index));
-        place.copied().unwrap_or(0)
+        place.copied().or_broken("a context is of a function that was written")
     }
 }
 
