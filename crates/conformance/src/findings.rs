@@ -7,9 +7,9 @@ use kymo_core::{Context, Finding, Severity};
 use crate::dumps::FINDINGS;
 use crate::{Sample, Subject, golden, promise};
 
-/// What `check` finds in each sample, sound or not, is what `testdata/<format>/golden/findings.txt`
-/// says. Sound samples have nothing above a note, unless listed as warned about; unsound ones
-/// have.
+/// Checks that the findings of `check` in each sample, sound or not, are those in
+/// `testdata/<format>/golden/findings.txt`. Sound samples have nothing above a note, unless listed
+/// as warned about; unsound ones have.
 pub fn findings_are_as_reviewed(subject: &Subject) {
     let this = subject.clone();
     promise::each(subject.samples(), move |sample, _| {
@@ -20,7 +20,7 @@ pub fn findings_are_as_reviewed(subject: &Subject) {
     golden::assert(subject.golden(FINDINGS), &text);
 }
 
-/// What `check` finds in a sample.
+/// Returns the findings of `check` in a sample.
 pub(crate) fn findings(subject: &Subject, sample: &Sample) -> Vec<Finding> {
     let found = subject.format.check(&sample.source(), &Context::default());
     found.unwrap_or_else(|error| panic!("it cannot be checked: {error}"))

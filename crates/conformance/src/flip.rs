@@ -12,8 +12,8 @@ const MASKS: [u8; 3] = [0xFF, 0x01, 0x80];
 /// So many bytes at once are zero.
 pub(crate) const ZEROS: usize = 8;
 
-/// How many bytes of input all flips of a sample may amount to; a large one is flipped at
-/// places evenly spread.
+/// Greatest number of bytes of input that all flips of a sample may amount to. A large sample is
+/// flipped at places evenly spread.
 const BUDGET_BYTES: usize = 4 << 20;
 
 /// Memory that reading may take: for each byte of the file …

@@ -14,10 +14,11 @@ use crate::flip::ZEROS;
 use crate::promise::{self, Cases, spread};
 use crate::survive::exercise_source;
 
-/// What stands before each file of a folder that is fed as one input; its name and a zero follow.
+/// Mark before each file of a folder that is fed as one input. The name of the file and a zero
+/// follow.
 const MARK: &[u8] = b"\xFFfile:";
 
-/// How often each file is cut, and how often one of its bytes is damaged.
+/// Number of times that each file is cut, and number of times that one of its bytes is damaged.
 const CUTS: usize = 120;
 const FLIPS: usize = 180;
 

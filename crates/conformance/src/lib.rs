@@ -1,4 +1,4 @@
-//! What every format promises (`ARCHITECTURE.md`), as tests that a format runs in five lines.
+//! Promises of every format (`ARCHITECTURE.md`), as tests that a format runs in five lines.
 //!
 //! ```text
 //! // formats/bp/tests/conformance.rs, the whole file:

@@ -9,8 +9,9 @@ use kymo_model::{Ability, Format, Part, Written};
 use crate::scratch::written;
 use crate::{Sample, Subject, promise};
 
-/// What a format makes of a sound sample passes its own `check`: all of it and each of its tracks
-/// by itself where it can be cut, and its timeline where the format takes one.
+/// Checks that the output of a format from a sound sample passes its own `check`. All of the sample
+/// is tried, and each of its tracks by itself where it can be cut. Its timeline is tried where the
+/// format takes one.
 pub fn what_is_made_of_a_sound_file_is_sound(subject: &Subject) {
     let this = subject.clone();
     let mut samples = subject.sound();
@@ -18,8 +19,8 @@ pub fn what_is_made_of_a_sound_file_is_sound(subject: &Subject) {
     promise::each(samples, move |sample, _| made_of(&this, sample));
 }
 
-/// What a format makes of a timeline, whatever recording that is of, passes its own `check`, but for
-/// what it said that it could not write as it should be.
+/// Checks that the output of a format from a timeline of any recording passes its own `check`.
+/// Anything that the format reported as not written as it should be is excepted.
 pub fn what_is_made_of_a_timeline_is_sound(format: &dyn Format, timeline: &Arc<dyn TimelineView>) {
     let (timeline, context) = (Arc::clone(timeline), Context::default());
     passes(format, "its timeline", |to| format.write_timeline(timeline, to, &context));

@@ -10,8 +10,8 @@ use crate::promise::{self, Cases, spread};
 use crate::survive::{assert_offset, check, exercise, repair_is_sound};
 use crate::{Captured, Sample, Subject, capture, repaired};
 
-/// How many bytes of input all prefixes of a sample may amount to; a large one is cut at places
-/// evenly spread, and around the start of each record.
+/// Greatest number of bytes of input that all prefixes of a sample may amount to. A large sample is
+/// cut at places evenly spread, and around the start of each record.
 const BUDGET_BYTES: usize = 4 << 20;
 
 /// Places around the start of a record that are always tried.
@@ -73,7 +73,7 @@ impl<'a> Whole<'a> {
         }
     }
 
-    /// Where to cut.
+    /// Returns the positions at which to cut.
     fn ends(&self) -> BTreeSet<usize> {
         let size = self.sample.bytes.len();
         let mut ends: BTreeSet<_> = spread(size + 1, BUDGET_BYTES / size.max(1)).collect();

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::Sample;
 
-/// How long a single case may take before it counts as hanging.
+/// Longest duration of a single case before it counts as hanging.
 const CASE_TIME: Duration = Duration::from_mins(1);
 
 /// Failures that are listed in full.
@@ -62,7 +62,7 @@ pub(crate) fn each_within(
     report(&worker.join().expect("failures are caught"));
 }
 
-/// What is wrong with a sample, if anything.
+/// Returns the fault of a sample, if any.
 fn try_sample(
     sample: &Sample,
     check: &impl Fn(&Sample, &mut Cases),

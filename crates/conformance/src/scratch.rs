@@ -17,7 +17,7 @@ pub fn rewritten(format: &dyn Format, source: &Source, context: &Context<'_>) ->
     written(|to| format.rewrite(source, to, context)).map(|((), bytes)| bytes)
 }
 
-/// What repairing a source did, and the bytes that it gave.
+/// Repairs a source, and returns the result of the repair and the bytes that it gave.
 pub fn repaired(
     format: &dyn Format,
     source: &Source,

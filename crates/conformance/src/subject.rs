@@ -1,4 +1,4 @@
-//! What is tested: a format, its samples, and what it says about them.
+//! Subject of the tests: a format, its samples, and what it states about them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -94,7 +94,8 @@ impl Subject {
         Self { freedom, ..self }
     }
 
-    /// Which prefixes of a sound file, of `end` bytes, are valid files themselves.
+    /// Sets the function that tells which prefixes of a sound file, of `end` bytes, are valid files
+    /// themselves.
     #[must_use]
     pub fn valid_prefix(self, valid_prefix: fn(&[u8], usize) -> bool) -> Self {
         Self { valid_prefix, ..self }
@@ -174,7 +175,7 @@ impl Subject {
         end == bytes.len() || (self.valid_prefix)(bytes, end)
     }
 
-    /// Where a golden file of this format lies.
+    /// Returns the path of a golden file of this format.
     pub(crate) fn golden(&self, name: &str) -> PathBuf {
         self.root.join("golden").join(name)
     }

@@ -105,7 +105,7 @@ fn check_source(
     found
 }
 
-/// What repair writes opens, has what salvage read, and has no errors.
+/// Checks that the output of repair opens, has what salvage read, and has no errors.
 pub(crate) fn repair_is_sound(format: &dyn Format, bytes: &[u8]) {
     if !format.info().can(Ability::Repair) {
         return;
@@ -139,8 +139,9 @@ pub(crate) fn assert_offset(error: &Error, size_bytes: u64) {
     }
 }
 
-/// What opens can be read, unless a single value is over the limits. Views may meet what opening
-/// did not look at: they refuse it with its offset, or with the reason.
+/// Checks that a recording that opens can be read, unless a single value is over the limits. Views
+/// may meet faults that opening did not look for: they refuse them with their offset, or with the
+/// reason.
 fn walk_through(dataset: &dyn Dataset, size_bytes: u64, stored_bytes: u64) {
     assert_findings(&dataset.findings(), size_bytes);
     let walked: Result<()> = walk(dataset, stored_bytes == u64::MAX);

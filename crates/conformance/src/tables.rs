@@ -75,7 +75,7 @@ fn rows_are_the_records(table: &Arc<dyn Table>, records: &[&Captured]) {
     }
 }
 
-/// Whether a column is one of the record's fields, or says its place.
+/// Returns true if a column is one of the record's fields, or holds its offset.
 fn has_field(records: &[&Captured], name: &str) -> bool {
     let field = |record: &&Captured| record.fields.iter().any(|(field, _)| *field == name);
     name == "offset" || records.iter().any(field)

@@ -24,7 +24,7 @@ use kymo_model::{
 const MAGIC: &[u8; 4] = b"TOY1";
 const HEAD_BYTES: u64 = 8;
 
-/// What is wrong with a toy.
+/// Fault of a toy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fault {
     None,

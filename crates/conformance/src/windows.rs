@@ -8,12 +8,12 @@ use kymo_model::timeline::{TimeNs, TimelineView, TrackId, Window};
 use crate::promise::{Cases, spread};
 use crate::{Sample, Subject, promise};
 
-/// How many tracks are asked for by themselves, and how many moments.
+/// Number of tracks that are asked for by themselves, and number of timestamps.
 const TRACKS: usize = 3;
 const MOMENTS: usize = 4;
 
-/// What is compared of an event: its track, time and place, what is missing of it, and how long
-/// it is.
+/// Parts of an event that are compared: its track, time and stored offset, what is missing of it,
+/// and its length.
 type Essence = (TrackId, Option<TimeNs>, u64, Option<&'static str>, usize);
 
 /// The events of a window are those that all events have in it, marks of what is missing included:

@@ -1,4 +1,4 @@
-//! What the caller of a format hands along: limits and progress.
+//! Context that the caller hands to a format: limits and progress.
 
 use std::sync::{Arc, LazyLock};
 
@@ -14,7 +14,7 @@ pub trait Progress: Send + Sync {
     }
     /// So many bytes of the stage are done in all. Call it every few megabytes.
     fn at(&self, bytes: u64);
-    /// What else can be told of the stage at this point, such as how much was found. It is asked
+    /// Reports more about the stage at this point, such as how much was found. The text is asked
     /// for only where it is shown.
     fn note(&self, note: &dyn Fn() -> String) {
         let _ = note;
@@ -41,10 +41,10 @@ impl Progress for NoProgress {
 
 static NO_PROGRESS: LazyLock<Arc<dyn Progress>> = LazyLock::new(|| Arc::new(NoProgress));
 
-/// What every operation of a format runs under.
+/// Context under which every operation of a format runs.
 #[derive(Clone, Copy)]
 pub struct Context<'a> {
-    /// How much a reader may take on because a file says so.
+    /// Limits on what a reader may take on because a file asks for it.
     pub limits: Limits,
     /// Told how far a long operation is. Shared, so that a dataset that goes through its file
     /// when it is asked to, and not when it is opened, can keep it.
@@ -52,7 +52,7 @@ pub struct Context<'a> {
     /// Texts are UTF-8, read and written, in formats that have another encoding and no way to
     /// say so.
     pub is_utf8: bool,
-    /// How fast a clock ticks, in recordings that have no word of it.
+    /// Ticks per second of a clock, for recordings that do not state it.
     pub ticks_per_second: Option<u64>,
 }
 

@@ -19,7 +19,7 @@ pub use below::create_below;
 pub use beside::copy_beside;
 pub use unfinished::abandon;
 
-/// Where output goes: a path that is written atomically.
+/// Destination of output: a path that is written atomically.
 #[derive(Debug, Clone)]
 pub struct Destination {
     path: PathBuf,
@@ -28,16 +28,16 @@ pub struct Destination {
     origins: Vec<Origin>,
 }
 
-/// Where a recording came from that is converted, for formats that keep that.
+/// Origin of a recording that is converted, for formats that keep it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Origin {
     /// The name of the file or directory.
     pub name: String,
-    /// How many bytes it has.
+    /// Number of bytes of the recording.
     pub size_bytes: u64,
-    /// What read it.
+    /// Program that read it.
     pub importer: String,
-    /// When, in milliseconds since the Epoch.
+    /// Time of that, in milliseconds since the Epoch.
     pub time_ms: i64,
 }
 
@@ -62,7 +62,7 @@ impl Destination {
         self
     }
 
-    /// Where the recordings came from that are written, as far as the caller said so.
+    /// Returns the origins of the recordings that are written, as far as the caller gave them.
     #[must_use]
     pub fn origins(&self) -> &[Origin] {
         &self.origins
@@ -89,13 +89,13 @@ impl Destination {
         }
     }
 
-    /// What the output is made from stays as it is, also with `force`.
+    /// Refuses to replace the sources of the output, also with `force`.
     fn protect_sources(&self) -> Result<()> {
         self.sources.iter().try_for_each(|source| source.refuse_output(&self.path))
     }
 
-    /// What is neither a file nor a directory, or a link to such, is never replaced: output
-    /// would take the place of a device.
+    /// Refuses to replace anything that is neither a file nor a directory, nor a link to such:
+    /// output would take the place of a device.
     fn check_kind(&self) -> Result<()> {
         let Ok(metadata) = fs::metadata(&self.path) else {
             return Ok(());
@@ -225,7 +225,8 @@ pub struct AtomicPath {
 }
 
 impl AtomicPath {
-    /// Where the file is until it has its name. It must be written in place and not replaced.
+    /// Returns the path of the file until it has its name. The file must be written in place and
+    /// not replaced.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
@@ -250,7 +251,7 @@ pub struct AtomicDirectory {
 }
 
 impl AtomicDirectory {
-    /// Where the files go until the directory has its name.
+    /// Returns the path for the files until the directory has its name.
     #[must_use]
     pub fn path(&self) -> &Path {
         self.directory.path()

@@ -8,7 +8,7 @@ use crate::bytes::ReadError;
 /// The result of an operation on a source, a dataset or a destination.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Why an operation on a source, a dataset or a destination failed.
+/// Reason why an operation on a source, a dataset or a destination failed.
 ///
 /// Messages leave out the file that the caller opened: the caller knows and names it.
 #[derive(Debug, thiserror::Error)]
@@ -22,15 +22,15 @@ pub enum Error {
     ReadIn {
         /// The file within the directory.
         file: PathBuf,
-        /// What was wrong in it.
+        /// Fault in it.
         error: ReadError,
     },
     /// The operating system refused.
     #[error("cannot {action}: {error}")]
     Io {
-        /// What was tried: "open the file".
+        /// Action that was tried: "open the file".
         action: &'static str,
-        /// What the system said.
+        /// Error of the system.
         error: io::Error,
     },
     /// The file became shorter, or was written to, while it was read.
@@ -44,7 +44,7 @@ pub enum Error {
     ChangedIn {
         /// The file within the directory.
         file: PathBuf,
-        /// What happened to it: "shrank".
+        /// Change that happened to it: "shrank".
         how: &'static str,
     },
     /// The request names something the dataset does not have, or asks for what it cannot do.

@@ -1,4 +1,4 @@
-//! What is wrong with a file, or odd about it, and at which byte.
+//! Findings: something wrong with a file, or odd about it, and the byte at which it is.
 
 use std::borrow::Cow;
 
@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::bytes::{Limits, ReadError};
 
-/// How bad a finding is.
+/// Severity of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
@@ -33,7 +33,7 @@ impl Severity {
 /// One thing found in a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// How bad it is.
+    /// Severity of this finding.
     pub severity: Severity,
     /// The rule that was broken, a short stable name: `element-length`.
     pub rule: &'static str,
@@ -43,7 +43,7 @@ pub struct Finding {
     /// The file within a directory, when the source is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
-    /// What is wrong, in a sentence without full stop.
+    /// Description of the fault, in a sentence without full stop.
     pub message: String,
 }
 
@@ -79,7 +79,7 @@ pub struct Findings {
     beyond: Beyond,
 }
 
-/// How many findings were not kept, by severity.
+/// Number of findings that were not kept, by severity.
 #[derive(Debug, Clone, Copy, Default)]
 struct Beyond {
     errors: u64,
@@ -120,7 +120,7 @@ impl Findings {
         self.beyond.notes += next.beyond.notes;
     }
 
-    /// How many findings there were, kept or not.
+    /// Returns the number of findings, kept or not.
     #[must_use]
     pub fn total(&self) -> u64 {
         self.kept.len() as u64 + self.beyond.total()
@@ -133,7 +133,7 @@ impl Findings {
         self.kept.len() < self.max
     }
 
-    /// What was kept so far, in the order it was found.
+    /// Returns the findings kept so far, in the order in which they were found.
     #[must_use]
     pub fn as_slice(&self) -> &[Finding] {
         &self.kept
@@ -172,7 +172,7 @@ impl Beyond {
     }
 }
 
-/// How much of a name or a value is shown in a message.
+/// Number of characters of a name or a value that are shown in a message.
 const SHOWN_CHARACTERS: usize = 80;
 
 /// A name or a value from a file for use in a message: at most its first 80 characters, with `…`

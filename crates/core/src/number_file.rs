@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::{Error, Result};
 
-/// How many numbers are read from the file at once, and how many such blocks are held.
+/// Number of numbers that are read from the file at once, and number of such blocks that are held.
 const BLOCK: usize = 1 << 9;
 const BLOCKS: usize = 1 << 8;
 

@@ -1,10 +1,10 @@
-//! What sniffing gets to see.
+//! Part of a source that sniffing gets to see.
 
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// What sniffing gets to see.
+/// Part of a source that sniffing gets to see.
 #[derive(Debug, Clone, Copy)]
 pub struct Probe<'a> {
     /// The first bytes, at most [`Probe::HEAD_BYTES`]; empty for a directory.
@@ -20,10 +20,10 @@ pub struct Probe<'a> {
 }
 
 impl Probe<'_> {
-    /// How many bytes a format gets to see.
+    /// Number of bytes that a format gets to see.
     pub const HEAD_BYTES: usize = 64 * 1024;
 
-    /// How many names within a directory a format gets to see.
+    /// Number of names within a directory that a format gets to see.
     pub const ENTRIES_MAX: usize = 1 << 16;
 
     /// Returns true if the name ends in one of the extensions, whatever the case.

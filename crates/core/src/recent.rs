@@ -1,13 +1,13 @@
-//! What was looked up last.
+//! Results of the last lookups.
 
-/// What is found among [`Recent`] by its number.
+/// Key that is found among [`Recent`] by its number.
 pub trait Numbered: Copy + Eq {
     /// A number that differs among keys that are asked for by turns.
     fn number(self) -> u64;
 }
 
-/// What was looked up last, each at the place that the number of its key leads to. Where few keys
-/// are asked for most of the time, most are found without a search; a key that comes to the place
+/// Results of the last lookups, each at the place that the number of its key leads to. If few keys
+/// are asked for most of the time, most are found without a search. A key that comes to the place
 /// of another takes it.
 #[derive(Debug, Clone)]
 pub struct Recent<K, V, const PLACES: usize = 64> {
@@ -26,7 +26,7 @@ impl<K: Numbered, V: Copy, const PLACES: usize> Recent<K, V, PLACES> {
         usize::try_from(key.number() % PLACES as u64).unwrap_or(0)
     }
 
-    /// What is kept of a key.
+    /// Returns the value that is kept for a key.
     #[inline]
     #[must_use]
     pub fn get(&self, key: K) -> Option<V> {
@@ -34,7 +34,7 @@ impl<K: Numbered, V: Copy, const PLACES: usize> Recent<K, V, PLACES> {
         (known == key).then_some(value)
     }
 
-    /// What is kept of a key, to be changed.
+    /// Returns the value that is kept for a key, to be changed.
     #[inline]
     pub fn get_mut(&mut self, key: K) -> Option<&mut V> {
         let (known, value) = self.places.get_mut(Self::place(key))?.as_mut()?;

@@ -15,14 +15,14 @@ use crate::{Error, Result};
 pub struct Tail {
     file: BufWriter<File>,
     start: u64,
-    /// How long the file was, and is again when nothing is committed.
+    /// Length of the file before, and again after if nothing is committed.
     size_bytes: u64,
     /// The first bytes, which are written last.
     held: Vec<u8>,
     is_committed: bool,
 }
 
-/// How many bytes are written last.
+/// Number of bytes that are written last.
 const HELD_BYTES: usize = 4;
 
 impl Tail {
@@ -54,7 +54,7 @@ impl Tail {
     }
 }
 
-/// What was not committed goes away. Where that fails too, the old end still stands before it.
+/// Removes what was not committed. If that fails too, the old end still stands before it.
 impl Drop for Tail {
     fn drop(&mut self) {
         if !self.is_committed {

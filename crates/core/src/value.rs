@@ -101,7 +101,7 @@ impl<T: Into<Value>> FromIterator<T> for Value {
     }
 }
 
-/// What a person reads; text as it is, with control characters escaped.
+/// Writes the text for a person; a text stays as it is, with control characters escaped.
 impl std::fmt::Display for Value {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
@@ -180,7 +180,7 @@ fn complex<S: Serializer>(serializer: S, re: &Value, im: &Value) -> Result<S::Ok
     map.end()
 }
 
-/// How a number that JSON cannot hold is spelt.
+/// Returns the spelling of a number that JSON cannot hold.
 fn non_finite(value: f64) -> &'static str {
     if value.is_nan() {
         "NaN"

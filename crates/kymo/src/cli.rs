@@ -42,10 +42,10 @@ pub(crate) struct Cli {
     pub(crate) command: Command,
 }
 
-/// What every command understands.
+/// Options that every command understands.
 #[derive(Debug, Clone, Copy, Args)]
 pub(crate) struct Globals {
-    /// When to use colours.
+    /// Choice of when to use colours.
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
     #[arg(help_heading = "Global options", help = "When to use colours; NO_COLOR is respected")]
     pub(crate) color: ColorChoice,
@@ -113,7 +113,7 @@ impl Command {
     }
 }
 
-/// How a file is opened.
+/// Options for opening a file.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct FormatArgs {
     /// The format, instead of finding it out; `kymo formats` lists them.
@@ -121,7 +121,7 @@ pub(crate) struct FormatArgs {
     #[arg(hide_possible_values = true)]
     pub(crate) from: Option<String>,
 
-    /// What lines of a text log mean, in TOML; otherwise NAME.toml or log.toml beside it.
+    /// Meaning of lines of a text log, in TOML; otherwise NAME.toml or log.toml beside it.
     #[arg(long, value_name = "TOML")]
     pub(crate) grammar: Option<PathBuf>,
 
@@ -146,7 +146,7 @@ impl FormatArgs {
     }
 }
 
-/// How a file is opened that may be damaged.
+/// Options for opening a file that may be damaged.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct OpenArgs {
     #[command(flatten)]

@@ -15,7 +15,7 @@ use crate::render::numbers;
 use crate::session::{Named, Outcome, Session, format_of};
 use crate::tracks::StreamArgs;
 
-/// What is wanted of which recordings.
+/// Parts that are wanted, and the recordings that they are wanted of.
 pub(crate) struct Wanted<'a> {
     pub(crate) inputs: &'a [PathBuf],
     pub(crate) output: &'a Path,
@@ -122,7 +122,7 @@ fn format(sources: &[Source], wanted: &Wanted<'_>) -> anyhow::Result<&'static dy
     common.ok_or_else(|| Failure::usage("there is no input").into())
 }
 
-/// What the options mean for these sources.
+/// Returns the part that the options mean for these sources.
 fn part(
     session: &Session,
     wanted: &Wanted<'_>,
@@ -146,7 +146,7 @@ fn part(
     Ok(part)
 }
 
-/// What the options mean for one source.
+/// Returns the part that the options mean for one source.
 fn part_of(
     session: &Session,
     wanted: &Wanted<'_>,

@@ -1,4 +1,4 @@
-//! Why something failed, and what to do next.
+//! Reason why something failed, and what to do next.
 
 use std::fmt::{Display, Formatter};
 use std::io;
@@ -24,7 +24,7 @@ impl Failure {
         Self { message: message.into(), hint: None, is_usage: false }
     }
 
-    /// What was typed makes no sense, whatever the file.
+    /// Creates the failure for typed input that makes no sense, whatever the file.
     pub(crate) fn usage(message: impl Into<String>) -> Self {
         Self { is_usage: true, ..Self::new(message) }
     }
@@ -43,7 +43,7 @@ impl Display for Failure {
 
 impl std::error::Error for Failure {}
 
-/// That something cannot be read of a file whose format has no way to save the rest.
+/// Error for something that cannot be read of a file whose format has no way to save the rest.
 #[derive(Debug)]
 pub(crate) struct Unreadable(Error);
 
@@ -100,7 +100,7 @@ pub(crate) fn message_about(name: &str, error: &anyhow::Error) -> String {
     }
 }
 
-/// What the system says, without its number.
+/// Returns the message of the system, without its number.
 pub(crate) fn reason(error: &io::Error) -> String {
     let text = error.to_string();
     let text = match text.find(" (os error") {
@@ -115,7 +115,7 @@ pub(crate) fn reason(error: &io::Error) -> String {
 /// So many recordings of a directory are named.
 const NAMED_MAX: usize = 3;
 
-/// Which recordings of a directory may be meant.
+/// Lists the recordings of a directory that may be meant.
 fn those_in(directory: &str) -> String {
     let found = crate::inputs::among(Path::new(directory));
     let few = found.iter().take(NAMED_MAX).map(|path| quoted(&crate::inputs::display(path)));
@@ -128,7 +128,7 @@ fn those_in(directory: &str) -> String {
     }
 }
 
-/// What to do about an error with a file, where there is something.
+/// Advises what to do about an error with a file, if there is something.
 pub(crate) fn hint(error: &anyhow::Error, name: &str) -> Option<String> {
     if let Some(Named { name, error }) = error.downcast_ref::<Named>() {
         return hint(error, name);

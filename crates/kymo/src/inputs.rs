@@ -1,4 +1,4 @@
-//! Which files are meant: those named, and those found in named directories.
+//! Files that are meant: those named, and those found in named directories.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -126,7 +126,7 @@ fn is_recording(path: &Path) -> bool {
     (path.is_symlink() || path.exists()) && kymo_registry::formats().iter().any(is_of)
 }
 
-/// What is in a directory, sorted, without hidden files and links to other directories.
+/// Returns the entries of a directory, sorted, without hidden files and links to other directories.
 fn entries(directory: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let failed = Error::io("list the directory");
     let mut entries = Vec::new();
@@ -144,7 +144,8 @@ fn entries(directory: &Path) -> anyhow::Result<Vec<PathBuf>> {
     Ok(entries)
 }
 
-/// What paths are sorted by: numbers in them count as numbers, so that part 10 comes after part 9.
+/// Returns the key by which paths are sorted: numbers in them count as numbers, so that part 10
+/// comes after part 9.
 fn natural(path: &Path) -> Vec<(u128, Vec<u8>)> {
     let mut runs: Vec<(u128, Vec<u8>)> = vec![(0, Vec::new())];
     for &byte in path.as_os_str().as_encoded_bytes() {

@@ -1,4 +1,4 @@
-//! What is lost on the way from a file to its values: it is said, and changes the exit code.
+//! Losses on the way from a file to its values: they are reported, and change the exit code.
 
 use arrow_schema::DataType;
 use kymo_model::arrays::{ArraysView, Raw, Variable, VariableId};
@@ -23,7 +23,7 @@ pub(crate) fn rounding(
     Outcome::Findings
 }
 
-/// What is to be said of text that is Latin-1 in the file, where some of a variable's is.
+/// Returns the message about text that is Latin-1 in the file, if some of a variable's text is.
 pub(crate) fn recoded_text(
     view: &dyn ArraysView,
     id: VariableId,
@@ -69,7 +69,7 @@ impl Missing {
         self.total += values.len() as u64;
     }
 
-    /// How many are missing, where some are.
+    /// Returns the number of missing values as text, if some are missing.
     pub(crate) fn text(self) -> Option<String> {
         let [missing, total] = [self.missing, self.total].map(numbers::grouped);
         (self.missing > 0).then(|| format!("{missing} of {total} values are not in the file"))

@@ -1,4 +1,4 @@
-//! Which variables are meant: paths and glob patterns.
+//! Variables that are meant: paths and glob patterns.
 
 use globset::{GlobBuilder, GlobMatcher};
 

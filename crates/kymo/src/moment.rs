@@ -13,7 +13,7 @@ use kymo_model::timeline::{Clock, ClockId, TimeNs, TimelineView, Track, TrackId}
 
 use crate::failure::Failure;
 
-/// What every option that takes a moment says of it.
+/// Help text of every option that takes a timestamp.
 pub(crate) const MOMENTS: &str = "\
 MOMENTS
   2026-11-15T12:30:00Z   a time of day, with a zone or in UTC; also 2026-11-15
@@ -218,7 +218,7 @@ pub(crate) fn range_of(
     all.ok_or_else(|| Failure::new("nothing in it has a time").into())
 }
 
-/// How one names streams of one clock, with an example of the first two.
+/// Explains how one names streams of one clock, with an example of the first two.
 fn of_one_clock(tracks: &[Track], known: &[Clock], clocks: &[ClockId]) -> String {
     let example = |id: &ClockId| {
         let track = tracks.iter().find(|of| of.clock == Some(*id) && !of.is_clock())?;

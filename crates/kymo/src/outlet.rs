@@ -1,4 +1,4 @@
-//! What the path of an output names, and whether it may be written.
+//! Kind of output that a path names, and whether it may be written.
 
 use std::fs::{self, File, Metadata};
 use std::io::{self, Write};
@@ -12,7 +12,7 @@ use crate::inputs;
 use crate::output::Output;
 use crate::session::{Named, Session};
 
-/// Where output goes.
+/// Destination of the output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Outlet {
     /// The session's output, as it comes.
@@ -50,7 +50,7 @@ impl Outlet {
     }
 }
 
-/// What is done where no stage of it tells more.
+/// Description of the work where no stage of it gives more.
 const WORK: &str = "working";
 
 /// Makes a file that is binary: at a path, or on standard output. When a source of it has changed
@@ -87,7 +87,7 @@ pub(crate) fn make<T>(
     Ok(result)
 }
 
-/// Whether an error is of the output, whatever was made: it is there, or cannot be.
+/// Returns true if an error is about the output, whatever was made: it is there, or cannot be.
 fn is_of_output(error: &Error) -> bool {
     match error {
         Error::Exists(_) | Error::OverInput(_) => true,
@@ -96,12 +96,12 @@ fn is_of_output(error: &Error) -> bool {
     }
 }
 
-/// What stands at a path.
+/// Object found at a path.
 enum Found {
     Free,
     File,
     Directory,
-    /// What can be written to as it is.
+    /// Stream that can be written to as it is.
     Stream,
     Other,
 }

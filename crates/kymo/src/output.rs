@@ -18,10 +18,10 @@ use crate::progress::Bars;
 
 const BUFFER_BYTES: usize = 1 << 17;
 
-/// How wide a terminal is that does not say so.
+/// Width of a terminal that does not state it.
 const COLUMNS: usize = 80;
 
-/// How wide a terminal is, as the shell says.
+/// Returns the width of the terminal, as given by the shell.
 fn columns_said() -> Option<usize> {
     let columns = std::env::var("COLUMNS").ok()?;
     columns.parse().ok().filter(|columns| *columns > 0)
@@ -67,7 +67,7 @@ impl Write for Seen {
     }
 }
 
-/// Where results go. Everything a command has to say on standard output passes here.
+/// Destination of results. Everything that a command writes to standard output passes here.
 pub(crate) struct Output {
     name: String,
     writer: BufWriter<Box<dyn Write>>,
@@ -119,7 +119,7 @@ impl Output {
         }
     }
 
-    /// What is written to a terminal that is so wide, or to none.
+    /// Captures the text that is written to a terminal of this width, or to none.
     #[cfg(test)]
     pub(crate) fn captured(
         columns: Option<usize>,
@@ -139,7 +139,7 @@ impl Output {
         io::read_to_string(file).unwrap()
     }
 
-    /// What messages call it.
+    /// Returns the name of the output in messages.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
@@ -149,13 +149,13 @@ impl Output {
         self.is_terminal
     }
 
-    /// How wide the terminal is, or what COLUMNS says; nothing when there is neither, and lines may
-    /// be as long as they are.
+    /// Returns the width of the terminal, or the value of COLUMNS; `None` when there is neither,
+    /// and lines may be as long as they are.
     pub(crate) fn columns(&self) -> Option<usize> {
         self.columns
     }
 
-    /// What to paint with.
+    /// Returns the styles to paint with.
     pub(crate) fn paint(&self) -> Paint {
         self.paint
     }
@@ -166,7 +166,7 @@ impl Output {
         failure.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
     }
 
-    /// Why nothing more can be written, if so.
+    /// Returns the reason why nothing more can be written, if there is one.
     pub(crate) fn failure(&self) -> Option<&io::Error> {
         self.failure.as_ref()
     }

@@ -1,4 +1,4 @@
-//! Which processors are meant, by their numbers.
+//! Processors that are meant, by their numbers.
 
 use kymo_model::timeline::Track;
 
@@ -20,8 +20,8 @@ impl CpuArgs {
         self.cpus.is_empty()
     }
 
-    /// Which tracks are of a processor that is meant, themselves or by those above them; nothing means
-    /// all. Refuses a number that no track has.
+    /// Finds the tracks of a processor that is meant, by themselves or by those above them; `None`
+    /// means all. Refuses a number that no track has.
     pub(crate) fn among(&self, tracks: &[Track]) -> Result<Option<Vec<bool>>, Failure> {
         for range in self.cpus.iter().flat_map(Numbers::ranges) {
             if !tracks.iter().filter_map(cpu_of).any(|cpu| range.contains(&cpu)) {

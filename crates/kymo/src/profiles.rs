@@ -1,4 +1,4 @@
-//! What is asked of a profile: which metric, which threads.
+//! Question about a profile: the metric and the threads.
 
 use std::collections::HashMap;
 use std::io::Write;
@@ -109,15 +109,15 @@ pub(crate) struct Asked {
     view: Arc<dyn ProfileView>,
     metric: MetricId,
     threads: Option<ThreadSet>,
-    /// How it is computed, where it is not stored.
+    /// Computation of the metric, where it is not stored.
     pub(crate) derived: Option<Derived>,
-    /// What was measured.
+    /// Metric that was measured.
     pub(crate) described: Metric,
     /// By how many threads.
     pub(crate) thread_count: usize,
     /// The names of other metrics that have values, where none was asked for.
     others: Vec<String>,
-    /// What all paths spent, where only some of them are chosen.
+    /// Total that all paths spent, where only some of them are chosen.
     whole: Option<f64>,
 }
 
@@ -141,12 +141,12 @@ impl Asked {
         self.view.is_incomplete(thread)
     }
 
-    /// How many of the threads that are meant lost values.
+    /// Returns the number of chosen threads that lost values.
     pub(crate) fn incomplete(&self) -> u64 {
         self.meant().filter(|id| self.is_incomplete(*id)).count() as u64
     }
 
-    /// What was spent in all; of chosen paths, as a part of what all spent.
+    /// Describes the total that was spent; of chosen paths, as a part of the total of all.
     pub(crate) fn total_in_words(&self, total: f64) -> String {
         let known = measure::in_unit(total, self.described.unit.as_deref());
         match self.whole {
@@ -159,7 +159,7 @@ impl Asked {
         }
     }
 
-    /// How many threads are meant, in words.
+    /// Describes the number of threads that are meant, in words.
     pub(crate) fn threads_in_words(&self) -> String {
         let threads = numbers::count(self.thread_count as u64, "thread", "threads");
         match self.incomplete() {
@@ -189,7 +189,7 @@ impl Asked {
         outcome.max(session.findings(opened))
     }
 
-    /// What is good to know of the values.
+    /// Returns remarks that are good to know about the values.
     pub(crate) fn remarks(&self) -> Vec<String> {
         let mut remarks = self.view.remarks();
         let sides = [(self.has_inclusive(), "inclusive"), (self.has_exclusive(), "exclusive")];
@@ -209,7 +209,7 @@ impl Asked {
         writeln!(out, "{faint}{names}{faint:#}")
     }
 
-    /// That nothing has a value, and why.
+    /// Explains that nothing has a value, and why.
     fn nothing(&self) -> String {
         if self.whole.is_some() {
             return "no path is left by --focus, --ignore and --hide".to_owned();
@@ -292,12 +292,12 @@ impl Asked {
         }
     }
 
-    /// What is odd about what threads spent, in all or in one place.
+    /// Describes what is odd about the values that threads spent, in all or in one place.
     pub(crate) fn odd_threads(&self, spent: &[f64]) -> kymo_core::Result<Option<String>> {
         if self.derived.is_some() { Ok(None) } else { self.question().odd_threads(spent) }
     }
 
-    /// What each thread spent; no number where what is asked for has no value.
+    /// Returns the value that each thread spent; not a number where what is asked for has no value.
     pub(crate) fn per_thread(&self, within: Within<'_>) -> kymo_core::Result<Vec<f64>> {
         let (view, threads) = (self.view.as_ref(), self.threads.as_ref());
         match &self.derived {
@@ -334,7 +334,7 @@ pub(crate) fn figures_finding(odd: &str) -> Finding {
     Finding::whole(Severity::Warning, "figures", text)
 }
 
-/// What does not fit in the calls that a profile was made of.
+/// Returns the finding about what does not fit in the calls that a profile was made of.
 pub(crate) fn calls_finding(text: &str) -> Finding {
     Finding::whole(Severity::Warning, "calls", text)
 }
@@ -347,7 +347,7 @@ pub(crate) fn say_doubts(session: &mut Session, opened: &Opened, doubts: &[Strin
     if doubts.is_empty() { Outcome::Done } else { Outcome::Findings }
 }
 
-/// That a metric is not measured inclusive or exclusive of calls.
+/// Explains that a metric is not measured inclusive or exclusive of calls.
 pub(crate) fn not_measured(metric: &str, how: &str) -> String {
     format!("{} is not measured {how} of calls", escaped(metric))
 }
@@ -366,7 +366,8 @@ pub(crate) fn told_apart(threads: Vec<(String, u64)>) -> Vec<String> {
     threads.into_iter().map(named).collect()
 }
 
-/// Where a thread stands among others: by its rank, its number, then all that names it.
+/// Returns the position of a thread among others: by its rank, its number, then everything else
+/// that names it.
 pub(crate) fn order(thread: &Thread) -> (Option<u64>, Option<u64>, Vec<u64>) {
     let all = thread.ids.iter().map(|part| part.logical).collect();
     (thread.id("RANK"), thread.id("THREAD"), all)
@@ -498,7 +499,7 @@ pub(crate) fn calls_of(opened: &Opened) -> kymo_core::Result<Option<Calls>> {
     Ok(timeline.map(|timeline| Calls::new(&timeline, &Limits::default())).transpose()?.flatten())
 }
 
-/// Why there is no profile: the file has none, or it could not be made.
+/// Explains why there is no profile: the file has none, or it could not be made.
 fn no_profile(opened: &Opened) -> Failure {
     let findings = opened.dataset.findings();
     match findings.into_iter().find(|finding| finding.rule == "profile" && finding.file.is_none()) {
@@ -507,10 +508,11 @@ fn no_profile(opened: &Opened) -> Failure {
     }
 }
 
-/// What to do where the rest is in other files.
+/// Advice where the rest is in other files.
 pub(crate) const PART: &str = "it is one file of several: name their directory";
 
-/// What to do where something is not there: it may be in other files of the directory, or damaged.
+/// Returns advice for something that is not there: it may be in other files of the directory, or
+/// damaged.
 pub(crate) fn elsewhere(opened: &Opened) -> &'static str {
     let is_error = |finding: &Finding| finding.severity == Severity::Error;
     let is_missing = |finding: &Finding| finding.rule == "file-missing";
@@ -603,7 +605,7 @@ fn named_in(
     Err(not_found(name, &alike, &all))
 }
 
-/// Why no metric is meant: several start so, or none is called so.
+/// Explains why no metric is meant: several names start so, or no name is so.
 fn not_found(name: &str, alike: &[&str], all: &[&str]) -> Failure {
     if !alike.is_empty() {
         let why = format!("{} is ambiguous: several metrics fit it", escaped(name));
@@ -624,7 +626,7 @@ fn is_similar(name: &str, asked: &str) -> bool {
     pairs > 0 && shared_pairs(name, asked) * 2 >= pairs
 }
 
-/// How many pairs of neighbouring letters of a text are in a name, in capitals or not.
+/// Counts the pairs of neighbouring letters of a text that are in a name, in capitals or not.
 fn shared_pairs(name: &str, asked: &str) -> usize {
     let (name, asked) = (name.to_lowercase(), asked.to_lowercase());
     let letters: Vec<char> = asked.chars().collect();

@@ -23,13 +23,13 @@ const ITEMS: &str = "{msg} {wide_bar} {percent:>3}%  {rate}{left}{prefix}";
 const TICK: Duration = Duration::from_millis(100);
 const WAITING: &str = "{msg} {spinner} {elapsed}";
 
-/// What is known of how long it takes is worth nothing before so much of it is done.
+/// Part of the work that must be done before an estimate of its duration is worth anything.
 const TELLING: f32 = 0.02;
 
 /// Draws the progress of one piece of work at a time.
 pub(crate) struct Bars {
     is_shown: bool,
-    /// How many stages there were, and when the first began.
+    /// Number of stages so far, and time at which the first began.
     stages: AtomicU64,
     began: OnceLock<Instant>,
     stage: Mutex<Option<Stage>>,
@@ -38,7 +38,7 @@ pub(crate) struct Bars {
     is_waiting: AtomicBool,
 }
 
-/// Which of several pieces of work it is, such as files.
+/// Number of the current piece among several pieces of work, such as files.
 #[derive(Debug, Clone, Copy)]
 struct Parts {
     number: usize,
@@ -56,7 +56,7 @@ impl Parts {
     }
 }
 
-/// Which stage it is, of all that there were.
+/// Number of a stage, of all stages so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct StageId(u64);
 
@@ -135,7 +135,7 @@ impl Bars {
         }
     }
 
-    /// How far the stage is that is under way.
+    /// Returns the position of the stage that is under way.
     #[cfg(test)]
     pub(crate) fn position(&self) -> Option<u64> {
         let slot = self.stage.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,4 +1,4 @@
-//! How much comes in a second, on the last line of the terminal.
+//! Amount that comes in a second, on the last line of the terminal.
 
 use std::time::{Duration, Instant};
 
@@ -6,7 +6,7 @@ use indicatif::{HumanBytes, ProgressBar, ProgressStyle};
 
 use crate::render::numbers;
 
-/// How often it is computed anew.
+/// Period after which it is computed anew.
 const EVERY: Duration = Duration::from_secs(1);
 
 /// A line that shows how much comes.

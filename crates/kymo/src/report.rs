@@ -14,7 +14,7 @@ use crate::render::style;
 /// Findings of an opened file that are said one by one; `check` says all.
 const FINDINGS_SHOWN: usize = 3;
 
-/// Where everything goes that is no result. That it cannot be written is nobody's failure.
+/// Destination of everything that is no result. If it cannot be written, that is nobody's failure.
 pub(crate) struct Report {
     writer: Box<dyn Write>,
     paint: Paint,

@@ -1,4 +1,4 @@
-//! What part of a timeline is analysed.
+//! Part of a timeline that is analysed.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashSet};
@@ -25,7 +25,7 @@ use crate::render::{escaped, numbers};
 use crate::session::{Opened, Outcome, Session};
 use crate::tracks::{Pattern, StreamArgs};
 
-/// What part of a timeline is analysed.
+/// Part of a timeline that is analysed.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(crate) struct ScopeArgs {
     #[command(flatten)]
@@ -54,18 +54,18 @@ const LOOKED_AT: usize = 1 << 16;
 /// So many processors or machines are named where something is said of several.
 const NAMED: usize = 3;
 
-/// What is analysed of a file.
+/// Part of a file that is analysed.
 pub(crate) struct Scope {
     pub(crate) timeline: Arc<dyn TimelineView>,
     /// The kinds of tracks that there are.
     kinds: HashSet<TrackKind>,
     window: Window,
-    /// Which tracks are of processors that are meant; nothing means all.
+    /// Flags of tracks that are of processors that are meant; `None` means all.
     on_cpu: Option<Vec<bool>>,
-    /// What there is a choice of: streams, processors.
+    /// Kinds of things that there is a choice of: streams, processors.
     chosen: Vec<&'static str>,
     idle: Vec<Pattern>,
-    /// What was said already, for events may be gone through again.
+    /// Messages that were written already, for events may be gone through again.
     said: RefCell<Vec<String>>,
     /// The file, and its format.
     path: PathBuf,
@@ -100,7 +100,7 @@ impl ScopeArgs {
         streams.is_all() && cpus.is_all() && is_any_time && idle.is_empty()
     }
 
-    /// What is meant of a file.
+    /// Returns the part of a file that is meant.
     pub(crate) fn of(&self, opened: &Opened) -> anyhow::Result<Scope> {
         let timeline = opened.timeline().ok_or_else(|| {
             let failure = Failure::new("it has no events in time");
@@ -139,7 +139,8 @@ impl ScopeArgs {
     }
 }
 
-/// That a range of time has nothing of a recording, and which one would, unless it is within that.
+/// Explains that a range of time has nothing of a recording. Also names the range that would,
+/// unless the range asked for is within it.
 pub(crate) fn nothing_in_range(
     timeline: &Arc<dyn TimelineView>,
     range: &RangeInclusive<TimeNs>,
@@ -153,7 +154,7 @@ pub(crate) fn nothing_in_range(
     format!("nothing of it is in that range: it is from {start} to {end}")
 }
 
-/// Whether a range of time that is asked for is before or after another.
+/// Returns true if a range of time that is asked for is before or after another.
 fn is_elsewhere(
     range: &RangeInclusive<TimeNs>,
     (from, until): (Option<TimeNs>, Option<TimeNs>),
@@ -162,10 +163,10 @@ fn is_elsewhere(
         || until.is_some_and(|until| until <= *range.start())
 }
 
-/// Which events are gone through.
+/// Events that are gone through.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reading {
-    /// What tasks, functions and state machines do.
+    /// Activities of tasks, functions and state machines.
     Activities,
     /// Also values, texts and whatever else there is.
     Everything,
@@ -191,7 +192,7 @@ impl Scope {
         &self.window
     }
 
-    /// Where something is not that was looked for: there may be some elsewhere.
+    /// Returns the place where something that was looked for is not: there may be some elsewhere.
     pub(crate) fn place(&self) -> String {
         let Window { from, until, .. } = &self.window;
         let on = match &self.chosen[..] {
@@ -216,7 +217,7 @@ impl Scope {
         Shown::on(self.timeline.clocks().first(), time)
     }
 
-    /// What goes through the events.
+    /// Returns the analysis that goes through the events.
     pub(crate) fn analysis(&self, reading: Reading) -> anyhow::Result<Analysis> {
         let is_idle = |name: &str| self.is_idle(name);
         let analysis = Analysis::new(Arc::clone(&self.timeline), self.window.clone(), &is_idle)?;
@@ -249,7 +250,7 @@ impl Scope {
         Ok(self.tell(session, opened, analysis, &short))
     }
 
-    /// What was said of what could not be used.
+    /// Returns the messages about what could not be used.
     pub(crate) fn said(&self) -> Vec<String> {
         self.said.borrow().clone()
     }
@@ -449,7 +450,7 @@ impl Scope {
         tasks.filter(is_idle).map(|track| track.name.clone()).collect()
     }
 
-    /// Whether a task is said to be idle, or called so.
+    /// Returns true if a task is stated to be idle, or has a name that means so.
     fn is_idle(&self, name: &str) -> bool {
         is_idle_name(name) || self.is_named_idle(name)
     }
@@ -510,7 +511,7 @@ impl Scope {
         false
     }
 
-    /// What may be shown where what is asked for is not recorded.
+    /// Returns what may be shown where the thing that is asked for is not recorded.
     pub(crate) fn instead(&self) -> &'static str {
         if self.kinds.contains(&TrackKind::Calls) && self.has_calls() {
             "calls of functions are: `kymo top`, `kymo tree`, `kymo flame` and `kymo trace` show them"

@@ -46,7 +46,7 @@ impl FromStr for Steps {
 }
 
 impl Steps {
-    /// Which of a variable's steps are meant.
+    /// Returns the steps of a variable that are meant.
     fn among(self, total: u64) -> Result<Range<u64>, Failure> {
         let place = |step: i64| match u64::try_from(step) {
             Ok(step) => Some(step),
@@ -75,7 +75,7 @@ impl Steps {
     }
 }
 
-/// Which steps of a variable are meant: all where none were typed.
+/// Returns the steps of a variable that are meant: all where none were typed.
 pub(crate) fn steps_of(variable: &Variable, typed: Option<Steps>) -> Result<Range<u64>, Failure> {
     let refused = |why| Failure::new(format!("{}: {why}", escaped(&variable.path)));
     let wanted = typed.map(|steps| steps.among(variable.steps));

@@ -19,7 +19,7 @@ use crate::progress::Bars;
 use crate::report::Report;
 use crate::watched::Watched;
 
-/// How a command ended. The worst of several files counts.
+/// Outcome of a command. The worst of several files counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Outcome {
     /// All is well.
@@ -33,12 +33,12 @@ pub(crate) enum Outcome {
 }
 
 impl Outcome {
-    /// What findings lead to.
+    /// Returns the outcome that findings lead to.
     pub(crate) fn of(findings: &[Finding]) -> Self {
         findings.iter().map(Self::of_one).max().unwrap_or(Self::Done)
     }
 
-    /// What a finding leads to: notes are no reason for alarm.
+    /// Returns the outcome that a finding leads to: notes are no reason for alarm.
     pub(crate) fn of_one(finding: &Finding) -> Self {
         if finding.severity >= Severity::Warning { Self::Findings } else { Self::Done }
     }
@@ -50,18 +50,18 @@ impl Outcome {
 
 /// One run of the program.
 pub(crate) struct Session {
-    /// Where results go.
+    /// Destination of results.
     pub(crate) out: Output,
-    /// Where everything else goes.
+    /// Destination of everything else.
     pub(crate) report: Report,
     /// Draws how far long work is.
     pub(crate) bars: Arc<Bars>,
     /// The same, as formats know it.
     progress: Arc<dyn Progress>,
     limits: Limits,
-    /// What `--utf8` says, of the file that was opened last.
+    /// True if `--utf8` was given for the file that was opened last.
     is_utf8: bool,
-    /// What `--frequency` says of it.
+    /// Value of `--frequency` for it.
     ticks_per_second: Option<u64>,
     /// The worst that was found out before it could be printed.
     found: Outcome,
@@ -74,7 +74,7 @@ pub(crate) struct Opened {
     pub(crate) source: Source,
     pub(crate) format: &'static dyn Format,
     pub(crate) dataset: Arc<dyn Dataset>,
-    /// How it was opened, as it was typed.
+    /// Options with which it was opened, as they were typed.
     options: String,
     bars: Arc<Bars>,
 }
@@ -96,7 +96,7 @@ impl Opened {
         })
     }
 
-    /// What happened when, where that is recorded. Whoever goes through it sees how far it is.
+    /// Returns the timeline of events, where it is recorded. A pass through it shows its progress.
     pub(crate) fn timeline(&self) -> Option<Arc<dyn TimelineView>> {
         let timeline = self.dataset.timeline()?;
         Some(Watched::over(timeline, &self.bars, self.size_bytes()))
@@ -351,7 +351,7 @@ impl Session {
         (self.is_utf8, self.ticks_per_second) = (how.utf8, how.frequency);
     }
 
-    /// What operations of a format run under.
+    /// Returns the context under which operations of a format run.
     pub(crate) fn context(&self) -> Context<'_> {
         let Self { limits, progress, is_utf8, ticks_per_second, .. } = self;
         Context {

@@ -7,8 +7,8 @@ pub(crate) fn clean_up_when_ended() -> anyhow::Result<()> {
     use nix::sys::signal::{SigSet, Signal};
     use std::thread::Builder;
 
-    /// What ends a program that does not say otherwise: by a person, a terminal, a batch system, a
-    /// clock.
+    /// Signals that end a program that does not handle them: sent by a person, a terminal, a batch
+    /// system, a clock.
     const ENDING: [Signal; 10] = [
         Signal::SIGHUP,
         Signal::SIGINT,
@@ -50,7 +50,7 @@ fn ignored() -> u64 {
 
 #[cfg(not(unix))]
 pub(crate) fn clean_up_when_ended() -> anyhow::Result<()> {
-    /// What shells say of a program that was interrupted.
+    /// Exit code that shells give for a program that was interrupted.
     const INTERRUPTED: i32 = 130;
     Ok(ctrlc::set_handler(|| {
         kymo_core::abandon();

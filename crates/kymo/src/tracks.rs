@@ -1,4 +1,4 @@
-//! Which streams of a timeline are meant: names and glob patterns.
+//! Streams of a timeline that are meant: names and glob patterns.
 
 use globset::{GlobBuilder, GlobMatcher};
 use kymo_model::timeline::{Track, TrackId, TrackKind};
@@ -30,7 +30,7 @@ impl StreamArgs {
         self.streams.is_empty() && self.exclude.is_empty()
     }
 
-    /// What decides whether a stream is meant.
+    /// Returns the matcher that decides whether a stream is meant.
     pub(crate) fn matcher(&self) -> Result<StreamMatcher, Failure> {
         let patterns = |texts: &[String]| {
             texts.iter().map(|text| Pattern::new(text)).collect::<Result<Vec<_>, _>>()
@@ -99,7 +99,7 @@ impl StreamArgs {
     }
 }
 
-/// Which tracks have a name that matches, or are shown with one.
+/// Finds the tracks that have a name that matches, or are shown with one.
 fn matching(pattern: &Pattern, tracks: &[Track], labels: &Labels) -> Vec<bool> {
     let matches = |(id, track): (usize, &Track)| {
         pattern.matches(&track.name) || pattern.matches(&labels.label(tracks, TrackId(id)))
@@ -123,7 +123,8 @@ fn add_parts(meant: &mut [bool], tracks: &[Track]) {
     }
 }
 
-/// That there is no stream of a name, and which there are, or which may be meant of many.
+/// Returns the failure for a name that no stream has. It lists the streams that there are, or which
+/// may be meant of many.
 pub(crate) fn missing<'a>(text: &str, tracks: impl Iterator<Item = &'a Track>) -> Failure {
     let mut names: Vec<_> = tracks.map(|track| track.name.as_str()).collect();
     names.sort_unstable();

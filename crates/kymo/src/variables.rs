@@ -1,4 +1,4 @@
-//! Which variables a name means, and what to say when it means none or too many.
+//! Variables that a name means, and the message when it means none or too many.
 
 use kymo_model::arrays::{ArraysView, VariableId};
 
@@ -69,7 +69,7 @@ pub(crate) fn say_others(
     Outcome::Findings
 }
 
-/// Why a name that several paths end in means no variable.
+/// Explains why a name that several paths end in means no variable.
 pub(crate) fn ambiguous(view: &dyn ArraysView, name: &str, instead: &str) -> Option<Failure> {
     let ends = |path: &String| {
         let before = path.strip_suffix(name.trim_start_matches('/'));
@@ -133,7 +133,7 @@ pub(crate) fn nearest<'a>(
     near.map(|(_, name)| name)
 }
 
-/// How many characters must be put in, left out or changed to make one name of another.
+/// Counts the characters that must be put in, left out or changed to make one name of another.
 pub(crate) fn distance(one: &str, other: &str) -> usize {
     let other: Vec<char> = other.chars().collect();
     let mut costs: Vec<usize> = (0..=other.len()).collect();

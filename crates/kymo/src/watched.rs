@@ -14,14 +14,14 @@ use crate::progress::{Bars, StageId};
 /// Events between two looks at how far one is.
 const LOOK_EVENTS: u32 = 1 << 12;
 
-/// How finely the way through a range of time is divided.
+/// Number of parts into which the way through a range of time is divided.
 const PARTS: u64 = 1 << 20;
 
 /// A timeline that somebody watches.
 pub(crate) struct Watched {
     timeline: Arc<dyn TimelineView>,
     bars: Arc<Bars>,
-    /// How large the recording is.
+    /// Size of the recording.
     size_bytes: u64,
     /// The clock of each track.
     clocks: Vec<Option<ClockId>>,
@@ -192,13 +192,13 @@ impl Events for Walk<Box<dyn Events>> {
     }
 }
 
-/// How far one is, by the times of events: wherever they are in a file, they come in that order.
+/// Progress by the times of events: wherever they are in a file, they come in that order.
 struct Way {
     watched: Arc<Watched>,
     stage: StageId,
-    /// How many bytes there are to go through, about.
+    /// Number of bytes to go through, about.
     total: u64,
-    /// What is gone through of each clock, and how much of it is done.
+    /// Range of each clock that is gone through, and the amount of it that is done.
     ranges: Vec<Range>,
     done: Vec<u64>,
     count: u32,
@@ -234,7 +234,7 @@ impl Drop for Way {
     }
 }
 
-/// How many parts of a range come before a moment.
+/// Returns the number of parts of a range before a timestamp.
 fn parts_before(time: TimeNs, range: (TimeNs, TimeNs)) -> u64 {
     let (from, until) = range;
     let passed = length(&(from, time.clamp(from, until)));

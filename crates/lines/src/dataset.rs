@@ -1,4 +1,4 @@
-//! What opening a recording gives.
+//! Result of opening a recording.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -61,7 +61,7 @@ impl<G: Grammar> Dataset for LinesDataset<G> {
     }
 }
 
-/// How many tasks there are; one that ran on several processors is one.
+/// Counts the tasks; one that ran on several processors is one.
 fn tasks<'a>(keys: impl Iterator<Item = &'a Key<'static>>) -> usize {
     let who = keys.filter_map(|key| match key {
         Key::Task(_, who) => Some(who),
@@ -71,7 +71,7 @@ fn tasks<'a>(keys: impl Iterator<Item = &'a Key<'static>>) -> usize {
 }
 
 impl<G: Grammar> LinesDataset<G> {
-    /// How many events there are of each kind, the most frequent first.
+    /// Lists the number of events of each kind, the most frequent first.
     fn kinds(&self) -> Section {
         let kinds = self.0.survey().kinds.counts.iter();
         let mut kinds: Vec<(&str, u64)> = kinds.map(|(name, count)| (&**name, *count)).collect();

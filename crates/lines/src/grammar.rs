@@ -1,4 +1,4 @@
-//! What a format says of its lines.
+//! Grammar of a format: what it states about its lines.
 
 use std::borrow::Cow;
 
@@ -8,7 +8,7 @@ use kymo_model::timeline::{Activity, Content, TimeNs};
 use crate::fields::plain_value;
 use crate::{Key, Reader};
 
-/// What lines of a format mean.
+/// Meaning of the lines of a format.
 pub trait Grammar: Send + Sync + 'static {
     /// Reads a line.
     fn read<'a>(&'a self, line: &'a str) -> Read<'a>;
@@ -52,12 +52,13 @@ pub trait Grammar: Send + Sync + 'static {
         Some(time)
     }
 
-    /// What the text of a field is: a number where it is nothing but one.
+    /// Returns the value of the text of a field: a number where it is nothing but one.
     fn value(&self, text: &str) -> Value {
         plain_value(text)
     }
 
-    /// What is wrong with all events together, which is said wherever the recording is read.
+    /// Returns the findings about all events together, which are reported wherever the recording is
+    /// read.
     fn notice(_reader: &Reader<Self>) -> Vec<Finding>
     where
         Self: Sized,
@@ -65,11 +66,11 @@ pub trait Grammar: Send + Sync + 'static {
         Vec::new()
     }
 
-    /// Which of the format's dialects it is.
+    /// Returns the dialect of the format.
     fn dialect(&self) -> String;
 }
 
-/// What a line is.
+/// Meaning of a line.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Read<'a> {
     /// An event.
@@ -89,7 +90,7 @@ pub enum Read<'a> {
 /// An event as a line has it.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Line<'a> {
-    /// When it was.
+    /// Time of the event.
     pub time: Option<TimeNs>,
     /// The processor it was on.
     pub cpu: Option<u32>,
@@ -97,45 +98,45 @@ pub struct Line<'a> {
     pub task: Option<&'a str>,
     /// The number of that task.
     pub tid: Option<i64>,
-    /// What it is: `sched_switch`.
+    /// Name of the event: `sched_switch`.
     pub name: &'a str,
-    /// What else the line says.
+    /// Rest of the line.
     pub rest: &'a str,
-    /// Which of the grammar's rules reads it, where there are several.
+    /// Number of the grammar's rule that reads it, where there are several rules.
     pub rule: usize,
 }
 
-/// What an event is on a track.
+/// Meaning of an event on a track.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Told<'a> {
     /// The track.
     pub key: Key<'a>,
     /// The name of who it is of, where the key is a number.
     pub name: Option<&'a str>,
-    /// What happens.
+    /// Content of the event.
     pub content: Content<'a>,
     /// The track of the other end of a message.
     pub peer: Option<Key<'a>>,
 }
 
 impl<'a> Told<'a> {
-    /// What a task or the like does.
+    /// Creates an event for an activity of a task or the like.
     #[must_use]
     pub fn activity(key: Key<'a>, name: Option<&'a str>, activity: Activity<'a>) -> Self {
         Self { key, name, content: Content::Activity(activity), peer: None }
     }
 }
 
-/// What is known while events are told.
+/// State that is known while events are read.
 #[derive(Debug, Clone, Default)]
 pub struct Telling {
     /// All that could be told is, to find out which tracks there are.
     pub is_survey: bool,
     /// There are events that ask for wakeups; these are releases then, as they come first.
     pub has_waking: bool,
-    /// Who runs on each processor.
+    /// Running task of each processor.
     pub running: Vec<(Option<u32>, Key<'static>)>,
-    /// What of an event cannot be read: the rule, and what to say.
+    /// Parts of an event that cannot be read: the rule and the message.
     pub(crate) doubts: Vec<(&'static str, &'static str)>,
 }
 

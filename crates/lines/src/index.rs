@@ -1,4 +1,4 @@
-//! Where events are, by their number and by time.
+//! Positions of events, by their number and by time.
 
 use kymo_model::timeline::{TimeNs, Window};
 
@@ -10,7 +10,7 @@ pub(crate) const BLOCK_BYTES: u64 = 256 << 10;
 pub(crate) struct Block {
     /// Its first byte, which begins a line.
     pub(crate) start: u64,
-    /// How many events come before it.
+    /// Number of events before it.
     pub(crate) events_before: u64,
     /// The smallest and the largest time in it.
     pub(crate) times: Option<(i64, i64)>,

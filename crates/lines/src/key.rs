@@ -1,21 +1,21 @@
-//! What tracks are of.
+//! Owners of tracks.
 
 use std::borrow::Cow;
 
-/// What a track is of. Processors come before their tasks in this order, as parents must.
+/// Owner of a track. Processors come before their tasks in this order, as parents must.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Key<'a> {
     /// Every event, of a processor where lines tell it.
     Events(Option<u32>),
     /// A processor; its interrupts are on it.
     Cpu(u32),
-    /// What runs on a processor when there is nothing to do.
+    /// Idle task: it runs on a processor when there is nothing to do.
     Idle(u32),
     /// A task, on a processor where lines tell it.
     Task(Option<u32>, Who<'a>),
     /// The functions of a thread.
     Calls(Who<'a>),
-    /// What a task says.
+    /// Messages of a task.
     Says(Who<'a>),
     /// A state machine.
     Machine(Cow<'a, str>),

@@ -1,4 +1,4 @@
-//! What happens, however long the line lives that says so.
+//! Contents of events, independent of the life of the line that they are from.
 
 use std::borrow::Cow;
 

@@ -16,7 +16,7 @@ pub struct Reader<G> {
     bytes: Bytes,
     grammar: G,
     survey: Survey,
-    /// What is wrong with all events together.
+    /// Findings about all events together.
     noticed: Vec<Finding>,
     /// The byte that lines begin at.
     start: u64,
@@ -48,17 +48,17 @@ impl<G: Grammar> Reader<G> {
         Ok(Arc::new(reader))
     }
 
-    /// What lines mean.
+    /// Returns the grammar: the meaning of lines.
     pub fn grammar(&self) -> &G {
         &self.grammar
     }
 
-    /// What is wrong with the lines.
+    /// Returns the findings about the lines.
     pub fn findings(&self) -> Vec<Finding> {
         self.survey.findings().into_iter().chain(self.noticed.clone()).collect()
     }
 
-    /// How many events there are.
+    /// Returns the number of events.
     pub fn event_count(&self) -> u64 {
         self.survey.events
     }

@@ -25,12 +25,12 @@ const KINDS_MAX: usize = 1 << 12;
 /// Time that goes back so often, and at every fourth event at least, may count from the event before.
 const SINCE_LAST_MIN: u64 = 4;
 
-/// What a way through some lines found.
+/// Results of a way through some lines.
 #[derive(Debug)]
 pub(crate) struct Survey {
     pub(crate) events: u64,
     pub(crate) blocks: Vec<Block>,
-    /// How many events there are of each name.
+    /// Number of events of each name.
     pub(crate) kinds: Kinds,
     pub(crate) keys: HashSet<Key<'static>, RandomState>,
     /// Tasks at the other ends of messages where lines tell processors: they may be on others.
@@ -40,7 +40,7 @@ pub(crate) struct Survey {
     pub(crate) has_waking: bool,
     /// The smallest and the largest time.
     pub(crate) times: Option<(TimeNs, TimeNs)>,
-    /// Where times start over.
+    /// Places where times start over.
     pub(crate) turns: Turns,
     findings: Findings,
     keys_max: usize,
@@ -59,7 +59,7 @@ pub(crate) struct Survey {
     lead: Option<Broken>,
     /// True if broken lines that come next cannot belong to those of the part before.
     has_begun: bool,
-    /// What of events cannot be read, by rule and what to say.
+    /// Parts of events that cannot be read, by rule and message.
     doubted: BTreeMap<(&'static str, &'static str), Doubted>,
     /// The first line of a calling context, and how many there are.
     frames: Option<(u64, u64)>,
@@ -76,7 +76,7 @@ struct Doubted {
     count: u64,
 }
 
-/// How many events there are of each name, of the names that came first.
+/// Number of events of each name, of the names that came first.
 #[derive(Debug, Default)]
 pub(crate) struct Kinds {
     pub(crate) counts: HashMap<Box<str>, u64, RandomState>,
@@ -84,7 +84,7 @@ pub(crate) struct Kinds {
     others: u64,
 }
 
-/// Where times go back.
+/// Place where times go back.
 #[derive(Debug, Clone, Copy, Default)]
 struct Disorder {
     count: u64,
@@ -536,13 +536,13 @@ impl Survey {
         }
     }
 
-    /// What is wrong with the lines.
+    /// Returns the findings about the lines.
     pub(crate) fn findings(&self) -> Vec<Finding> {
         self.findings.clone().into_vec()
     }
 }
 
-/// What is wrong with so many lines, and the first of them.
+/// Describes the fault of so many lines, and the first of them.
 fn repeated(count: u64, why: &str, first: &str) -> String {
     let first = if first.is_empty() { String::new() } else { format!(": {first}") };
     match count {
@@ -713,7 +713,7 @@ mod tests {
         }
     }
 
-    /// What is said of a text that is read in so many parts.
+    /// Returns what is reported of a text that is read in so many parts.
     fn said(text: &str, count: usize) -> (u64, Vec<Finding>, Vec<(String, u64)>) {
         let bytes = text.as_bytes();
         let parts = parts(bytes, 0, count);

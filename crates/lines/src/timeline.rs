@@ -150,8 +150,8 @@ impl<G: Grammar> Timeline<G> {
         !self.shared.contains(&**counted) && fields.any(|(name, _)| name == *counted)
     }
 
-    /// What is missing after the event of a line, and where that is told: on the processor that lacks
-    /// it, and else on any track of activities.
+    /// Returns what is missing after the event of a line, and the track that reports it: the
+    /// processor that lacks it, and else any track of activities.
     fn gap_after(&self, offset: u64) -> Option<(TrackId, Missing)> {
         let gaps = &self.reader.survey().gaps;
         let cpu = if gaps.is_empty() { None } else { gaps.get(&offset) }?;
@@ -232,17 +232,17 @@ fn shared(keys: &BTreeSet<Key<'_>>) -> HashSet<String, RandomState> {
     names.filter(|name| !seen.insert(*name)).map(ToString::to_string).collect()
 }
 
-/// What happens on a track.
+/// Event on a track.
 struct Happening {
     track: TrackId,
     time: Option<TimeNs>,
     offset: u64,
     content: Content<'static>,
-    /// What it has beside a text.
+    /// Fields that it has beside a text.
     fields: Option<Fields<'static>>,
 }
 
-/// How events that have fields are told.
+/// Manner in which events that have fields are given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Manner {
     Texts,
@@ -258,7 +258,7 @@ struct Walking<G> {
     spans: VecDeque<(u64, u64)>,
     telling: Telling,
     pending: VecDeque<Happening>,
-    /// Which tracks are asked for.
+    /// Flags of the tracks that are asked for.
     is_wanted: Vec<bool>,
     manner: Manner,
 }

@@ -1,4 +1,4 @@
-//! Where times start over: at midnight, or at the end of a year.
+//! Places where times start over: at midnight, or at the end of a year.
 
 use kymo_core::{Finding, Severity};
 use kymo_model::timeline::TimeNs;
@@ -9,14 +9,14 @@ use crate::Grammar;
 /// over: an hour of a day.
 const PARTS: i64 = 24;
 
-/// How often times have started over, from which line on.
+/// Places where times have started over: the line, and the number of times by then.
 #[derive(Debug, Default)]
 pub(crate) struct Turns {
     /// The first byte of a line, and how often by then.
     places: Vec<(u64, u32)>,
     /// The time before, as it was written.
     last: Option<TimeNs>,
-    /// How often they started over in all.
+    /// Number of times that they started over in all.
     count: u32,
 }
 

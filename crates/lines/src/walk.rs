@@ -35,13 +35,13 @@ impl<'a> Lines<'a> {
         Self { bytes, at: 0, base }
     }
 
-    /// How far it is, as a byte of the file.
+    /// Returns the current position, as a byte of the file.
     #[must_use]
     pub fn offset(&self) -> u64 {
         self.base + self.at as u64
     }
 
-    /// Where a line begins that has no end, once there are no others.
+    /// Returns the offset of a line that has no end, once there are no other lines.
     #[must_use]
     pub fn unfinished(&self) -> Option<u64> {
         (self.at < self.bytes.len()).then(|| self.offset())
@@ -64,8 +64,8 @@ impl<'a> Iterator for Lines<'a> {
 }
 
 impl<'a> RawLine<'a> {
-    /// Why it cannot be a line of a log, given how long one may be. Where a file system leaves zeros
-    /// for what was not written, several lines are one.
+    /// Returns the reason why it cannot be a line of a log, given the greatest length of a line.
+    /// Where a file system leaves zeros for what was not written, several lines are one.
     pub(crate) fn fault(&self, bytes_max: u64) -> Option<&'static str> {
         if self.bytes.len() as u64 > bytes_max {
             return Some("it is longer than the limits allow");

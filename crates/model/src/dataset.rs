@@ -1,4 +1,4 @@
-//! What opening a file gives.
+//! Result of opening a file.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -14,11 +14,12 @@ use kymo_core::{Finding, Result};
 ///
 /// Opening reads headers and builds an index; everything else is read when it is asked for.
 pub trait Dataset: Send + Sync {
-    /// What `kymo info` prints.
+    /// Returns the summary that `kymo info` prints.
     fn summary(&self) -> Summary;
 
-    /// What could not be read, or was passed over, as far as it was read by now: losses are said,
-    /// never silent. What is only found later joins then, so ask again after reading.
+    /// Returns findings about what could not be read, or was passed over, as far as it was read by
+    /// now: losses are reported, never silent. A loss that is only found later is added then, so
+    /// ask again after reading.
     fn findings(&self) -> Vec<Finding>;
 
     /// The recordings inside: appended sessions, epochs, log files, profiles.

@@ -11,7 +11,7 @@ pub trait Format: Sync {
     /// Name, extensions, what it can do.
     fn info(&self) -> &'static FormatInfo;
 
-    /// How sure it is that a source is of this format, from its first bytes and its name.
+    /// Returns the confidence that a source is of this format, from its first bytes and its name.
     fn sniff(&self, probe: &Probe<'_>) -> Option<Confidence>;
 
     /// Opens a source: reads headers, builds the index.
@@ -100,26 +100,27 @@ pub trait Format: Sync {
 pub struct Demo {
     /// Its file name.
     pub file: &'static str,
-    /// What it records, in a few words.
+    /// Description of what it records, in a few words.
     pub about: &'static str,
     /// Its contents.
     pub bytes: Vec<u8>,
 }
 
-/// What a format tells about itself.
+/// Facts that a format gives about itself.
 #[derive(Debug, Clone, Copy)]
 pub struct FormatInfo {
     /// The name for `--from` and the registry: `bp`.
     pub name: &'static str,
     /// The name a person reads: "BP (binary-pack)".
     pub title: &'static str,
-    /// What it holds, in a line.
+    /// Description of its contents, in a line.
     pub about: &'static str,
     /// File name extensions without the dot, the usual one first.
     pub extensions: &'static [&'static str],
     /// The dialects it reads, in a few words each.
     pub dialects: &'static [&'static str],
-    /// What it does besides being read. A format that is only imported from does nothing else.
+    /// Operations that it supports besides being read. A format that is only imported from supports
+    /// nothing else.
     pub abilities: &'static [Ability],
     /// Styles of other tools that [`Dataset::dump`](crate::Dataset::dump) can imitate.
     pub dump_styles: &'static [&'static str],
@@ -133,7 +134,7 @@ impl FormatInfo {
     }
 }
 
-/// What a format may do besides being read.
+/// Operation that a format may support besides being read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Ability {
     /// [`Format::rewrite`]: it is written too.
@@ -166,7 +167,7 @@ impl Ability {
     }
 }
 
-/// How sure a format is. The highest wins.
+/// Confidence of a format. The highest wins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Confidence {
     /// Only the name says so.
@@ -177,20 +178,20 @@ pub enum Confidence {
     Magic,
 }
 
-/// What repairing did.
+/// Result of a repair.
 #[derive(Debug, Clone, Default)]
 pub struct Repaired {
     /// Records kept.
     pub kept: u64,
-    /// What a record is: "elements".
+    /// Unit of its records: "elements".
     pub unit: &'static str,
-    /// What was wrong and is right in the output, or was odd and is still there.
+    /// Findings about what was wrong and is right in the output, or was odd and is still there.
     pub corrected: Vec<Finding>,
-    /// What was lost.
+    /// Findings about what was lost.
     pub losses: Vec<Finding>,
 }
 
-/// Which part of a recording [`Format::extract`] takes.
+/// Part of a recording that [`Format::extract`] takes.
 #[derive(Debug, Clone, Default)]
 pub struct Part {
     /// Only tracks of these names; nothing means all.
@@ -206,18 +207,19 @@ pub struct Part {
     pub join: bool,
 }
 
-/// What writing a recording did.
+/// Result of writing a recording.
 #[derive(Debug, Clone, Default)]
 pub struct Written {
     /// Events written.
     pub events: u64,
-    /// What could not be written, or not as it was.
+    /// Findings about what could not be written, or not as it was.
     pub losses: Vec<Finding>,
 }
 
 /// A recording that is still being written.
 pub trait Follow: Send {
-    /// Where to begin with what is there already, so that what comes next is understood.
+    /// Returns the offset at which to begin with what is there already, so that what comes next is
+    /// understood.
     ///
     /// The bytes from there on are to be pushed. Without an answer of its own a format is given
     /// everything.
@@ -245,7 +247,7 @@ pub trait Follow: Send {
     fn finish(&mut self, to: &mut dyn Followed) -> Result<()>;
 }
 
-/// Who takes what [`Follow`] gives.
+/// Receiver of what [`Follow`] gives.
 pub trait Followed {
     /// A clock that was not there before; the next gets the next id.
     fn clock(&mut self, clock: &Clock) -> Result<()>;
@@ -253,7 +255,7 @@ pub trait Followed {
     fn track(&mut self, track: &Track) -> Result<()>;
     /// An event.
     fn event(&mut self, event: &Event<'_>) -> Result<()>;
-    /// What is wrong with the bytes so far.
+    /// Takes a finding about the bytes so far.
     fn finding(&mut self, finding: Finding) -> Result<()>;
 }
 

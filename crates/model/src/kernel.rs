@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-/// What an event of the kernel is to tasks.
+/// Meaning of an event of the kernel for tasks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum KernelEvent {
     /// One task stops and another runs.
@@ -37,9 +37,9 @@ const SOFTIRQS: [&str; 10] = [
     "softirq 9 RCU",
 ];
 
-/// What an end knows of the name that a stretch began with. An interrupt has its number and who
-/// handles it where it begins, `irq 9 acpi`, and its number alone where it ends: `irq 9`. Of any other
-/// name it is all of it.
+/// Returns the part of the name of a stretch that is known at its end. An interrupt has its number
+/// and its handler where it begins, `irq 9 acpi`, and its number alone where it ends: `irq 9`. Of
+/// any other name it is all of it.
 #[must_use]
 pub fn known_by(name: &str) -> &str {
     let Some(rest) = name.strip_prefix("irq ") else { return name };

@@ -1,4 +1,4 @@
-//! What `kymo dump` prints: records in the order of the file, rendered by the front end.
+//! Records that `kymo dump` prints, in the order of the file, rendered by the front end.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use kymo_core::{Result, Value};
 /// One record of a file with all its fields.
 #[derive(Debug)]
 pub struct Record<'a> {
-    /// What kind of record: the name of the table that has a row for it, in singular.
+    /// Kind of record: the name of the table that has a row for it, in singular.
     pub kind: &'static str,
     /// Its number among those of its kind, from 0.
     pub index: u64,
@@ -38,7 +38,7 @@ impl<T: Into<Value>> From<T> for Field<'_> {
 pub trait ArrayValues: std::fmt::Debug {
     /// The length of each dimension, the slowest first.
     fn shape(&self) -> &[u64];
-    /// How many values may be read at once, where they are large.
+    /// Returns the number of values that may be read at once, where they are large.
     fn values_at_once(&self) -> u64 {
         u64::MAX
     }
@@ -51,7 +51,7 @@ pub trait ArrayValues: std::fmt::Debug {
     fn read(&self, values: std::ops::Range<u64>) -> Result<ArrayRef>;
 }
 
-/// Which records a dump is to give.
+/// Request for the records that a dump is to give.
 #[derive(Debug, Clone, Default)]
 pub struct DumpRequest {
     /// Leave out the contents of arrays.

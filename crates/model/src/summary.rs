@@ -1,4 +1,4 @@
-//! What `kymo info` says about a dataset.
+//! Contents of `kymo info` for a dataset.
 
 use std::ops::RangeInclusive;
 
@@ -7,10 +7,10 @@ use serde::Serialize;
 use crate::timeline::{Length, Shown, TimeNs};
 use kymo_core::Value;
 
-/// What a dataset is, at a glance.
+/// Summary of a dataset, at a glance.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Summary {
-    /// Which of the format's dialects this is: "little-endian, sizes as of 2008-07-11".
+    /// Dialect of the format: "little-endian, sizes as of 2008-07-11".
     pub dialect: String,
     /// Named facts, the most telling first.
     pub facts: Vec<Fact>,
@@ -22,11 +22,11 @@ pub struct Summary {
 /// A named fact.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Fact {
-    /// What it is: `elements`.
+    /// Name of the fact: `elements`.
     pub name: &'static str,
-    /// How much or which: `144`.
+    /// Value of the fact: `144`.
     pub value: Value,
-    /// What a person wants to know beside the value: "128 scalars, 16 datasets".
+    /// Detail for a person beside the value: "128 scalars, 16 datasets".
     #[serde(skip_serializing_if = "String::is_empty")]
     pub detail: String,
     /// The same for programs, where the value is for people: `duration_ns` and a number.
@@ -41,16 +41,16 @@ pub struct Section {
     pub title: &'static str,
     /// The facts.
     pub rows: Vec<Row>,
-    /// How many there are beside those that are listed.
+    /// Number of facts beside those that are listed.
     pub more: usize,
 }
 
 /// A fact under a heading, whose name is free text.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Row {
-    /// What it is about: the name of a metric.
+    /// Name of the subject: the name of a metric.
     pub name: String,
-    /// What a person reads of it.
+    /// Text for a person.
     pub text: String,
     /// The same for programs, each value under its name. Without any, they get the text.
     pub values: Vec<(&'static str, Value)>,

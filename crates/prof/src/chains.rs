@@ -6,7 +6,7 @@ use kymo_model::profile::Relation;
 use crate::names::{Interned, index};
 use crate::tree::Key;
 
-/// What is around an address: the number of the innermost scope.
+/// Scopes around an address: the number of the innermost one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Chain(u32);
 

@@ -1,16 +1,16 @@
 //! Functions that call each other in a circle, found by Tarjan's algorithm.
 
-/// Which functions call each other in a circle.
+/// Cycles of functions that call each other.
 pub(crate) struct Circles {
     states: Vec<State>,
     /// All functions, those of a circle together, each after whoever calls it from outside.
     members: Vec<usize>,
 }
 
-/// What is known of a function on the search for circles.
+/// State of a function in the search for cycles.
 #[derive(Clone, Copy, Default)]
 struct State {
-    /// When it was met, from 1; 0 when it was not.
+    /// Number of the step at which it was met, from 1; 0 when it was not.
     met: usize,
     /// The first function met that is known to be in a circle with it.
     low: usize,

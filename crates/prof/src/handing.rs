@@ -29,10 +29,10 @@ pub(crate) struct Handing<'a> {
     done_bytes: u64,
     statistics: Statistics,
     metrics: Vec<Metric>,
-    /// How many values and samples were handed on.
+    /// Number of values and samples that were handed on.
     pub(crate) value_count: u64,
     pub(crate) sample_count: u64,
-    /// How many sums no number is large enough for.
+    /// Number of sums that are too large for any number.
     pub(crate) too_large: u64,
     /// Threads that are left out: what they have reaches too many contexts.
     pub(crate) left_out: Vec<ThreadId>,
@@ -146,7 +146,7 @@ impl<'a> Handing<'a> {
 /// Tells how far handing on a long trace is.
 struct Telling<'a> {
     progress: &'a dyn Progress,
-    /// How many bytes there were before it.
+    /// Number of bytes before it.
     done_bytes: u64,
 }
 
@@ -173,7 +173,7 @@ struct PlacedSamples<'a> {
     samples: SamplesInParts<'a>,
     summed: &'a Summed,
     telling: Telling<'a>,
-    /// How many were told.
+    /// Number of values that were handed on.
     told: AtomicU64,
     moments: Mutex<Moments>,
 }
@@ -222,7 +222,7 @@ fn placed(summed: &Summed, sample: MeasuredSample) -> Option<SunkSample> {
     Some((sample.time, (context != GLOBAL).then_some(ContextNumber(context.into()))))
 }
 
-/// How many rows of a metric are handed on together.
+/// Number of rows of a metric that are handed on together.
 const ROWS_OF_PART: usize = 1 << 14;
 
 /// The values of a thread in order of contexts, metrics and reaches.
@@ -230,9 +230,9 @@ struct Values<'a> {
     metrics: &'a [Metric],
     compat: bool,
     rows: RowsInParts<'a, Row>,
-    /// How many were told.
+    /// Number of values that were handed on.
     told: AtomicU64,
-    /// How many no number is large enough for: they are left out.
+    /// Number of sums that are too large for any number: they are left out.
     too_large: AtomicU64,
 }
 

@@ -38,16 +38,16 @@ pub use merge::{Merged, Phase, merge};
 pub use only::only_programs;
 pub use statistics::Requested;
 
-/// How a profile is made.
+/// Options for making a profile.
 #[derive(Debug, Clone, Copy)]
 pub struct Options {
     /// Values that are wrong in the way that those of `hpcprof` are, for comparing.
     pub compat: bool,
-    /// What is computed over all threads.
+    /// Statistics that are computed over all threads.
     pub statistics: Requested,
     /// True if to keep where threads were when.
     pub traces: bool,
-    /// How many processors may work on it.
+    /// Number of processors that may work on it.
     pub jobs: usize,
 }
 

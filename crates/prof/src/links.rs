@@ -10,7 +10,7 @@ use crate::tree::{Context, Scope};
 /// Contexts that share a page.
 const PAGE: usize = 1 << 12;
 
-/// How a context takes part in propagation.
+/// Link of a context: its part in propagation.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Link {
     pub(crate) parent: u32,

@@ -71,7 +71,7 @@ fn used_modules(lookup: &Lookup<'_>) -> HashSet<u32> {
     of_functions.chain(others).collect()
 }
 
-/// What the sink calls things, by our numbers.
+/// Ids that the sink has for things, by our numbers.
 #[derive(Default)]
 struct Told {
     /// Nothing where no context is in them.

@@ -16,12 +16,12 @@ use crate::names::{Interned, Loop, Names, Record, index};
 use crate::routes::{Callers, Route};
 use crate::tree::{Key, Scope};
 
-/// What is known of the program and its libraries.
+/// Information about the program and its libraries.
 #[derive(Clone, Copy)]
 pub struct Program<'a> {
-    /// What structure files tell. A module that is in it is looked up nowhere else.
+    /// Information from structure files. A module that is in it is looked up nowhere else.
     pub structure: &'a Structure,
-    /// What tells of the other modules.
+    /// Source of information about the other modules.
     pub symbols: Option<&'a dyn Symbols>,
     /// Opens source files by their paths, where their texts are to be kept.
     pub sources: Option<&'a OpenSource<'a>>,
@@ -35,13 +35,13 @@ pub type OpenSource<'a> = dyn Fn(&str) -> Option<Box<dyn Read>> + 'a;
 pub struct Unnamed {
     /// Its path as it was recorded.
     pub module: String,
-    /// How many addresses have no names.
+    /// Number of addresses that have no names.
     pub addresses: u64,
     /// Of how many that were looked up.
     pub asked: u64,
-    /// Why, in words that follow its name.
+    /// Reason why, in words that follow its name.
     pub why: String,
-    /// Whether that is because what tells of it is damaged, or more than is read.
+    /// True if that is because the file that describes it is damaged, or more than is read.
     pub is_damaged: bool,
 }
 
@@ -53,20 +53,20 @@ pub(crate) struct Lookup<'a> {
     /// By the number of the module.
     modules: Vec<Known<'a>>,
     points: Interned<(u32, u64)>,
-    /// What is around each point.
+    /// Scopes around each point.
     around: Vec<Chain>,
     chains: Chains,
     /// Room for scopes around an address.
     resolved: Vec<Resolved>,
     /// Scopes around addresses that were looked up and not asked for yet.
     ahead: HashMap<(u32, u64), Vec<Resolved>, RandomState>,
-    /// How many steps further ways may have.
+    /// Number of steps that further ways may have.
     steps_left: usize,
     jobs: usize,
     compat: bool,
 }
 
-/// How many steps all ways may have together that are held.
+/// Greatest number of steps of all ways together that are held.
 const STEPS_MAX: usize = 1 << 21;
 
 /// All ways that may lead to a function of a GPU.
@@ -76,7 +76,7 @@ pub(crate) struct Routes {
     pub(crate) function: ScopeId,
     /// Ordered by their last calls.
     pub(crate) ways: Vec<Route>,
-    /// How many contexts they make below the one that the kernel was started in.
+    /// Number of contexts that they make below the one that the kernel was started in.
     pub(crate) contexts: u64,
 }
 
@@ -103,19 +103,19 @@ impl Ahead<'_> {
     }
 }
 
-/// What is known of a module.
+/// Information about a module.
 struct Known<'a> {
     structure: Option<&'a Module>,
-    /// Who calls whom, once that was asked for.
+    /// Callers of each function, once that was asked for.
     callers: OnceCell<Option<Callers>>,
     /// The ways to each function that was asked for.
     routes: HashMap<ScopeId, Option<Arc<Routes>>, RandomState>,
     symbols: Option<Box<dyn Resolver + 'a>>,
-    /// What is around addresses of each scope that was asked for, itself included.
+    /// Scopes around addresses of each scope that was asked for, itself included.
     chains: HashMap<ScopeId, Chain, RandomState>,
     /// By the scope or the record that tells of them.
     functions: HashMap<u64, u32, RandomState>,
-    /// How many addresses of it were asked for, and of how many nothing was known.
+    /// Number of its addresses that were asked for, and number of those of which nothing was known.
     asked: u64,
     unknown: u64,
 }
@@ -203,13 +203,14 @@ impl<'a> Lookup<'a> {
         self.around.get(index(point)).copied().unwrap_or(Chain::EMPTY)
     }
 
-    /// What is put below a call for the scopes around an instruction, from the innermost out.
+    /// Returns the keys that are put below a call for the scopes around an instruction, from the
+    /// innermost out.
     pub(crate) fn inside_out(&self, around: Chain) -> impl Iterator<Item = Key> {
         self.chains.inside_out(around)
     }
 
-    /// How many contexts an instruction makes below a call: one for each scope around it, and its
-    /// own.
+    /// Returns the number of contexts that an instruction makes below a call: one for each scope
+    /// around it, and its own.
     pub(crate) fn depth(&self, point: u32) -> u64 {
         self.inside_out(self.around(point)).count() as u64 + 1
     }
@@ -232,7 +233,7 @@ impl<'a> Lookup<'a> {
         routes
     }
 
-    /// How many contexts a way makes, up to the call of the function.
+    /// Returns the number of contexts that a way makes, up to the call of the function.
     fn contexts_of(&mut self, module: u32, way: &Route) -> u64 {
         let mut contexts = 1;
         for call in &way.calls {
@@ -325,12 +326,12 @@ impl<'a> Known<'a> {
         }
     }
 
-    /// Why less is known of it than could be.
+    /// Returns the reason why less is known of it than could be.
     fn lack(&self) -> Option<String> {
         self.symbols.as_ref().and_then(|symbols| symbols.lack())
     }
 
-    /// Why addresses of it have no names.
+    /// Returns the reason why addresses of it have no names.
     fn why_unnamed(&self) -> String {
         match self.lack() {
             Some(lack) => lack,
@@ -348,8 +349,8 @@ impl<'a> Known<'a> {
         callers.routes(function)
     }
 
-    /// What is around addresses of a scope, itself included. Those around it that are known are not
-    /// gone through again.
+    /// Returns the scopes around addresses of a scope, itself included. Those around it that are
+    /// known are not gone through again.
     fn within(
         &mut self,
         names: &mut Names,
@@ -376,7 +377,7 @@ impl<'a> Known<'a> {
         around
     }
 
-    /// What a step becomes in the tree.
+    /// Returns the key that a step becomes in the tree.
     fn key(&mut self, names: &mut Names, module: u32, step: Step<'_>) -> Key {
         let lexical = |scope| Key { scope, relation: Relation::Lexical };
         match step {

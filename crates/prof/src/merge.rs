@@ -21,39 +21,39 @@ use crate::threads::{self, Found};
 /// Threads that are recorded in fewer bytes go through together.
 const BATCH_BYTES_MIN: u64 = 1 << 18;
 
-/// How many that may be.
+/// Greatest number of threads of a batch.
 const BATCH_THREADS_MAX: usize = 32;
 
-/// What was made.
+/// Result of the merge.
 #[derive(Debug, Clone, Default)]
 pub struct Merged {
-    /// How many threads there are; those that are left out do not count.
+    /// Number of threads; those that are left out do not count.
     pub threads: u64,
     /// Files of threads that have metrics, and no value of any: nothing was sampled, or it was lost
     /// before. There may be samples of them.
     pub without_values: Vec<String>,
-    /// How many contexts the merged tree has.
+    /// Number of contexts of the merged tree.
     pub contexts: u64,
-    /// How many of them are listed: instructions within a line are not.
+    /// Number of those that are listed: instructions within a line are not.
     pub listed: u64,
-    /// How many values threads have.
+    /// Number of values of threads.
     pub values: u64,
-    /// How many samples threads have.
+    /// Number of samples of threads.
     pub samples: u64,
     /// Modules of which less is known than could be.
     pub unnamed: Vec<Unnamed>,
-    /// How long each part of the work took.
+    /// Duration of each part of the work.
     pub phases: Vec<Phase>,
-    /// What is wrong with threads, and what was passed over; with the number of the measurement.
+    /// Findings about threads, and what was passed over; with the number of the measurement.
     pub findings: Vec<(usize, Finding)>,
 }
 
 /// A part of the work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Phase {
-    /// What was done.
+    /// Name of the work.
     pub name: &'static str,
-    /// How long it took.
+    /// Duration of the work.
     pub took: Duration,
 }
 

@@ -41,12 +41,12 @@ pub(crate) struct Merging<'a> {
     metrics: HashMap<(String, String), MetricId>,
     /// By number.
     known_metrics: Vec<MeasuredMetric>,
-    /// How many there may be.
+    /// Greatest number of metrics that there may be.
     metrics_max: usize,
     known_computed: HashMap<(String, String), Computed>,
-    /// What there is for ways through a GPU's code.
+    /// Room for ways through a GPU's code.
     room: Room,
-    /// What those who add up know of the tree.
+    /// Links of the tree for those who add up.
     links: Arc<Links>,
     /// Threads that nothing was made of.
     pub(crate) left_out: Vec<ThreadId>,
@@ -223,7 +223,7 @@ impl<'a> Merging<'a> {
         }
     }
 
-    /// What is wrong with threads, with the number of the measurement.
+    /// Returns the findings about threads, with the number of the measurement.
     pub(crate) fn into_findings(self) -> Vec<(usize, Finding)> {
         let all = self.findings.into_iter().enumerate();
         let of_one = |(at, found): (usize, Findings)| {
@@ -308,7 +308,7 @@ impl<'a> Merging<'a> {
         }
     }
 
-    /// What is computed from metrics, as far as it is new.
+    /// Returns the metrics that are computed from others, as far as they are new.
     fn computed(
         &mut self,
         read: &MeasuredThread,
@@ -353,7 +353,7 @@ impl<'a> Merging<'a> {
     }
 }
 
-/// What a metric is known by.
+/// Returns the key by which a metric is known.
 fn key(metric: &Metric) -> (String, String) {
     (metric.name.clone(), metric.description.clone())
 }

@@ -88,7 +88,7 @@ impl Names {
         number(self.functions.len() - 1)
     }
 
-    /// What stands for something that is no code.
+    /// Returns the placeholder for something that is no code.
     pub(crate) fn placeholder(&mut self, frame: Frame, name: impl FnOnce() -> String) -> u32 {
         if let Some(known) = self.placeholders.get(&frame) {
             return *known;

@@ -10,7 +10,7 @@ use crate::names::index;
 use crate::sharing::{Room, Strays};
 use crate::tree::{Entry, GLOBAL, Key, Place, Scope, Tree};
 
-/// How many nodes are looked up before they are placed.
+/// Number of nodes that are looked up before they are placed.
 const LOOKED_UP: usize = 1 << 13;
 
 /// Finds the context of each node, and makes it where it is not there yet. `modules` are the
@@ -40,7 +40,7 @@ pub(crate) fn places(
     Ok((places, placing.strays))
 }
 
-/// Whether each node has values, or others below it.
+/// Returns, for each node, whether it has values, or others below it.
 fn used(thread: &MeasuredThread) -> Vec<bool> {
     let mut are_used = vec![false; thread.nodes.len()];
     let above = thread.nodes.iter().zip(0..).filter(|(node, own)| node.above != *own);
@@ -129,7 +129,8 @@ impl Placing<'_, '_> {
         self.tree.child(GLOBAL, key)
     }
 
-    /// What hangs directly below the whole program came in nobody knows where.
+    /// Returns the parent for a context: the entry point of what hangs directly below the whole
+    /// program is unknown.
     fn parent(&mut self, above: u32) -> Result<u32> {
         if above == GLOBAL { self.entry(Entry::Unknown) } else { Ok(above) }
     }

@@ -1,4 +1,4 @@
-//! What reaches each context from below it, a thread and a metric at a time.
+//! Values that reach each context from below it, a thread and a metric at a time.
 
 use kymo_model::profile::{MetricId, Reach};
 
@@ -7,7 +7,7 @@ use crate::names::{index, number};
 use crate::rows::OfContext;
 use crate::tree::GLOBAL;
 
-/// What a thread measured at the very context.
+/// Values that a thread measured at the very context.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Own {
     pub(crate) context: u32,
@@ -15,10 +15,10 @@ pub(crate) struct Own {
     pub(crate) value: f64,
 }
 
-/// What a thread has of a metric in each reach.
+/// Values of a thread for a metric in each scope.
 pub(crate) type Reached = [f64; Reach::ALL.len()];
 
-/// What reaches a context.
+/// Values that reach a context.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Row {
     pub(crate) context: u32,
@@ -33,7 +33,8 @@ impl OfContext for Row {
 }
 
 impl Row {
-    /// What a thread has of a reach. hpcprof (`compat`) leaves nothing out of loops there.
+    /// Returns the value of a thread in a scope. hpcprof (`compat`) leaves nothing out of loops
+    /// there.
     pub(crate) fn of_thread(&self, reach: Reach, compat: bool) -> f64 {
         let [point, function, lexical, execution] = self.reached;
         match reach {

@@ -7,7 +7,8 @@ use kymo_model::structure::{Module, Scope, ScopeId};
 
 use crate::circles::Circles;
 
-/// How many steps the ways to one function may have together; with more of them it has too many.
+/// Greatest number of steps that the ways to one function may have together; with more of them it
+/// has too many.
 const STEPS_MAX: usize = 1 << 16;
 
 /// A way from a kernel to a function.
@@ -19,20 +20,20 @@ pub(crate) struct Route {
     pub(crate) calls: Vec<u64>,
 }
 
-/// Who calls whom in a module, without circles.
+/// Callers of the functions of a module, without cycles.
 #[derive(Debug)]
 pub(crate) struct Callers {
     functions: Vec<ScopeId>,
     by_scope: HashMap<ScopeId, usize, RandomState>,
     calls: Calls,
-    /// How many ways lead to each function.
+    /// Number of ways that lead to each function.
     counts: Vec<Count>,
 }
 
 /// A call: its address, and the function that this is in.
 type Call = (u64, usize);
 
-/// Who calls each function.
+/// Callers of each function.
 #[derive(Debug, Default)]
 struct Calls {
     /// The circle that each function is in, by one of its members; itself where it is in none.
@@ -60,7 +61,7 @@ impl Calls {
     }
 }
 
-/// How many ways there are, and how many steps they have together.
+/// Number of ways, and number of their steps together.
 #[derive(Debug, Clone, Copy, Default)]
 struct Count {
     ways: usize,
@@ -106,8 +107,8 @@ impl Callers {
         Some(Self { functions, by_scope, calls, counts })
     }
 
-    /// How many ways lead to a function, and along how many calls: what all ways to it take.
-    /// Nothing where there are too many.
+    /// Returns the number of ways that lead to a function, plus the number of calls along them: the
+    /// size of all ways to it. Returns `None` where there are too many.
     pub(crate) fn steps(&self, to: ScopeId) -> Option<usize> {
         let count = self.counts.get(*self.by_scope.get(&to)?)?;
         let steps = count.ways.saturating_add(count.steps);
@@ -158,7 +159,7 @@ fn opened(told: Vec<Vec<Call>>, circles: &Circles, compat: bool) -> Calls {
     Calls { circle, of_circle, own }
 }
 
-/// How many ways lead to each function. Callers come before those they call.
+/// Counts the ways that lead to each function. Callers come before those they call.
 fn counted(calls: &Calls, callers_first: &[usize]) -> Vec<Count> {
     let mut counts = vec![Count::default(); calls.circle.len()];
     // What the calls of a circle come to is added up once.

@@ -8,7 +8,7 @@ use kymo_model::profile::MetricId;
 
 use crate::tree::GLOBAL;
 
-/// What is of a context.
+/// Something that belongs to a context.
 pub(crate) trait OfContext {
     fn context(&self) -> u32;
 }
@@ -49,7 +49,7 @@ impl<'a, T: OfContext> RowsInParts<'a, T> {
 
 /// Rows of several metrics, in order of contexts and metrics.
 pub(crate) struct ByContext<'a, T> {
-    /// What is left of each metric.
+    /// Rest of each metric.
     left: Vec<(MetricId, &'a [T])>,
     /// The next context of each metric.
     next: BinaryHeap<Reverse<(u32, usize)>>,

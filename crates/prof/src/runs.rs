@@ -68,7 +68,7 @@ impl Runs {
 
 /// Looks for contexts that come in order.
 pub(crate) struct Search<'a> {
-    /// What is left of each run.
+    /// Rest of each run.
     left: Vec<&'a [Entry]>,
     /// Entries of contexts that were not found.
     new: Vec<Entry>,

@@ -26,7 +26,7 @@ use crate::tree::{Key, Tree};
 const CONTEXTS_MIN: u64 = 1 << 20;
 const CONTEXTS_OF_NODE: u64 = 32;
 
-/// How many contexts ways may still make, in all threads together.
+/// Number of contexts that ways may still make, in all threads together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Room(u64);
 
@@ -60,7 +60,7 @@ pub(crate) struct Strays {
     known_ways: HashMap<(u32, u32, ScopeId), usize, RandomState>,
     ways: Vec<Ways>,
     pub(crate) room: Room,
-    /// How many nodes were left without ways, though it is told who calls whom.
+    /// Number of nodes that were left without ways, although their callers are recorded.
     left_out: u64,
 }
 
@@ -73,7 +73,7 @@ struct Stray {
     values: Vec<StrayValue>,
 }
 
-/// What was measured at an instruction.
+/// Value that was measured at an instruction.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct StrayValue {
     pub(crate) metric: MetricId,
@@ -88,14 +88,14 @@ struct Ways {
     /// The context that the kernel was started in.
     root: u32,
     routes: Arc<Routes>,
-    /// What each way starts with, and where it ends.
+    /// Start and end of each way.
     ends: Vec<Way>,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct Way {
     entry: u32,
-    /// What calls the function.
+    /// Caller of the function.
     last: u32,
 }
 
@@ -181,7 +181,7 @@ impl Strays {
         self.left_out += 1;
     }
 
-    /// What is to be said of those.
+    /// Returns the message about those.
     pub(crate) fn left_out(&self) -> Option<String> {
         let count = self.left_out;
         let why = "of a GPU may have been called in too many ways or in none, and hang below an \
@@ -246,11 +246,11 @@ fn way(
     Ok(Way { entry, last })
 }
 
-/// What a thread counted that shares depend on.
+/// Counts of a thread that shares depend on.
 struct Counted {
-    /// How often kernels were run, and how often while they were measured.
+    /// Number of runs of kernels, and number of those that were measured.
     runs: HashMap<u32, [f64; 2], RandomState>,
-    /// How many samples there are of an instruction below a context: a module and an address.
+    /// Number of samples of an instruction below a context: a module and an address.
     samples: HashMap<(u32, u32, u64), f64, RandomState>,
 }
 
@@ -287,7 +287,7 @@ impl Counted {
         Self { runs, samples }
     }
 
-    /// What each way has of what was measured in the function.
+    /// Returns the share of each way in what was measured in the function.
     fn shares(&self, ways: &Ways, compat: bool) -> Vec<f64> {
         let Ways { root, routes, ends } = ways;
         let mut scales: Vec<f64> = ends.iter().map(|way| self.scale(way.entry)).collect();
@@ -310,7 +310,8 @@ impl Counted {
         shares
     }
 
-    /// How many runs of a kernel a measured one stands for; 0 where nothing is known of it.
+    /// Returns the number of runs of a kernel that a measured one stands for; 0 where nothing is
+    /// known of it.
     fn scale(&self, entry: u32) -> f64 {
         match self.runs.get(&entry) {
             Some([all, measured]) if *all > 0.0 && *measured > 0.0 => all / measured,

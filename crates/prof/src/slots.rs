@@ -13,7 +13,7 @@ const SLOTS_OF_PAGE: usize = 1 << 12;
 /// Slots of so many statistics each, for every reach. None ever moves.
 #[derive(Debug)]
 pub(crate) struct Slots {
-    /// How many statistics a slot has.
+    /// Number of statistics of a slot.
     width: usize,
     pages: Vec<Vec<Reached>>,
     next: u32,
@@ -51,7 +51,7 @@ impl Slots {
         page.and_then(|page| page.get_mut(places)).unwrap_or_default().iter_mut()
     }
 
-    /// Where in its page the statistics of a slot are.
+    /// Returns the positions of the statistics of a slot in its page.
     fn places(&self, slot: u32) -> Range<usize> {
         let start = index(slot) % SLOTS_OF_PAGE * self.width;
         start..start + self.width

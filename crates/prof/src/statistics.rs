@@ -1,4 +1,4 @@
-//! What all threads have together: sums and the like, of each context and column.
+//! Values of all threads together: sums and the like, of each context and column.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -13,14 +13,14 @@ use crate::runs::{Entry, Runs};
 use crate::slots::Slots;
 use crate::tree::GLOBAL;
 
-/// What is computed over all threads.
+/// Statistics that are computed over all threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Requested {
     /// Nothing.
     None,
     /// Sums.
     Sum,
-    /// What mean, standard deviation and coefficient of variation are computed from.
+    /// Values from which mean, standard deviation and coefficient of variation are computed.
     Normal,
     /// The same, with smallest and largest values.
     Extrema,
@@ -40,7 +40,7 @@ impl Requested {
     }
 }
 
-/// How many rows of a metric are told of together.
+/// Number of rows of a metric that are given together.
 const ROWS_OF_PART: usize = 1 << 14;
 
 /// Statistics of all contexts and metrics that anything reaches.
@@ -101,17 +101,17 @@ pub(crate) struct Summary<'a> {
     slots: &'a Slots,
     rows: RowsInParts<'a, Entry>,
     metrics: &'a [Metric],
-    /// How many no number is large enough for: they are left out.
+    /// Number of values that are too large for any number: they are left out.
     too_large: AtomicU64,
 }
 
 impl Summary<'_> {
-    /// How many of those that were told no number is large enough for.
+    /// Returns the number of values given so far that are too large for any number.
     pub(crate) fn too_large(&self) -> u64 {
         self.too_large.load(Ordering::Relaxed)
     }
 
-    /// What a context has of a metric.
+    /// Gives the values of a context for a metric.
     fn tell_entry(&self, id: MetricId, entry: Entry, take: &mut dyn FnMut(SummaryValue)) {
         let Some(metric) = self.metrics.get(index(id.0)) else { return };
         for (slots, statistic) in self.slots.get(entry.slot).zip(self.kinds) {
@@ -142,7 +142,8 @@ impl Parts<SummaryValue> for Summary<'_> {
     }
 }
 
-/// What the whole program has: everything that was spent, and nothing else.
+/// Returns true if the whole program has a scope: it has everything that was spent, and nothing
+/// else.
 pub(crate) fn is_of_global(reach: Reach) -> bool {
     reach == Reach::Execution
 }

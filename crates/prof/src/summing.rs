@@ -17,11 +17,11 @@ pub(crate) struct Placed {
     pub(crate) own: Vec<Own>,
     pub(crate) links: Arc<Links>,
     pub(crate) thread: PlacedThread,
-    /// How many nodes and values were recorded of it.
+    /// Number of its nodes and values that were recorded.
     pub(crate) items: u64,
 }
 
-/// What is known of a thread besides its values.
+/// Facts about a thread besides its values.
 pub(crate) struct PlacedThread {
     pub(crate) id: ThreadId,
     pub(crate) measurement: u32,
@@ -42,7 +42,7 @@ pub(crate) struct Summed {
     pub(crate) rows: Option<Vec<MetricRows>>,
 }
 
-/// What a thread has of a metric, in order of contexts.
+/// Values of a thread for a metric, in order of contexts.
 pub(crate) struct MetricRows {
     pub(crate) metric: MetricId,
     pub(crate) rows: Vec<Row>,
@@ -59,7 +59,7 @@ const ROWS_OF_ITEM: u64 = 64;
 /// Adds up threads, several beside each other.
 pub(crate) struct Summing {
     pub(crate) jobs: usize,
-    /// How many rows a thread may have whatever was recorded of it.
+    /// Greatest number of rows that a thread may have, whatever was recorded of it.
     items_max: u64,
     /// Room that nobody needs at the moment.
     free: Mutex<Vec<Propagation>>,

@@ -14,7 +14,7 @@ use crate::names::index;
 pub(crate) struct Found {
     ids: Vec<MeasuredId>,
     pub(crate) name: String,
-    /// Which measurement, and which thread of it.
+    /// Number of the measurement, and number of the thread in it.
     pub(crate) measurement: u32,
     pub(crate) thread: usize,
 }
@@ -79,8 +79,8 @@ pub(crate) fn again<'a>(
     pairs.filter(|(one, other)| one.measurement != other.measurement && one.is_copy(other, views))
 }
 
-/// What names the threads that are left without some: their numbers, and their names as if there
-/// were no others.
+/// Returns the names of the threads that are left without some: their numbers, and their names as
+/// if there were no others.
 pub(crate) fn named_without(
     found: &[Found],
     left_out: &HashSet<ThreadId>,
@@ -91,7 +91,7 @@ pub(crate) fn named_without(
     numbers.into_iter().zip(named(&kept)).collect()
 }
 
-/// What names each thread in the profile.
+/// Returns the names of the threads in the profile.
 pub(crate) fn named(found: &[Found]) -> Vec<Thread> {
     let ids: Vec<_> = found.iter().map(|found| found.ids.clone()).collect();
     thread_names(&ids)

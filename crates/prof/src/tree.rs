@@ -19,14 +19,14 @@ const CONTEXTS_OF_NODE: u64 = 64;
 /// The whole program: what entry points are below.
 pub(crate) const GLOBAL: u32 = 0;
 
-/// What a context is, below the one above it.
+/// Key of a context below the one above it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Key {
     pub(crate) scope: Scope,
     pub(crate) relation: Relation,
 }
 
-/// What a context is. Numbers are those of [`Names`](crate::names::Names) and
+/// Kind of a context. Numbers are those of [`Names`](crate::names::Names) and
 /// [`Lookup`](crate::lookup::Lookup).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Scope {
@@ -39,7 +39,7 @@ pub(crate) enum Scope {
     Point(u32),
 }
 
-/// Where a program or a thread begins.
+/// Entry point: the place where a program or a thread begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Entry {
     Unknown,
@@ -76,7 +76,7 @@ pub(crate) struct Context {
     pub(crate) key: Key,
 }
 
-/// Where something is in the tree.
+/// Place of something in the tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Place {
     /// The innermost context.
@@ -91,7 +91,7 @@ impl Place {
     }
 }
 
-/// How far a tree has grown, and may.
+/// Size of a tree, and its limit.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Mark {
     contexts: usize,
@@ -109,7 +109,7 @@ pub(crate) struct Tree {
     keys: Vec<Key>,
     hasher: FixedState,
     contexts_max: u64,
-    /// What `contexts_max` may become.
+    /// Greatest value that `contexts_max` may reach.
     items_max: u64,
 }
 
@@ -128,7 +128,7 @@ impl Tree {
         }
     }
 
-    /// How far it has grown.
+    /// Returns the size that the tree has now.
     pub(crate) fn mark(&self) -> Mark {
         Mark { contexts: self.contexts.len(), contexts_max: self.contexts_max }
     }

@@ -22,9 +22,9 @@ fn windows(cuts: &[i64]) -> Vec<Window> {
         .collect()
 }
 
-/// How long who ran where, how long that is not known, how long each processor was looked at, what
-/// interrupts took of that and besides, and how long it was not known at all. The same of all
-/// processors together.
+/// Durations for each running task and processor: its run, unknown time, and the time for which the
+/// processor was looked at. Also the time that interrupts took of that and besides, and time that
+/// was not known at all. The same of all processors together.
 type Ran = BTreeMap<(usize, String), u64>;
 
 fn loads(told: &[Told], windows: &[Window]) -> Ran {
@@ -72,7 +72,7 @@ fn turns(told: &[Told], windows: &[Window]) -> Ran {
     ran
 }
 
-/// How many messages left, arrived, and took a time that is known.
+/// Counts the messages that left, that arrived, and that took a time that is known.
 fn messages(told: &[Told], windows: &[Window]) -> [u64; 3] {
     let mut all = [0; 3];
     for window in windows {

@@ -25,7 +25,7 @@ pub struct Analysis {
     window: Window,
     tracks: Tracks,
     tasks: Tasks,
-    /// Which tracks are meant; nothing means all.
+    /// Tracks that are meant; `None` means all.
     meant: Option<Meant>,
     is_all_read: bool,
     resolver: Resolver,
@@ -34,7 +34,7 @@ pub struct Analysis {
     is_all_before: bool,
 }
 
-/// Which tracks are meant.
+/// Tracks that are meant.
 struct Meant {
     /// Those that are, and those that stand for the tasks of others.
     all: Vec<bool>,
@@ -64,7 +64,8 @@ impl Meant {
 
 /// Something that is worked out on the way.
 pub trait Pass {
-    /// Whether it has to know which messages or wakeups are under way when the window begins.
+    /// Returns true if the pass needs the messages or wakeups that are under way when the window
+    /// begins.
     fn follows_messages(&self) -> bool {
         false
     }
@@ -120,24 +121,24 @@ pub trait Pass {
         false
     }
 
-    /// What it could not keep.
+    /// Returns what the pass could not keep.
     fn left_out(&self) -> Vec<LeftOut> {
         Vec::new()
     }
 }
 
-/// What a pass could not keep, since there was too much of it. Figures lack it.
+/// Data that a pass could not keep, since there was too much of it. Figures lack it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LeftOut {
-    /// How many.
+    /// Number of things left out.
     pub count: u64,
-    /// What one is, and why that matters: `job is late`.
+    /// Description of one, and the reason why that matters: `job is late`.
     pub one: &'static str,
     /// The same of several: `jobs are late`.
     pub many: &'static str,
 }
 
-/// What goes on when the window begins.
+/// Initial state: what goes on when the window begins.
 #[derive(Debug, Clone, Copy)]
 pub enum Standing<'a> {
     /// A task runs, with a priority where that is known.
@@ -159,40 +160,40 @@ pub enum Standing<'a> {
 pub struct Seen<'a> {
     /// The event.
     pub event: &'a Event<'a>,
-    /// When it was.
+    /// Time of the event.
     pub time: TimeNs,
     /// The task it is of, and the processor.
     pub task: Option<(TaskId, CpuId)>,
-    /// Whether it begins or ends a stretch of that task.
+    /// Beginning or end of a stretch of that task, if the event is one.
     pub run: Option<Run>,
     /// A stretch of another task that nothing ended, so that its end is not known.
     pub lost: Option<Stretch>,
     /// Since when it was not known who runs on the processor, since events are missing.
     pub unknown_since: Option<TimeNs>,
-    /// What ran until now, where events are missing from here on.
+    /// Stretches that ran until now, where events are missing from here on.
     pub cut: &'a [Stretch],
-    /// Who released the task: a task's track, or that of a processor in an interrupt.
+    /// Track that released the task: a task's track, or that of a processor in an interrupt.
     pub by: Option<TrackId>,
-    /// What it is to the interrupts of a processor.
+    /// Meaning of the event for the interrupts of a processor.
     pub interrupt: Option<Interrupt>,
     /// The tasks that are known by now.
     pub tasks: &'a Tasks,
 }
 
-/// What an event is to the interrupts of a processor.
+/// Meaning of an event for the interrupts of a processor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Interrupt {
     /// The processor.
     pub cpu: CpuId,
-    /// What happens to one.
+    /// Change of an interrupt.
     pub run: InterruptRun,
-    /// How many are under way around it.
+    /// Number of interrupts under way around it.
     pub around: usize,
-    /// How many others are over, as it tells: their own ends are missing.
+    /// Number of others that are over because of this event: their own ends are missing.
     pub lost: u64,
 }
 
-/// What happens to an interrupt.
+/// Change of an interrupt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InterruptRun {
     /// It begins.
@@ -203,14 +204,14 @@ pub enum InterruptRun {
     Unbegun,
 }
 
-/// What happens to a stretch.
+/// Change of a stretch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Run {
     /// It begins.
     Begins,
     /// It ends.
     Ends {
-        /// When it began, where that is known.
+        /// Time at which it began, where that is known.
         since: Option<TimeNs>,
     },
 }
@@ -220,7 +221,7 @@ pub enum Run {
 pub struct Stretch {
     /// The task.
     pub task: TaskId,
-    /// Where it ran.
+    /// Processor on which it ran.
     pub cpu: CpuId,
     /// The track that says so.
     pub track: TrackId,
@@ -230,7 +231,7 @@ pub struct Stretch {
     pub until: TimeNs,
 }
 
-/// What could not be used, or is not known.
+/// Diagnostics of an analysis: what could not be used, or is not known.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Shortcomings {
     /// Events without a time.
@@ -249,12 +250,12 @@ pub struct Shortcomings {
     pub assumed: BTreeSet<CpuId>,
     /// State machines whose state at the begin of the window is too far back to be found.
     pub unknown_states: Vec<TrackId>,
-    /// What passes could not keep.
+    /// Data that passes could not keep.
     pub left_out: Vec<LeftOut>,
 }
 
 impl Seen<'_> {
-    /// What is missing from here on, where anything is: a gap.
+    /// Returns the kind of data that is missing from here on, if the event is a gap.
     #[inline]
     #[must_use]
     pub fn gap(&self) -> Option<Missing> {
@@ -332,13 +333,13 @@ impl Analysis {
         &self.tracks
     }
 
-    /// Which tracks are meant; nothing means all.
+    /// Returns flags of the tracks that are meant; `None` means all.
     #[must_use]
     pub fn meant(&self) -> Option<Vec<bool>> {
         self.meant.as_ref().map(|meant| meant.all.clone())
     }
 
-    /// Whether a track is meant, or stands for a task of which another is.
+    /// Returns true if a track is meant, or stands for a task of which another track is meant.
     #[must_use]
     pub fn means(&self, track: TrackId) -> bool {
         self.meant.as_ref().is_none_or(|meant| meant.has(track))
@@ -483,7 +484,7 @@ impl Analysis {
         Ok(())
     }
 
-    /// What an event is to tasks.
+    /// Resolves an event: returns its meaning for tasks.
     #[inline]
     fn resolve<'a>(&'a mut self, event: &'a Event<'a>, time: TimeNs) -> Seen<'a> {
         let bounds = if self.is_all_before { None } else { Some(&self.bounds) };

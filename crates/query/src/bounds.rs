@@ -27,7 +27,7 @@ struct OnClock {
 }
 
 impl OnClock {
-    /// Where the window cuts through what there is on the clock.
+    /// Computes the points at which the window cuts through what there is on the clock.
     fn new(range: Option<RangeInclusive<TimeNs>>, window: &Window) -> Self {
         let Some((start, end)) = range.map(RangeInclusive::into_inner) else {
             return Self::default();
@@ -64,13 +64,13 @@ impl Bounds {
         self.clocks.get(at(&self.of_track, track.0)?)
     }
 
-    /// Where the window begins within the recording that a track is of.
+    /// Returns the start of the window within the recording that a track is of.
     #[must_use]
     pub fn from(&self, track: TrackId) -> Option<TimeNs> {
         self.clock(track)?.from
     }
 
-    /// Where the window ends within the recording that a track is of.
+    /// Returns the end of the window within the recording that a track is of.
     #[must_use]
     pub fn until(&self, track: TrackId) -> Option<TimeNs> {
         self.clock(track)?.until

@@ -15,7 +15,7 @@ const STEP_BITS: u32 = 7;
 #[derive(Debug, Clone, Default)]
 pub struct Distribution(Kept);
 
-/// What is kept of numbers.
+/// Numbers of a distribution, as they are kept.
 #[derive(Debug, Clone, Default)]
 enum Kept {
     #[default]
@@ -38,7 +38,7 @@ struct Many {
     sum: u128,
     min: u64,
     max: u64,
-    /// How many are at a step.
+    /// Count of numbers at each step.
     steps: BTreeMap<u32, u64>,
 }
 
@@ -86,7 +86,7 @@ impl Distribution {
         one.into_iter().chain(small.iter().copied().map(u64::from)).chain(few.iter().copied())
     }
 
-    /// How many numbers there are.
+    /// Returns the number of numbers.
     #[must_use]
     pub fn count(&self) -> u64 {
         match &self.0 {
@@ -147,7 +147,8 @@ impl Distribution {
     }
 }
 
-/// Which of so many numbers, in ascending order and counted from 1, so many percent are not larger than.
+/// Returns the rank, from 1 and in ascending order, of the number that so many percent of all are
+/// not larger than.
 fn rank(count: u64, percent: u8) -> Option<u64> {
     let wanted = u128::from(count) * u128::from(percent.min(100));
     Some(u64::try_from(wanted.div_ceil(100)).ok()?.max(1))

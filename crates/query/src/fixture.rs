@@ -11,7 +11,7 @@ use serde_json::Map;
 
 use crate::{Analysis, Pass, Shortcomings};
 
-/// What happens on which track, when.
+/// Event of a test: its time, its track and its activity.
 pub(crate) type Told = (i64, usize, Activity<'static>);
 
 /// Two processors: `cpu 0` (track 0), whose own stretches are interrupts, with tasks `a` (1), `b` (2) and `idle` (3), `cpu 1` (4) with

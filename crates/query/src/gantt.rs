@@ -1,4 +1,4 @@
-//! What a picture of tasks over time shows: rows of cells, and messages between rows.
+//! Content of a picture of tasks over time: rows of cells, and messages between rows.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -18,7 +18,7 @@ const ARROWS_MAX: usize = 300;
 /// States of one machine that are told apart: there are not that many colours. The rest are one.
 const STATES_MAX: usize = 255;
 
-/// What a row shows.
+/// Content of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum RowKind {
     /// A task, wherever it ran.
@@ -30,7 +30,7 @@ pub enum RowKind {
 /// A row of a picture.
 #[derive(Debug, Clone)]
 pub struct Row {
-    /// What it shows.
+    /// Content of the row.
     pub kind: RowKind,
     /// For each cell, how much of it is filled, and with what most: the processor's index, or the
     /// state's place in `states`.
@@ -72,7 +72,7 @@ impl Row {
         self.lost_since.get_or_insert(time);
     }
 
-    /// What fills cells is not known, up to a moment.
+    /// Marks the cells up to a timestamp as unknown.
     fn lost_until(&mut self, buckets: Buckets, until: TimeNs) {
         if let Some(since) = self.lost_since.take() {
             add(&mut self.unknown, buckets, since, until);
@@ -90,7 +90,7 @@ impl Row {
         }
     }
 
-    /// What fills most of a cell is what it shows.
+    /// Settles the content of a cell: it shows what fills most of it.
     fn settle(&mut self) {
         let most = |parts: &Vec<(u64, usize)>| {
             let all = parts.iter().fold(0, |all: u64, (ns, _)| all.saturating_add(*ns));
@@ -136,9 +136,9 @@ pub struct Arrow {
     pub from: usize,
     /// The row it gets to.
     pub to: usize,
-    /// When it left.
+    /// Time at which the message left.
     pub left: TimeNs,
-    /// When it arrived.
+    /// Time at which it arrived.
     pub arrived: TimeNs,
 }
 
@@ -183,7 +183,7 @@ impl Gantt {
         cells.any(|(row, cell)| row.is_unknown(cell))
     }
 
-    /// What a cell is wide.
+    /// Returns the stretches of time that cells stand for.
     #[must_use]
     pub fn buckets(&self) -> Buckets {
         self.buckets
@@ -201,7 +201,7 @@ impl Gantt {
         &self.arrows
     }
 
-    /// How many messages there are besides.
+    /// Returns the number of further messages.
     #[must_use]
     pub fn arrows_left_out(&self) -> u64 {
         self.arrows_left_out
@@ -391,7 +391,7 @@ impl Pass for Gantt {
         self.messages.awaits()
     }
 
-    /// What leaves in the picture may arrive beyond it.
+    /// Draws the message of an event: one that leaves in the picture may arrive beyond it.
     fn after(&mut self, seen: &Seen<'_>) {
         if let Some(sent) = self.messages.take_after(seen)
             && let Some((from, left)) = sent.from.zip(sent.left)

@@ -12,15 +12,15 @@ use crate::{Pass, Run, Seen, Standing, Stretch, Tasks, elapsed, took};
 pub struct Turn {
     /// The stretch. Where its begin is not known, it begins where it ends.
     pub stretch: Stretch,
-    /// How long it ran, where its begin is known.
+    /// Duration of the run, where its begin is known.
     pub run_ns: Option<u64>,
-    /// Whether it began before the window, or goes on after it or after all that is known. What is
-    /// within is told.
+    /// True if it began before the window, or goes on after it or after all that is known. The part
+    /// within is reported.
     pub is_cut: bool,
-    /// How long the task was not running before, where it ran before.
+    /// Duration before it for which the task was not running, where it ran before.
     pub wait_ns: Option<u64>,
-    /// How long before the stretch the task was released, where it is the first after that. Of several
-    /// releases the first counts.
+    /// Duration from the release of the task to the stretch, where it is the first after that. Of
+    /// several releases the first counts.
     pub delay_ns: Option<u64>,
     /// The priority that it began to run with, where that is known.
     pub priority: Option<i64>,
@@ -31,25 +31,25 @@ pub struct History<'a> {
     to: &'a mut dyn FnMut(Turn, &Tasks),
     /// Tells which release a stretch is for.
     sched: Sched,
-    /// What is known of each task.
+    /// State of each task.
     tasks: Vec<Before>,
-    /// What goes on at the end.
+    /// Stretches that go on at the end.
     unfinished: Vec<Stretch>,
-    /// How often events are missing, by recording.
+    /// Number of gaps, by recording.
     gaps: Vec<u32>,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Before {
-    /// When its last stretch ended.
+    /// End of its last stretch.
     ended: Option<TimeNs>,
-    /// How long the job waited that it began to run.
+    /// Delay of the job before it began to run.
     delay_ns: Option<u64>,
     /// The priority that it runs with.
     priority: Option<i64>,
     /// True if it was seen to begin what it runs.
     is_begun: bool,
-    /// How many gaps are behind it: of these it matters whether there are others than before.
+    /// Number of gaps so far: it only matters whether there are others than before.
     gaps: u32,
 }
 
@@ -79,8 +79,8 @@ impl<'a> History<'a> {
 }
 
 impl History<'_> {
-    /// What runs is told up to where events are missing. Since when others do not run is not known
-    /// then.
+    /// Reports running stretches up to where events are missing. Since when other tasks do not run
+    /// is not known then.
     fn gap(&mut self, seen: &Seen<'_>) {
         for stretch in seen.cut {
             if stretch.since < stretch.until {
@@ -147,7 +147,7 @@ impl Pass for History<'_> {
         self.unfinished.push(*stretch);
     }
 
-    /// What goes on is told as far as it is known.
+    /// Reports stretches that go on, as far as they are known.
     fn finish(&mut self, _bounds: &Bounds, tasks: &Tasks) {
         for stretch in std::mem::take(&mut self.unfinished) {
             self.ends(stretch, true, true, tasks);
@@ -253,7 +253,8 @@ mod tests {
         assert_eq!(found, [(10, None), (20, Some(7)), (30, Some(7))]);
     }
 
-    /// When stretches end, how long the task did not run before, and how long it was delayed.
+    /// Returns the end of each stretch, the duration for which the task did not run before, and its
+    /// delay.
     fn delays(told: Vec<Told>) -> Vec<(i64, Option<u64>, Option<u64>)> {
         let mut found = Vec::new();
         let mut keep = |turn: Turn, tasks: &Tasks| {

@@ -1,4 +1,4 @@
-//! What tracks are called where several have one name.
+//! Names of tracks where several have one name.
 
 use std::borrow::Cow;
 use std::hash::BuildHasher;
@@ -11,15 +11,15 @@ use kymo_model::timeline::{Track, TrackId, TrackKind};
 use crate::own::own;
 use crate::tasks::place_above;
 
-/// What tells tracks from others of their kind and name: `ctl (core0.log)`. There may be millions of
-/// tracks, so that labels are made when they are asked for.
+/// Labels that distinguish tracks from others of their kind and name: `ctl (core0.log)`. There may
+/// be millions of tracks, so that labels are made when they are asked for.
 #[derive(Debug, Default)]
 pub struct Labels {
     /// Nothing where all names are of one track each.
     told_by: Vec<ToldBy>,
 }
 
-/// What tells a track from others of its kind and name.
+/// Property that distinguishes a track from others of its kind and name.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum ToldBy {
     /// There are no others.
@@ -63,7 +63,8 @@ impl Labels {
         Self { told_by }
     }
 
-    /// What a track is called: its name, and what tells it from others where these have the same.
+    /// Returns the label of a track: its name, and what distinguishes it from others where these
+    /// have the same name.
     #[must_use]
     pub fn label<'a>(&self, tracks: &'a [Track], id: TrackId) -> Cow<'a, str> {
         let Some(track) = tracks.get(id.0) else { return Cow::Borrowed("") };
@@ -88,7 +89,8 @@ pub(crate) fn with_words(name: &str, words: &str) -> String {
     format!("{name} ({words})")
 }
 
-/// What tracks of one task have in common besides their name. Any other track is one by itself.
+/// Returns what tracks of one task have in common besides their name. Any other track is one by
+/// itself.
 fn identity(track: &Track, id: TrackId) -> (usize, Option<u64>, Option<i64>, Option<TrackId>) {
     let alone = (track.kind != TrackKind::Task).then_some(id);
     (track.recording, track.part(), track.task_id(), alone)
@@ -121,7 +123,8 @@ fn of_shared_names(tracks: &[Track]) -> Vec<TrackId> {
     shared
 }
 
-/// What tells tracks of one kind and name apart, which are in the order of what they have in common.
+/// Finds what distinguishes tracks of one kind and name, which are in the order of what they have
+/// in common.
 fn tell_apart(tracks: &[Track], ids: &[TrackId]) -> ToldBy {
     let of = |id: &TrackId| tracks.get(id.0).map(|track| identity(track, *id));
     let same = ids.chunk_by(|one, other| of(one) == of(other)).map(|ids| same(tracks, ids));
@@ -139,7 +142,8 @@ fn tell_apart(tracks: &[Track], ids: &[TrackId]) -> ToldBy {
     }
 }
 
-/// What is known of tracks of one task. One that ran in several places is told by none of them.
+/// Returns what tracks of one task share. A task that ran in several places is distinguished by
+/// none of them.
 fn same<'a>(tracks: &'a [Track], ids: &[TrackId]) -> Same<'a> {
     let mut places = ids.iter().map(|id| place_above(tracks, *id));
     let first = places.next().flatten();

@@ -1,4 +1,4 @@
-//! What tasks, messages and state machines of a timeline did.
+//! Analyses of what tasks, messages and state machines of a timeline did.
 //!
 //! An [`Analysis`] goes through the events of a timeline once, whatever the format, and hands each
 //! to some [`Pass`]es: [`Load`] (who used the processors), [`Sched`] (response times),
@@ -65,8 +65,8 @@ pub use tasks::{Cpu, CpuId, Task, TaskId, Tasks};
 
 use kymo_model::timeline::TimeNs;
 
-/// How long something took; nothing where it was over before it began, as clocks that do not agree
-/// have it, and times that go back.
+/// Returns the duration from one time to another; `None` where it was over before it began. That
+/// happens with clocks that do not agree, and with times that go back.
 #[must_use]
 pub fn took(left: TimeNs, arrived: TimeNs) -> Option<u64> {
     (left <= arrived).then(|| elapsed(left, arrived))

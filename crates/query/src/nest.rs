@@ -19,7 +19,8 @@ pub(crate) struct Nest<T> {
     beyond: u64,
     /// Nothing that is not over is told to be before this.
     next_end: Option<TimeNs>,
-    /// When those were over last that were told to be, by their names: their ends may come yet.
+    /// Time of the last end that was recorded beforehand, by name: the ends themselves may come
+    /// yet.
     told: HashMap<u64, TimeNs, RandomState>,
 }
 
@@ -27,7 +28,7 @@ pub(crate) struct Nest<T> {
 #[derive(Debug, Clone)]
 struct Open<T> {
     key: Option<u64>,
-    /// When it will be over, where that was told when it began.
+    /// Time at which it will be over, where that was recorded at its begin.
     ends: Option<TimeNs>,
     /// True if it is over as soon as it begins.
     is_moment: bool,
@@ -38,7 +39,7 @@ struct Open<T> {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Over<T> {
     pub(crate) call: T,
-    /// When it was over.
+    /// Time at which it was over.
     pub(crate) time: TimeNs,
     /// True if that was told of itself, and not of one around it.
     pub(crate) is_told: bool,
@@ -51,7 +52,7 @@ impl<T> Default for Nest<T> {
     }
 }
 
-/// What a return ends.
+/// Calls that a return ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ends {
     /// So many calls: that of the function that returns, and those within it, whose own returns are
@@ -151,7 +152,8 @@ impl<T> Nest<T> {
         is_beyond
     }
 
-    /// What a return ends: the call that began last, or the innermost of the function it names.
+    /// Returns the calls that a return ends: the call that began last, or the innermost of the
+    /// function it names.
     pub(crate) fn ends(&mut self, name: Option<&str>, names: &RandomState) -> Ends {
         if self.beyond > 0 {
             self.beyond -= 1;
@@ -167,7 +169,7 @@ impl<T> Nest<T> {
     }
 }
 
-/// What is compared of a name.
+/// Returns the key by which a name is compared.
 fn key(name: &str, names: &RandomState) -> u64 {
     names.hash_one(known_by(name))
 }

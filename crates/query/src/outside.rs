@@ -1,5 +1,5 @@
-//! What is outside of a window and tells what goes on within: who ran when it began, which states
-//! machines were in, and which messages were under way.
+//! Events outside of a window that are needed to know what goes on within: the running tasks when
+//! it began, the states of state machines, and the messages under way.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -23,18 +23,18 @@ const BEFORE: [u64; 3] = [1 << 10, 1 << 14, 1 << 18];
 /// So many events after a window are looked at.
 pub(crate) const AFTER: u64 = 1 << 18;
 
-/// What somebody has to know of the time before a window, besides who runs.
+/// Facts that a pass needs of the time before a window, besides the running tasks.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Follows {
     pub(crate) messages: bool,
     pub(crate) states: bool,
 }
 
-/// What went on just before a moment.
+/// State just before a timestamp.
 pub(crate) struct Before {
     pub(crate) resolver: Resolver,
     pub(crate) states: BTreeMap<TrackId, String>,
-    /// What is under way, where that is asked for.
+    /// Messages and wakeups under way, where they are asked for.
     under_way: Option<(Messages, Wakeups)>,
     /// True if there is nothing further back.
     pub(crate) is_all: bool,
@@ -112,7 +112,8 @@ impl Before {
         Self { resolver, states: BTreeMap::new(), under_way, is_all: true }
     }
 
-    /// What goes on at the moment, on processors of which that is asked.
+    /// Returns the initial state: what goes on at that time, on the processors that are asked
+    /// about.
     pub(crate) fn standing<'a>(
         &'a self,
         tasks: &'a Tasks,
@@ -150,7 +151,7 @@ impl Before {
     }
 }
 
-/// What the first switches after a window tell.
+/// Facts from the first switches after a window.
 #[derive(Default)]
 pub(crate) struct After {
     /// The first of each lane that is asked for: on which track, and whether a task stops; nothing
@@ -164,7 +165,7 @@ pub(crate) struct After {
     is_all: bool,
 }
 
-/// What comes of a task that runs when the window ends.
+/// Fate of a task that runs when the window ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fate {
     /// It runs on, or is taken to: what comes may be too far on to be found.
@@ -175,9 +176,9 @@ pub(crate) enum Fate {
     IsUnknown,
 }
 
-/// What is asked of the time after a window, as long as nothing told it.
+/// Questions about the time after a window, as long as no event has answered them.
 struct Asked {
-    /// What these do next.
+    /// Lanes whose next event is asked for.
     lanes: BTreeSet<usize>,
     /// True if these switch.
     cpus: BTreeSet<CpuId>,
@@ -320,7 +321,7 @@ impl After {
         (is_switching || self.is_all).then_some(is_switching)
     }
 
-    /// What comes of who runs.
+    /// Returns the fate of the running task.
     pub(crate) fn fate(&self, lane: usize, cpu: CpuId, running: TrackId) -> Fate {
         match self.first.get(&lane) {
             Some(Some((track, is_end))) if *track != running || !is_end => Fate::IsLost,
@@ -341,7 +342,7 @@ impl After {
     }
 }
 
-/// Whether a task stops, or begins; nothing where it does neither.
+/// Returns whether a task stops, or begins; `None` where it does neither.
 fn ends(activity: &Activity<'_>) -> Option<bool> {
     match activity {
         Activity::Begin { .. } => Some(false),

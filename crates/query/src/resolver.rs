@@ -1,4 +1,5 @@
-//! What events are to tasks: who runs, who is interrupted, and who releases whom.
+//! Meaning of events for tasks: the running task, the interrupted task, and the task that releases
+//! another.
 
 use std::collections::BTreeSet;
 
@@ -18,7 +19,7 @@ pub(crate) struct Resolver {
     pub(crate) interrupts: UnderWay,
     /// Processors of which something was taken to run since the window began.
     pub(crate) assumed: BTreeSet<CpuId>,
-    /// What ran until the gap that was seen last.
+    /// Stretches that ran until the gap that was seen last.
     cut: Vec<Stretch>,
 }
 
@@ -37,9 +38,9 @@ impl Resolver {
         Self { switches, interrupts, assumed: BTreeSet::new(), cut: Vec::new() }
     }
 
-    /// What an event is to tasks. What ends first on a processor ran since a time that is not known;
-    /// with bounds, switches before them may be too far back to be found, and it is taken to run
-    /// since the window began.
+    /// Resolves an event: returns its meaning for tasks. If the first event of a processor is the
+    /// end of a task, the task ran since a time that is not known. With bounds, earlier switches
+    /// may be too far back to be found, and the task is taken to run since the window began.
     #[inline]
     pub(crate) fn resolve<'a>(
         &'a mut self,
@@ -126,7 +127,7 @@ impl Resolver {
         Some(since)
     }
 
-    /// Who released a task on a track: the task that runs there. In an interrupt, and where
+    /// Returns the track that released a task: the task that runs there. In an interrupt, and where
     /// nothing else runs, it is the processor itself.
     fn releaser(&self, on: TrackId, tasks: &Tasks) -> TrackId {
         let Some(cpu) = tasks.is_cpu(on) else { return tasks.home(on) };
@@ -137,12 +138,12 @@ impl Resolver {
 }
 
 impl UnderWay {
-    /// How many are under way on a processor.
+    /// Returns the number of interrupts under way on a processor.
     pub(crate) fn count(&self, cpu: CpuId) -> usize {
         self.of_cpu.get(cpu.0).map_or(0, Nest::len)
     }
 
-    /// What an event is to the interrupts of a processor.
+    /// Takes an event, and returns its meaning for the interrupts of a processor.
     pub(crate) fn take(&mut self, cpu: CpuId, activity: &Activity<'_>) -> Option<Interrupt> {
         let under_way = self.of_cpu.get_mut(cpu.0)?;
         let (run, lost) = match activity {
@@ -170,7 +171,8 @@ impl UnderWay {
     }
 }
 
-/// What the end of an interrupt is, which it names or not, and how many within it lack theirs.
+/// Returns the meaning of the end of an interrupt, which it names or not. Also returns the number
+/// of interrupts within it that lack theirs.
 fn ends(
     under_way: &mut Nest<()>,
     name: Option<&str>,

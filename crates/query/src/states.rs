@@ -1,4 +1,4 @@
-//! How long state machines were in which state, and where they went from there.
+//! Time that state machines spent in each state, and the states that they went to from there.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::{Distribution, LeftOut, Pass, Seen, Standing, Tasks, elapsed, took};
 /// States of one machine that are told apart; the rest are one.
 const STATES_MAX: usize = 4096;
 
-/// What states beyond that are called.
+/// Name of all states beyond that.
 pub(crate) const OTHERS: &str = "(other states)";
 
 /// Pairs of states whose transitions are told apart, of all machines together.
@@ -21,7 +21,7 @@ const TRANSITIONS_MAX: usize = 1 << 16;
 #[derive(Debug, Default)]
 pub struct States {
     machines: BTreeMap<TrackId, MachineStates>,
-    /// How many pairs of states have transitions.
+    /// Number of pairs of states that have transitions.
     pairs: usize,
     /// Transitions of pairs beyond the limit.
     left_out: u64,
@@ -31,17 +31,17 @@ pub struct States {
     bounds: Option<Bounds>,
 }
 
-/// What one machine did.
+/// States of one machine.
 #[derive(Debug, Clone, Default)]
 pub struct MachineStates {
-    /// Where each state is among all.
+    /// Place of each state among all.
     places: BTreeMap<String, usize>,
     states: Vec<StateTime>,
-    /// How often it went from one state to another, by their places.
+    /// Number of transitions from one state to another, by their places.
     transitions: BTreeMap<(usize, usize), u64>,
-    /// How often it was in states beyond those that are told apart.
+    /// Number of times that it was in states beyond those that are kept apart.
     others: u64,
-    /// How often it left a state before it entered it, as times that go back have it.
+    /// Number of times that it left a state before it entered it, because times go back.
     backwards: u64,
     now: Option<(usize, TimeNs)>,
     /// Each time that its state is not known: before the first, and where events are missing.
@@ -50,14 +50,14 @@ pub struct MachineStates {
     unknown_since: Option<TimeNs>,
 }
 
-/// What is known of a state.
+/// Facts about a state.
 #[derive(Debug, Clone, Default)]
 pub struct StateTime {
-    /// How often it was entered.
+    /// Number of times that it was entered.
     pub entries: u64,
-    /// How long it stayed, each time that an end of is known.
+    /// Duration of each stay of which an end is known.
     pub stay_ns: Distribution,
-    /// How long transitions to it took, where that is known.
+    /// Duration of transitions to it, where that is known.
     pub settle_ns: Distribution,
 }
 
@@ -68,7 +68,7 @@ impl MachineStates {
         places.filter_map(|(name, place)| Some((name.as_str(), self.states.get(*place)?)))
     }
 
-    /// How often it went from one state to another, by their names.
+    /// Returns the number of transitions from one state to another, by their names.
     #[must_use]
     pub fn transitions(&self) -> Vec<(&str, &str, u64)> {
         let mut names = vec![""; self.states.len()];
@@ -85,7 +85,7 @@ impl MachineStates {
         found
     }
 
-    /// How long it was in all states together.
+    /// Returns the total duration of all states together.
     #[must_use]
     pub fn total_ns(&self) -> u128 {
         self.states.iter().map(|state| state.stay_ns.sum()).sum()
@@ -98,7 +98,8 @@ impl MachineStates {
         &self.unknown_ns
     }
 
-    /// Where a state is; of those beyond what is told apart, where all of them are.
+    /// Returns the place of a state; for states beyond those that are kept apart, the place that
+    /// all of them share.
     fn place(&mut self, name: &str) -> usize {
         let is_known = self.places.contains_key(name) || self.states.len() < STATES_MAX;
         self.others += u64::from(!is_known);
@@ -169,7 +170,7 @@ impl States {
         Self::default()
     }
 
-    /// What was found, by track.
+    /// Returns the machines, by track.
     #[must_use]
     pub fn machines(&self) -> &BTreeMap<TrackId, MachineStates> {
         &self.machines

@@ -1,4 +1,4 @@
-//! Who runs on each processor, as switches tell.
+//! Running task of each processor, as recorded by switches.
 
 use kymo_model::timeline::{TimeNs, TrackId};
 
@@ -7,12 +7,13 @@ use crate::own::own;
 use crate::slot::{Slot, at};
 use crate::tasks::{CpuId, TaskId, Tasks};
 
-/// Where tasks take turns: a processor. Where the recording tells of none, each track by itself.
+/// Lane in which tasks take turns: a processor. Where the recording names none, each track by
+/// itself.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Lane {
     pub(crate) cpu: CpuId,
     pub(crate) running: Option<Running>,
-    /// Whether it is known who runs, or that nobody does.
+    /// True if the running task is known, or it is known that no task runs.
     pub(crate) is_known: bool,
     /// True if that is not known since events are missing.
     pub(crate) is_lost: bool,
@@ -30,7 +31,7 @@ pub(crate) struct Running {
     pub(crate) is_standing: bool,
 }
 
-/// Who runs where.
+/// Running task of each lane.
 #[derive(Debug, Clone)]
 pub(crate) struct Switches {
     lanes: Vec<Lane>,
@@ -43,7 +44,7 @@ pub(crate) struct Switches {
     known: Vec<usize>,
 }
 
-/// What is known of a processor's switches.
+/// State of a processor's switches.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Switched {
     /// The last switch.
@@ -58,7 +59,7 @@ pub(crate) struct Switched {
     pub(crate) backwards: u64,
 }
 
-/// What comes of the end of a stretch.
+/// Result of the end of a stretch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ended {
     /// It ran since then.
@@ -173,7 +174,7 @@ impl Switches {
         self.cpus.get_mut(cpu.0)?.unknown_since.take()
     }
 
-    /// Where tasks take turns, by number.
+    /// Returns the lanes in which tasks take turns, by number.
     pub(crate) fn lanes(&self) -> impl Iterator<Item = (usize, &Lane)> {
         self.lanes.iter().enumerate()
     }
@@ -184,22 +185,23 @@ impl Switches {
         Some((lane, self.lanes.get(lane)?.cpu))
     }
 
-    /// Who runs on a processor.
+    /// Returns the running task of a processor.
     pub(crate) fn running(&self, cpu: CpuId) -> Option<Running> {
         self.lanes.get((*self.of_cpu.get(cpu.0)?)?)?.running
     }
 
-    /// Whether it is known of a processor that nobody runs, or who does.
+    /// Returns true if the running task of a processor is known, or it is known that no task runs.
     pub(crate) fn is_known(&self, cpu: CpuId) -> bool {
         self.lanes.iter().any(|lane| lane.cpu == cpu && lane.is_known)
     }
 
-    /// Whether it is known everywhere who runs, that nobody does, or that events are missing.
+    /// Returns true if it is known everywhere which task runs, that none does, or that events are
+    /// missing.
     pub(crate) fn is_all_known(&self) -> bool {
         self.lanes.iter().all(|lane| lane.is_known || lane.is_lost)
     }
 
-    /// What is known of a processor.
+    /// Returns the state of a processor.
     pub(crate) fn of(&self, cpu: CpuId) -> Switched {
         self.cpus.get(cpu.0).copied().unwrap_or_default()
     }

@@ -1,4 +1,4 @@
-//! Which tasks there are, and on which processors.
+//! Tasks that there are, and their processors.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -36,16 +36,16 @@ pub struct Task {
     pub home: TrackId,
 }
 
-/// What tasks take turns on: a processor, or a log file that is of one.
+/// Processor on which tasks take turns, or log file that is of one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cpu {
     /// The name of its track.
     pub name: String,
     /// Its track.
     pub track: TrackId,
-    /// Which of the dataset's recordings it is of.
+    /// Number of the dataset's recording that it is of.
     pub recording: usize,
-    /// What gives its times.
+    /// Clock that gives its times.
     pub clock: Option<ClockId>,
     /// True if it is one processor, where one task runs at a time. On what the recording calls no
     /// processor, tasks run side by side.
@@ -66,14 +66,14 @@ pub struct Tasks {
     is_cpu: Vec<Slot>,
     /// The track of the processor that each track is or is of.
     places: Vec<Slot>,
-    /// What tasks are called that only their stretches name.
+    /// Names of tasks that only their stretches name.
     names: HashMap<TaskId, String, RandomState>,
     /// Tasks that only their stretches name.
     named: HashMap<TrackId, HashMap<String, TaskId, RandomState>, RandomState>,
     named_count: usize,
     /// Such names, and whether several tasks have them.
     shared: HashMap<String, bool, RandomState>,
-    /// What tracks are called, once somebody asks.
+    /// Labels of tracks, made once somebody asks.
     labels: OnceLock<Labels>,
 }
 
@@ -187,7 +187,7 @@ impl Tasks {
         self.tracks.get(cpu.track.0)?.attributes.number(Track::CPU_ID)
     }
 
-    /// Which recording a track is of.
+    /// Returns the recording that a track is of.
     pub(crate) fn recording_of(&self, track: TrackId) -> Option<usize> {
         self.tracks.get(track.0).map(|track| track.recording)
     }
@@ -233,8 +233,8 @@ impl Tasks {
         self.home_of(id).map_or("", |track| &track.name)
     }
 
-    /// What a task is called among all others: its name, and what tells it from others that have the
-    /// same.
+    /// Returns the label of a task among all others: its name, and what distinguishes it from
+    /// others that have the same name.
     #[must_use]
     pub fn label(&self, id: TaskId) -> Cow<'_, str> {
         let Some(task) = self.get(id) else { return Cow::Borrowed("") };
@@ -246,14 +246,14 @@ impl Tasks {
         Cow::Owned(with_words(name, place_above(&self.tracks, task.home).unwrap_or_else(home)))
     }
 
-    /// What a track is called among all others.
+    /// Returns the label of a track among all others.
     #[must_use]
     pub fn track_label(&self, track: TrackId) -> Cow<'_, str> {
         let labels = self.labels.get_or_init(|| Labels::new(&self.tracks));
         labels.label(&self.tracks, track)
     }
 
-    /// Which of the dataset's recordings a task is of.
+    /// Returns the number of the dataset's recording that a task is of.
     #[must_use]
     pub fn recording(&self, id: TaskId) -> usize {
         self.home_of(id).map_or(0, |track| track.recording)
@@ -292,7 +292,7 @@ impl Tasks {
         self.cpus.get(id.0)
     }
 
-    /// How many tasks there are.
+    /// Returns the number of tasks.
     #[must_use]
     pub fn len(&self) -> usize {
         self.all.len()
@@ -304,7 +304,7 @@ impl Tasks {
         self.all.is_empty()
     }
 
-    /// How many processors there are.
+    /// Returns the number of processors.
     #[must_use]
     pub fn cpu_count(&self) -> usize {
         self.cpus.len()
@@ -319,7 +319,7 @@ struct Known {
 }
 
 impl Known {
-    /// What tells the task of a track from others.
+    /// Returns the key that distinguishes the task of a track from others.
     fn key(track: &Track) -> (usize, Option<u64>, &str, Option<i64>) {
         (track.recording, track.part(), &track.name, track.task_id())
     }

@@ -23,7 +23,7 @@ impl Clock {
     }
 }
 
-/// How a clock counts.
+/// Ways in which a clock counts.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Kind {
     /// Since the Epoch.
@@ -35,7 +35,7 @@ pub(crate) enum Kind {
     Delta { base: Clock, resolution: Resolution, every: Every },
 }
 
-/// How far a delta may go.
+/// Greatest size of a delta.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Every {
     Elapsed(Duration),

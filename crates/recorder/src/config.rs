@@ -1,4 +1,4 @@
-//! What a recorder is told before it begins.
+//! Settings that a recorder gets before it begins.
 
 use std::path::Path;
 use std::time::Duration;
@@ -10,10 +10,11 @@ use crate::error::Result;
 use crate::recorder::Recorder;
 use crate::shared::{Overflow, SharedRecorder};
 
-/// When what was recorded is handed to the system, so that it survives the end of the program.
+/// Times at which recorded data is handed to the system, so that it survives the end of the
+/// program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Flush {
-    /// When a buffer is full, and at the end.
+    /// Flushes when a buffer is full, and at the end.
     #[default]
     Full,
     /// After every message: the surest, and by far the slowest.
@@ -26,11 +27,11 @@ pub enum Flush {
     Interval(Duration),
 }
 
-/// When the system is told to bring what it was handed to the disk, so that it survives the end of
-/// the machine.
+/// Times at which the system is asked to bring to the disk what it was handed. The data then
+/// survives the end of the machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Sync {
-    /// When the system likes.
+    /// Leaves the time to the system.
     #[default]
     Never,
     /// At the end of every file.
@@ -39,7 +40,7 @@ pub enum Sync {
     Flush,
 }
 
-/// How to record: sizes, policies, rotation. Every setting has a default.
+/// Configuration of a recorder: sizes, policies, rotation. Every setting has a default.
 ///
 /// ```
 /// use std::time::Duration;

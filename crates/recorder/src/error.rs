@@ -1,4 +1,4 @@
-//! Why something was not recorded.
+//! Reason why something was not recorded.
 
 use std::io;
 
@@ -8,7 +8,7 @@ use kymo_rtc_wire::write::{SizesError, WriteError};
 /// The result of everything that records.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Why something was not recorded.
+/// Reason why something was not recorded.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {

@@ -8,9 +8,9 @@ use kymo_rtc_wire::leb128::Encoded;
 use crate::error::{Error, Result};
 use crate::time::Timespec;
 
-/// How values of a stream become bytes.
+/// Conversion of values of a stream to bytes.
 pub trait Format {
-    /// What a stream of this format takes.
+    /// Value that a stream of this format takes.
     type Value<'a>;
 
     /// The bytes of every value, if that is fixed.

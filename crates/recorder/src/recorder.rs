@@ -51,12 +51,12 @@ pub struct Recorder {
     sync: Sync,
     flushed_at: u64,
     flushed_when: Instant,
-    /// How many bytes of the session this file has when the next part begins.
+    /// Number of bytes of the session that this file has when the next part begins.
     rotate_at: u64,
-    /// How many bytes a part has then.
+    /// Number of bytes that a part has then.
     rotate_after: u64,
     file_bytes_max: u64,
-    /// Where the last setting of a clock ended.
+    /// End of the last setting of a clock.
     clock_end: u64,
     parts: Parts,
 }
@@ -339,8 +339,8 @@ impl Recorder {
         if self.flush_due_in() == Some(Duration::ZERO) { self.flush() } else { Ok(()) }
     }
 
-    /// How long what was recorded may still wait to be flushed by [`Flush::Interval`]. Nothing when
-    /// nothing waits.
+    /// Returns how long recorded data may still wait to be flushed by [`Flush::Interval`]. Returns
+    /// `None` when nothing waits.
     #[must_use]
     pub fn flush_due_in(&self) -> Option<Duration> {
         match self.flush {

@@ -36,7 +36,7 @@ impl<F> Clone for Stream<F> {
 
 impl<F> Copy for Stream<F> {}
 
-/// What a stream is to be: its name, its clock, and attributes that readers are given.
+/// Options of a new stream: its name, its clock, and attributes that readers are given.
 ///
 /// A mistake in an attribute is told when the stream is added.
 #[derive(Debug, Clone)]
@@ -59,13 +59,13 @@ impl StreamOptions {
         self
     }
 
-    /// What readers multiply values with.
+    /// Sets the factor by which readers multiply values.
     #[must_use]
     pub fn gain(self, gain: f64) -> Self {
         self.number("gain", gain)
     }
 
-    /// What readers add to values, after `gain`.
+    /// Sets the number that readers add to values, after `gain`.
     #[must_use]
     pub fn offset(self, offset: f64) -> Self {
         self.number("offset", offset)

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
-/// How many nanoseconds a second has.
+/// Number of nanoseconds in a second.
 const NANOSECONDS: u32 = 1_000_000_000;
 
 /// Seconds and nanoseconds since the Epoch, as `timespec_get` fills them in.
@@ -36,7 +36,7 @@ impl Timespec {
         SystemTime::now().into()
     }
 
-    /// How long after `earlier` this is; nothing if it is before.
+    /// Returns the duration from `earlier` to this; `None` if this is before it.
     #[must_use]
     pub fn since(self, earlier: Self) -> Option<Duration> {
         Duration::from(self).checked_sub(earlier.into())
@@ -72,7 +72,7 @@ impl From<SystemTime> for Timespec {
     }
 }
 
-/// What a clock is set to.
+/// Time that a clock is set to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Time {
     /// For absolute clocks and deltas on them.
@@ -112,7 +112,7 @@ pub enum Resolution {
 }
 
 impl Resolution {
-    /// What one step is in seconds: the clock's `gain`.
+    /// Returns the length of one step in seconds: the clock's `gain`.
     #[must_use]
     pub const fn gain(self) -> f64 {
         match self {

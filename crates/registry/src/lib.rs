@@ -33,7 +33,7 @@ pub fn by_name(name: &str) -> Option<&'static dyn Format> {
     FORMATS.iter().copied().find(|format| format.info().name == name)
 }
 
-/// Why no format could be found for a source.
+/// Reason why no format could be found for a source.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Unrecognised {
@@ -51,7 +51,7 @@ pub enum Unrecognised {
     Foreign {
         /// The other format: "an HDF5 file".
         name: &'static str,
-        /// What to do: "open it with h5ls or h5dump".
+        /// Advice on what to do: "open it with h5ls or h5dump".
         advice: &'static str,
     },
     /// Nothing that any format knows.
@@ -63,7 +63,7 @@ pub enum Unrecognised {
 pub struct Detected {
     /// The format.
     pub format: &'static dyn Format,
-    /// How sure it is.
+    /// Confidence of the format.
     pub confidence: Confidence,
 }
 

@@ -2,14 +2,14 @@
 
 use core::ops::Range;
 
-/// Which checksum protects a Unit.
+/// Checksum that protects a Unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Polynomial {
     /// CRC32-IEEE, as the specification says.
     #[default]
     Ieee,
-    /// What the first writers compute: the shift of a reflected CRC with the table of one that is
-    /// not.
+    /// Checksum that the first writers compute: the shift of a reflected CRC with the table of one
+    /// that is not.
     Mixed,
 }
 
@@ -35,7 +35,7 @@ impl Polynomial {
 /// A byte that was changed, and what to change it by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Changed {
-    /// Which byte it is.
+    /// Position of the byte.
     pub at: usize,
     /// The bits that differ from what it was.
     pub bits: u8,
@@ -74,7 +74,7 @@ impl Polynomial {
         None
     }
 
-    /// What a byte does to the checksum.
+    /// Returns the table of the effect of a byte on the checksum.
     fn table(self) -> &'static [u32; 256] {
         match self {
             Self::Ieee => &IEEE,
@@ -136,10 +136,10 @@ impl Crc {
     }
 }
 
-/// How many bytes [`mixed`] takes at a time.
+/// Number of bytes that [`mixed`] takes at a time.
 const SLICES: usize = 16;
 
-/// What each byte does to CRC32-IEEE.
+/// Effect of each byte on CRC32-IEEE.
 static IEEE: [u32; 256] = ieee();
 
 #[allow(clippy::indexing_slicing, clippy::cast_possible_truncation, reason = "constant, in bounds")]

@@ -22,12 +22,12 @@ impl Entry {
     }
 }
 
-/// Why an index cannot be read, and at which byte of its payload.
+/// Reason why an index cannot be read, and the byte of its payload at which that is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IndexError {
     /// The byte of the payload.
     pub at: usize,
-    /// What is wrong.
+    /// Description of what is wrong.
     pub why: &'static str,
 }
 
@@ -73,7 +73,7 @@ impl<'a> Entries<'a> {
         Ok(None)
     }
 
-    /// Where the entry that holds byte `at` begins, not before `low`, which begins one.
+    /// Returns the start of the entry that holds byte `at`, not before `low`, which begins one.
     fn entry_before(self, low: usize, at: usize) -> usize {
         let start = self.number_before(low, at);
         match self.bytes.get(start) {
@@ -82,7 +82,7 @@ impl<'a> Entries<'a> {
         }
     }
 
-    /// Where the number that holds byte `at` begins.
+    /// Returns the start of the number that holds byte `at`.
     fn number_before(self, low: usize, mut at: usize) -> usize {
         while at > low && self.bytes.get(at - 1).is_some_and(|byte| byte & 0x80 != 0) {
             at -= 1;

@@ -6,7 +6,7 @@ pub const BYTES_MAX: usize = 10;
 
 const MORE: u8 = 0x80;
 
-/// Why a number could not be read.
+/// Reason why a number could not be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Leb128Error {
     /// The bytes end before the number does.
@@ -108,7 +108,7 @@ impl Encoded {
     }
 }
 
-/// How many bytes an unsigned number takes.
+/// Returns the number of bytes that an unsigned number takes.
 #[must_use]
 pub const fn length(value: u64) -> usize {
     let bits = 64 - (value | 1).leading_zeros() as usize;

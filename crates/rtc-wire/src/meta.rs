@@ -1,4 +1,4 @@
-//! What a stream is, and how a Meta or meta frame says it in JSON.
+//! Description of a stream, and its JSON in a Meta or meta frame.
 
 use alloc::borrow::ToOwned;
 use alloc::boxed::Box;
@@ -16,7 +16,7 @@ const TYPED: [&str; 6] = ["id", "name", "length", "cont", "format", "type"];
 /// The format of a stream that names none.
 const RAW: &str = "raw";
 
-/// What a stream is: its name, its length if that is fixed, its format, and any attributes.
+/// Description of a stream: its name, its length if that is fixed, its format, and any attributes.
 ///
 /// ```
 /// use kymo_rtc_wire::meta::StreamMeta;
@@ -68,7 +68,8 @@ impl StreamMeta {
         self
     }
 
-    /// How a message is to be decoded: a default format of the specification, or any other name.
+    /// Sets the format by which a message is to be decoded: a default format of the specification,
+    /// or any other name.
     #[must_use]
     pub fn format(mut self, format: &str) -> Self {
         format.clone_into(&mut self.format);
@@ -197,7 +198,7 @@ pub fn quoted(text: &str) -> String {
     serde_json::to_string(text).unwrap_or_default()
 }
 
-/// Why a stream cannot be described.
+/// Reason why a stream cannot be described.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum MetaError {

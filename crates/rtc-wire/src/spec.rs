@@ -8,9 +8,9 @@ pub mod id {
     pub const PADDING: u32 = 1;
     /// The tick of a Unit.
     pub const MARKER: u32 = 2;
-    /// Where each stream was last, for the whole file so far.
+    /// Id of the index of the last frame of each stream, for the whole file so far.
     pub const MAJOR_INDEX: u32 = 3;
-    /// Where each stream was last, since the last [`MAJOR_INDEX`].
+    /// Id of the index of the last frame of each stream, since the last [`MAJOR_INDEX`].
     pub const MINOR_INDEX: u32 = 4;
     /// The streams, as JSON.
     pub const META: u32 = 5;
@@ -27,7 +27,7 @@ pub mod id {
 /// The most bytes of payload in a frame.
 pub const PAYLOAD_BYTES_MAX: usize = 1024;
 
-/// What a Marker's payload consists of, in version 1 of the format.
+/// Byte that a Marker's payload consists of, in version 1 of the format.
 pub const MARKER_BYTE: u8 = 0xB9;
 
 /// The header byte of a Marker.
@@ -42,7 +42,7 @@ pub const INDEX_HEADER: u8 = 0x06;
 /// The bytes of a Crc frame: its header and the checksum.
 pub const CRC_BYTES: usize = 5;
 
-/// What a platform frame holds, in the byte order of the writer.
+/// Word in a platform frame, in the byte order of the writer.
 pub const PLATFORM_WORD: u32 = 0x0102_0304;
 
 /// The size of a Unit unless one is chosen.

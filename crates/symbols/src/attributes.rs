@@ -1,4 +1,4 @@
-//! What entries of DWARF say, where the library takes numbers of a file for granted.
+//! Values of entries of DWARF, read where the library takes numbers of a file for granted.
 
 use gimli::{
     AttributeValue, DW_AT_abstract_origin, DW_AT_entry_pc, DW_AT_high_pc, DW_AT_low_pc,
@@ -11,7 +11,7 @@ use crate::dwarf::Reader;
 use crate::sections::{Home, Offset, Parsed};
 use crate::unit::{Entry, RANGES_MAX};
 
-/// How many ranges of addresses are taken of one entry. Entries may share long lists of them.
+/// Number of ranges of addresses that are taken of one entry. Entries may share long lists of them.
 const RANGES_OF_ENTRY_MAX: usize = 1 << 16;
 
 /// The entry that one refers to for what it does not tell itself.
@@ -56,7 +56,7 @@ pub(crate) fn number(value: &AttributeValue<Reader<'_>>) -> Option<u64> {
     }
 }
 
-/// Where an entry says that its code begins.
+/// Returns the address at which the code of an entry begins, as given by the entry.
 pub(crate) fn entry_address<'a>(from: &Parsed<'a>, entry: &Entry<'a>) -> Option<u64> {
     let address = entry.attr_value(DW_AT_entry_pc).or_else(|| entry.attr_value(DW_AT_low_pc))?;
     match address {
@@ -135,7 +135,7 @@ fn listed<'a>(
     Some(found)
 }
 
-/// Where the list of a number begins, by the table of lists.
+/// Returns the start of the list with a number, by the table of lists.
 fn list_by_index(from: &Parsed<'_>, index: usize) -> gimli::Result<RangeListsOffset> {
     let (base, format) = (from.unit.rnglists_base.0, from.unit.header.format());
     let mut table = *from.dwarf.ranges.debug_rnglists().reader();

@@ -1,4 +1,4 @@
-//! How much is read of the debug information of a module.
+//! Budget for reading the debug information of a module.
 
 use std::cell::Cell;
 
@@ -7,18 +7,19 @@ use gimli::{DW_FORM_implicit_const, Dwarf, LineProgram, Reader as _, Section as 
 use crate::dwarf::Reader;
 use crate::lack::Lack;
 
-/// How often each byte may be read for the beginnings of units.
+/// Number of times that each byte may be read for the beginnings of units.
 const READS_MAX: usize = 32;
 
-/// How often each byte of entries may be read: for the functions of a unit, for the calls in each of
-/// them, once more where functions are in functions, and for what they are in.
+/// Number of times that each byte of entries may be read. It is read for the functions of a unit,
+/// and for the calls in each of them. It is read once more where functions are in functions, and
+/// for what they are in.
 const ENTRY_READS_MAX: usize = 5;
 
-/// How much of a module is read in all. Units may share what they are read from, so that a small
+/// Budget for reading a module in all. Units may share what they are read from, so that a small
 /// file could otherwise take any time and memory.
 #[derive(Debug)]
 pub(crate) struct Budget {
-    /// What the beginnings of units take.
+    /// Number of bytes that the beginnings of units take.
     parsed: Cell<usize>,
     /// Entries of units, in bytes. What they tell counts for one where it takes none.
     entries: Cell<usize>,
@@ -78,13 +79,13 @@ impl Budget {
         Some(unit)
     }
 
-    /// What was read; where it could not be, that is noted.
+    /// Returns the value that was read; where it could not be read, that is noted.
     pub(crate) fn read<T>(&self, found: gimli::Result<T>) -> Option<T> {
         self.is_damaged.set(self.is_damaged.get() || found.is_err());
         found.ok()
     }
 
-    /// Why less was read than there is.
+    /// Returns the reason why less was read than there is.
     pub(crate) fn lack(&self) -> Option<Lack> {
         if self.is_spent.get() {
             return Some(Lack::damaged(
@@ -125,7 +126,7 @@ impl Budget {
         self.take(&self.ranges, 1)
     }
 
-    /// How many rows may still be read.
+    /// Returns the number of rows that may still be read.
     pub(crate) fn rows(&self) -> usize {
         self.rows.get()
     }
@@ -142,7 +143,8 @@ fn add(to: &Cell<usize>, count: usize) {
     to.set(to.get().saturating_add(count));
 }
 
-/// How many bytes tell what the entries of a unit look like; no more than so many are looked at.
+/// Counts the bytes that describe the form of the entries of a unit; no more than `max` are looked
+/// at.
 fn abbreviations_bytes(
     dwarf: &Dwarf<Reader<'_>>,
     header: &UnitHeader<Reader<'_>>,

@@ -10,7 +10,7 @@ use crate::lack::Lack;
 /// Addresses that were recorded in a module, by what is known of them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Recorded {
-    /// Where calls were made: within the call, or right behind it.
+    /// Addresses at which calls were made: within the call, or right behind it.
     pub calls: Vec<u64>,
     /// Any others.
     pub others: Vec<u64>,
@@ -26,7 +26,7 @@ const JUDGED_MIN: usize = 3;
 /// The longest call of x86-64.
 const CALL_BYTES_MAX: u64 = 8;
 
-/// What is said of a module that was built anew since.
+/// Message about a module that was built anew since.
 const ANOTHER: &str = "it is another build";
 
 impl Recorded {
@@ -71,7 +71,7 @@ fn most<'a>(
     if is_enough { Ok(()) } else { Err(Lack::absent(why())) }
 }
 
-/// Whether a call is at an address, around it, or ends there.
+/// Returns true if a call is at an address, around it, or ends there.
 fn is_call(code: &Code, address: u64) -> bool {
     (0..=CALL_BYTES_MAX).any(|back| {
         let Some(start) = address.checked_sub(back) else { return false };

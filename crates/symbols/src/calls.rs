@@ -9,7 +9,7 @@ use crate::sections::Offset;
 /// Calls nested deeper than this count as the one around them.
 const DEPTH_MAX: usize = 256;
 
-/// What tells inlined calls apart: the function, and the file and line of the call.
+/// Key that distinguishes inlined calls: the function, and the file and line of the call.
 pub(crate) type Call = (Offset, (Option<u64>, u32));
 
 /// A call's index in the tree; nothing is the function itself.
@@ -119,7 +119,7 @@ impl Calls {
         })
     }
 
-    /// How many calls a call is in, itself counted.
+    /// Returns the number of calls that a call is in, itself counted.
     pub(crate) fn depth(&self, call: CallId) -> usize {
         self.node(call).map_or(0, |node| node.depth)
     }
@@ -145,7 +145,7 @@ impl Calls {
         one
     }
 
-    /// What a call is, and those around it, from the outermost in.
+    /// Returns a call and those around it, from the outermost in.
     pub(crate) fn path(&self, call: CallId) -> Vec<Call> {
         let nodes = self.around(call).filter_map(|call| self.node(Some(call)));
         let mut path: Vec<Call> = nodes.map(|node| node.call).collect();
@@ -153,7 +153,7 @@ impl Calls {
         path
     }
 
-    /// What a call is.
+    /// Returns the description of a call.
     pub(crate) fn call(&self, call: CallId) -> Option<Call> {
         self.node(call).map(|node| node.call)
     }

@@ -1,4 +1,4 @@
-//! What hpcprof makes of debug information where that tells several things of one address.
+//! Choices that hpcprof makes where debug information gives several things for one address.
 //!
 //! Of several lines it takes the one whose file has the lowest address in its memory, and of those
 //! the lowest. Files are made as they are met, so as a rule those that are met first come first:
@@ -50,11 +50,11 @@ impl<'a> FileOrder<'a> {
     }
 }
 
-/// Where files are listed: the tables of lines, one after another, without the units that they are
-/// of. Those are many, and few are asked for.
+/// Lists of files: the tables of lines, one after another, without the units that they are of.
+/// Those are many, and few are asked for.
 #[derive(Debug)]
 struct Listed<'a> {
-    /// Where they begin.
+    /// Offsets at which they begin.
     tables: Vec<usize>,
     /// Tables and numbers of files there, by the last part of their names.
     by_name: HashMap<&'a [u8], Vec<(usize, u64)>, RandomState>,

@@ -4,7 +4,7 @@ use std::fmt::{self, Write};
 
 use crate::cplusplus;
 
-/// How names are read.
+/// Style in which names are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Style {
     /// Rust as Rust and C++ as C++.
@@ -17,7 +17,7 @@ pub(crate) enum Style {
 /// Longer names are left as they are: demangling may make them longer still, many times over.
 const NAME_BYTES_MAX: usize = 1 << 16;
 
-/// How long a name of Rust may become.
+/// Greatest length of a name of Rust.
 const TEXT_BYTES_MAX: usize = 1 << 14;
 
 /// A name as text, no longer than names may be: many may be the same long one.

@@ -15,7 +15,7 @@ use crate::sections::Sections;
 use crate::unit::Unit;
 use crate::{aranges, attributes};
 
-/// Where DWARF is read from.
+/// Reader of DWARF.
 pub(crate) type Reader<'a> = EndianSlice<'a, RunTimeEndian>;
 
 /// The debug information of a module. Units are read when an address in them is asked for.
@@ -98,7 +98,7 @@ impl<'a> Debug<'a> {
         self.one_of(places)
     }
 
-    /// Why less is known than could be.
+    /// Returns the reason why less is known than could be.
     pub(crate) fn lack(&self) -> Option<Lack> {
         self.sections.lack()
     }
@@ -111,7 +111,7 @@ impl<'a> Debug<'a> {
         found.map(|(.., unit)| *unit)
     }
 
-    /// Where lines of another unit end at an address: to hpcprof they are at it.
+    /// Returns the lines of another unit that end at an address: for hpcprof they are at it.
     fn lines_before(&mut self, unit: usize, address: u64) -> Vec<SourcePlace> {
         let before = self.ranges.partition_point(|(start, ..)| *start < address);
         let before = before.checked_sub(1).and_then(|at| self.ranges.get(at));
@@ -144,5 +144,5 @@ fn read_unit<'a, 'b>(
     let read = || Unit::read(sections, number);
     units.entry(number).or_insert_with(read).as_mut()
 }
-/// How many ranges that begin before an address are looked at for one that covers it.
+/// Number of ranges that begin before an address that are searched for one that covers it.
 const NESTED_MAX: usize = 8;

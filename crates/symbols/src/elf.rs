@@ -8,7 +8,7 @@ use object::{Object, ObjectSection, ObjectSymbol, SymbolKind};
 use crate::demangle::bounded;
 use crate::lack::Lack;
 
-/// How many bytes all names may have for each byte of the file.
+/// Greatest number of bytes of all names for each byte of the file.
 const NAMES_PER_BYTE: usize = 4;
 
 /// A symbol that has a size.
@@ -63,7 +63,7 @@ const OF_GPU: [u16; 2] = [object::elf::EM_CUDA.0, INTEL_GPU];
 /// `EM_INTELGT`.
 const INTEL_GPU: u16 = 205;
 
-/// Where files say the machine that they are for.
+/// Position at which files give the machine that they are for.
 const MACHINE: std::ops::Range<usize> = 18..20;
 
 /// Returns true if a file is for a GPU whose addresses count from the beginning of the file.
@@ -72,7 +72,7 @@ pub(crate) fn is_of_gpu(bytes: &[u8]) -> bool {
     machine.is_some_and(|machine| OF_GPU.contains(&u16::from_le_bytes(*machine)))
 }
 
-/// Where the section of a symbol begins in the file.
+/// Returns the start of the section of a symbol in the file.
 fn section_of(file: &object::File<'_>, symbol: &object::Symbol<'_, '_>) -> Option<u64> {
     let section = file.section_by_index(symbol.section_index()?).ok()?;
     section.file_range().map(|(start, _)| start)
@@ -89,7 +89,8 @@ fn symbol_of<'a>(symbol: &impl ObjectSymbol<'a>, start: u64, left: &mut usize) -
     Some(Symbol { start, end: start.saturating_add(symbol.size()), name: bounded(name) })
 }
 
-/// How many symbols that lie within another, and end before an address, are passed over to find it.
+/// Number of symbols that lie within another, and end before an address, that are passed over to
+/// find it.
 const WITHIN_MAX: usize = 64;
 
 /// The symbol that an address is in: of several the one that starts last.
@@ -99,7 +100,7 @@ pub(crate) fn find(symbols: &[Symbol], address: u64) -> Option<&Symbol> {
     before.take(WITHIN_MAX).find(|symbol| address < symbol.end)
 }
 
-/// What the names of parts of functions that are seldom run have at their end.
+/// Ending of the names of parts of functions that are seldom run.
 const COLD: &str = ".cold";
 
 /// Functions of which a part lies elsewhere under a name of its own.

@@ -1,11 +1,11 @@
-//! Where a program has code.
+//! Address ranges of a program that have code.
 //!
 //! Linkers leave out functions that nothing calls, and keep what debug information tells of them. The
 //! addresses there are 0 then, or others without code, and what begins there may reach over code of others.
 
 use object::{Object, ObjectKind, ObjectSection, ObjectSegment, SectionFlags, SegmentFlags, elf};
 
-/// What linkers write for the address of code that they left out.
+/// Values that linkers write for the address of code that they left out.
 const LEFT_OUT: [u64; 4] = [0, 1, u64::MAX - 1, u64::MAX];
 
 /// Addresses that may be of code.

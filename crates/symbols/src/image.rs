@@ -20,17 +20,17 @@ use crate::lack::{self, Lack};
 use crate::split::SplitFiles;
 use crate::{Search, shared, unwind, xz};
 
-/// Where debug files are kept by their build-id.
+/// Directory in which debug files are kept by their build-id.
 pub(crate) const DEBUG: &str = "/usr/lib/debug";
 
-/// How many times as long a section may become that is compressed. Debug information becomes
-/// five times as long; what is made to fill the memory, a thousand times.
+/// Factor by which a compressed section may grow. Debug information becomes five times as long; a
+/// section made to fill the memory, a thousand times.
 const EXPANSION_MAX: u64 = 64;
 
 /// Sections up to this length may become that long, whatever they are made of.
 const SMALL_BYTES: u64 = 1 << 20;
 
-/// How much code without a symbol is taken for a part of a function.
+/// Greatest number of bytes of code without a symbol that are taken for a part of a function.
 const UNNAMED_BYTES_MAX: u64 = 1 << 12;
 
 /// Larger files than this are not looked into for DWARF.
@@ -39,13 +39,13 @@ const DWARF_BYTES_MAX: u64 = 1 << 32;
 /// Nor are files of so many bytes by hpcprof.
 const COMPAT_BYTES_MAX: u64 = 100 << 20;
 
-/// What is known of a program or a library.
+/// Information about a program or a library.
 #[derive(Debug)]
 pub(crate) struct Image {
     /// By address.
     symbols: Vec<Symbol>,
     dwarf: Option<DwarfSections<Bytes>>,
-    /// What of it several modules share.
+    /// Part of it that several modules share.
     shared: Option<DwarfSections<Bytes>>,
     split_files: SplitFiles,
     executable: Executable,
@@ -148,7 +148,7 @@ impl Image {
         })
     }
 
-    /// Why less is known of it than could be.
+    /// Returns the reason why less is known of it than could be.
     pub(crate) fn lack(&self) -> Option<&Lack> {
         self.lack.as_ref()
     }
@@ -192,7 +192,7 @@ impl Image {
         self.symbols.get(at)
     }
 
-    /// What several modules share of their debug information.
+    /// Returns the part of their debug information that several modules share.
     pub(crate) fn shared(&self) -> Option<&DwarfSections<Bytes>> {
         self.shared.as_ref()
     }
@@ -202,7 +202,7 @@ impl Image {
         &self.split_files
     }
 
-    /// Where there is code.
+    /// Returns the ranges that have code.
     pub(crate) fn executable(&self) -> &Executable {
         &self.executable
     }
@@ -229,13 +229,13 @@ pub(crate) fn read(path: &Path, limits: &Limits) -> Result<Bytes, Lack> {
     bytes.map_err(|error| unreadable(&error))
 }
 
-/// How long something may become that is compressed to so many bytes.
+/// Returns the greatest size to which something compressed to so many bytes may grow.
 pub(crate) fn expanded_max(compressed: usize) -> usize {
     let expanded = (compressed as u64).saturating_mul(EXPANSION_MAX).max(SMALL_BYTES);
     usize::try_from(expanded).unwrap_or(usize::MAX)
 }
 
-/// What is said of a module that is nowhere.
+/// Message about a module that is nowhere.
 pub(crate) const ABSENT: &str = "it is not there";
 
 fn has_dwarf(file: &object::File<'_>) -> bool {

@@ -10,7 +10,7 @@ use crate::budget::Budget;
 use crate::calls::Calls;
 use crate::sections::{Offset, Parsed};
 
-/// Where a call stands: the number of a file, and a line.
+/// Place of a call: the number of a file, and a line.
 pub(crate) type CallPlace = (Option<u64>, u32);
 
 /// A call that was inlined in a function.
@@ -19,9 +19,9 @@ pub(crate) struct Inlined {
     /// The call that it is inlined in, by its place in the list.
     pub(crate) within: Option<usize>,
     pub(crate) ranges: Vec<Range>,
-    /// What tells of the function.
+    /// Offset of the entry that describes the function.
     pub(crate) at: Offset,
-    /// Where the call stands.
+    /// Place of the call.
     pub(crate) call: CallPlace,
 }
 

@@ -1,10 +1,10 @@
-//! Why less is known of a module than could be.
+//! Reason why less is known of a module than could be.
 
-/// What is missing, in words that follow the name of the module.
+/// Description of what is missing, in words that follow the name of the module.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Lack {
     pub(crate) why: String,
-    /// Whether it is there, but damaged, or more than is read.
+    /// True if it is there, but is damaged or holds more than is read.
     pub(crate) is_damaged: bool,
 }
 
@@ -32,7 +32,7 @@ impl From<gimli::Error> for Lack {
     }
 }
 
-/// What was found; why it was not is added to what is lacking.
+/// Returns what was found; the reason why nothing was found is added to what is lacking.
 pub(crate) fn found<T>(found: Result<Option<T>, Lack>, lacks: &mut Vec<Lack>) -> Option<T> {
     found.unwrap_or_else(|lack| {
         lacks.push(lack);

@@ -53,7 +53,7 @@ use lack::Lack;
 use logical::Logical;
 use loops::Finder;
 
-/// Where programs and libraries are looked for.
+/// Places in which programs and libraries are looked for.
 #[derive(Debug, Clone, Default)]
 pub struct Search {
     /// Beginnings of paths, and what to put in their place. The first that fits counts.
@@ -87,8 +87,8 @@ impl Search {
         })
     }
 
-    /// Whether a file may be looked at that lies beside a program, or where the system keeps debug
-    /// information.
+    /// Returns true if a file may be looked at that lies beside a program, or where the system
+    /// keeps debug information.
     pub(crate) fn may_look(&self, path: &Path) -> bool {
         !self.only_named || !path.starts_with(image::DEBUG)
     }
@@ -111,13 +111,13 @@ const VDSO: &str = "vdso";
 const GPUBINS: &str = "gpubins";
 const GPUBIN: &str = "gpubin";
 
-/// What modules are called that are the kernel itself, and what it maps into processes.
+/// Names of modules that are the kernel itself, and what it maps into processes.
 const KERNEL_NAME: &str = "vmlinux";
 const VDSO_NAME: &str = "[vdso]";
 
-/// Where a module is in the directory of a measurement that recorders put there for its symbols.
-/// They tell its path below that directory, or with the place where that was at the time, or its name:
-/// `<vmlinux.11ac0300>`, `[vdso]`.
+/// Returns the path of a module in the directory of a measurement, where recorders put it for its
+/// symbols. Recorders give its path below that directory, or with the place where that was at the
+/// time, or its name: `<vmlinux.11ac0300>`, `[vdso]`.
 #[must_use]
 pub fn beside(path: &str, directory: &Path) -> Option<PathBuf> {
     if path == VDSO_NAME {
@@ -169,11 +169,11 @@ pub struct Programs {
 struct Candidate {
     paths: Vec<PathBuf>,
     is_kernel: bool,
-    /// Where it may be by what it is called in the measurement, which nobody else's is.
+    /// Possible path of the module, by its name in the measurement, which no other module has.
     beside: Option<PathBuf>,
     /// Addresses that were recorded in it.
     recorded: Recorded,
-    /// What is known of it, or why nothing is.
+    /// Information about it, or the reason why there is none.
     known: OnceLock<Result<Known, Lack>>,
     /// Set where a program was looked into that may be another than the one that was measured.
     unverified: OnceLock<()>,
@@ -186,7 +186,7 @@ enum Known {
     Logical(Logical),
 }
 
-/// What is said of a module that nothing leads to but its path.
+/// Message about a module that nothing leads to but its path.
 const NOT_LOOKED_FOR: &str = "it is not looked for outside of what was named";
 
 impl Candidate {
@@ -232,7 +232,7 @@ impl Candidate {
         self.paths.iter().find(|path| path.try_exists().unwrap_or(true))
     }
 
-    /// Where it was looked for, or found, other than where it was recorded.
+    /// Describes the place where it was looked for, or found, other than where it was recorded.
     fn elsewhere(&self) -> Option<String> {
         let (recorded, others) = self.paths.split_last()?;
         match self.path() {
@@ -331,7 +331,7 @@ enum Opened<'a> {
     Logical(&'a Logical),
 }
 
-/// What programs begin with.
+/// First bytes of programs.
 const ELF: &[u8] = b"\x7fELF";
 
 impl Module<'_> {

@@ -24,7 +24,7 @@ struct Row {
 
 /// The lines of a unit.
 pub(crate) struct Lines<'a> {
-    /// Where they are from. That is the module itself, also where the entries were split off.
+    /// Origin of the lines. That is the module itself, also where the entries were split off.
     from: Arc<Parsed<'a>>,
     /// By address, and in the order of the table where addresses are the same.
     rows: Vec<Row>,

@@ -8,10 +8,10 @@ use kymo_model::structure::Resolved;
 
 use crate::demangle::{Style, bounded};
 
-/// What such a file begins with.
+/// First bytes of such a file.
 const MAGIC: &[u8] = b"HPCLOGICAL";
 
-/// What is known of functions, by their numbers.
+/// Functions, by their numbers.
 #[derive(Debug)]
 pub(crate) struct Logical {
     functions: HashMap<u32, Function>,

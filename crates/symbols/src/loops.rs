@@ -21,20 +21,20 @@ use crate::code::{Callee, Code, Extent, Graph, Loops, Returns};
 use crate::image::Image;
 use crate::lack::Lack;
 
-/// How often code without a symbol is added to a function that jumps to it.
+/// Number of times that code without a symbol is added to a function that jumps to it.
 const UNNAMED_ROUNDS: usize = 3;
 
-/// How often each byte of code may be looked at.
+/// Number of times that each byte of code may be looked at.
 const LOOKS_MAX: u64 = 8;
 
 /// A function that has more loops than this has none.
 const LOOPS_MAX: u64 = 1 << 16;
 
-/// How many bytes a loop counts for: finding it takes longer than reading it.
+/// Number of bytes that a loop counts for: finding it takes longer than reading it.
 const LOOP_COST: u64 = 256;
 
-/// How many bytes may be looked at in any case: of small programs each several times, where parts
-/// without symbols belong to many functions.
+/// Number of bytes that may be looked at in any case: of small programs each byte several times,
+/// where parts without symbols belong to many functions.
 const LOOKS_BYTES_MIN: u64 = 512 << 20;
 
 /// Finds the loops of a module's functions, when an address in them is asked for.
@@ -44,7 +44,7 @@ pub(crate) struct Finder<'a> {
     returns: Returns<'a>,
     /// By the entry of the function.
     of_symbols: HashMap<u64, Loops>,
-    /// How many bytes of code may still be looked at. Functions may lie on top of each other.
+    /// Number of bytes of code that may still be looked at. Functions may lie on top of each other.
     left: u64,
     /// True if that was not enough.
     is_spent: bool,
@@ -59,7 +59,7 @@ impl<'a> Finder<'a> {
         Some(Self { code, image, returns, of_symbols: HashMap::new(), left, is_spent: false })
     }
 
-    /// Why less is known than could be.
+    /// Returns the reason why less is known than could be.
     pub(crate) fn lack(&self) -> Option<Lack> {
         let why = "its functions share more code than is looked at, and some loops were left out";
         self.is_spent.then(|| Lack::damaged(why))
@@ -125,7 +125,7 @@ impl<'a> Finder<'a> {
     }
 }
 
-/// What tells of lines.
+/// Source of information about lines.
 pub(crate) trait Lines {
     /// The place of an address.
     fn at(&mut self, address: u64) -> Option<SourcePlace>;
@@ -153,7 +153,7 @@ struct Place {
     is_part: bool,
 }
 
-/// What is around an address within a function.
+/// Call or loop around an address within a function.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Around {
     Call(Call),
@@ -267,7 +267,7 @@ impl Placed {
         })
     }
 
-    /// Where a call stands, or the one around it that is just below a depth.
+    /// Returns the place of a call, or of the one around it that is just below a depth.
     fn seen(&self, call: CallId, depth: usize, lines: &mut dyn Lines) -> Option<SourcePlace> {
         let place = lines.of_call(self.calls.call(self.calls.above(call, depth + 1))?);
         place.filter(|(_, line)| *line > 0)

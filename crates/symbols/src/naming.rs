@@ -54,7 +54,8 @@ fn ends_so(whole: &str, plain: &str) -> bool {
     whole == plain || whole.starts_with("_Z") && is_in()
 }
 
-/// Where the code of each function begins: by its own entry, and by the one that tells of all copies.
+/// Finds the start of the code of each function: by its own entry, and by the one that describes
+/// all copies.
 pub(crate) fn starts(
     parsed: &Parsed<'_>,
     functions: &[(u64, u64, UnitOffset)],

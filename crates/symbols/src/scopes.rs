@@ -1,4 +1,4 @@
-//! What functions are in: namespaces, classes, and functions.
+//! Scopes around functions: namespaces, classes, and functions.
 //!
 //! Compilers tell the whole name of a function that other units may call. Of others they tell the
 //! last part alone, which many functions have: the rest of their names is what they are in.
@@ -15,7 +15,7 @@ use crate::unit::Work;
 /// Scopes nested deeper than this count as the one around them.
 const DEPTH_MAX: usize = 64;
 
-/// What is a scope, and what people call one that has no name.
+/// Tags of scopes, and the words for a scope that has no name.
 const SCOPES: [(DwTag, &str); 5] = [
     (DW_TAG_namespace, "(anonymous namespace)"),
     (DW_TAG_class_type, "(anonymous class)"),
@@ -36,14 +36,14 @@ pub(crate) struct Scopes {
 pub(crate) struct Scope {
     pub(crate) at: UnitOffset,
     pub(crate) tag: DwTag,
-    /// What comes after all that is in it.
+    /// Offset of what comes after all that is in it.
     end: UnitOffset,
     /// The scope around it, by its place in the list.
     around: Option<usize>,
 }
 
 impl Scope {
-    /// What people call it where it has no name.
+    /// Returns the words for it where it has no name.
     pub(crate) fn nameless(&self) -> &'static str {
         let known = SCOPES.iter().find(|(tag, _)| *tag == self.tag);
         known.map_or("", |(_, nameless)| nameless)

@@ -17,18 +17,18 @@ use crate::lack::Lack;
 use crate::scopes::Scopes;
 use crate::split::Splits;
 
-/// Which file an entry is in.
+/// File that an entry is in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Home {
-    /// That of the module, or its debug file.
+    /// File of the module, or its debug file.
     Own,
-    /// That of a unit which was split off.
+    /// File of a unit which was split off.
     Split,
     /// One that several modules share.
     Shared,
 }
 
-/// Where an entry is in the whole section of its file.
+/// Offset of an entry in the whole section of its file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Offset {
     pub(crate) home: Home,
@@ -53,7 +53,8 @@ pub(crate) struct Parsed<'a> {
     pub(crate) dwarf: Arc<Dwarf<Reader<'a>>>,
     pub(crate) unit: gimli::Unit<Reader<'a>>,
     pub(crate) home: Home,
-    /// Where there is code. What is told of other places is of what the linker left out.
+    /// Address ranges that have code. Entries for other places describe code that the linker left
+    /// out.
     pub(crate) executable: &'a Executable,
     /// Once these were asked for.
     scopes: OnceLock<Scopes>,
@@ -71,12 +72,12 @@ impl<'a> Parsed<'a> {
         Self { dwarf, unit, home, executable, scopes, language }
     }
 
-    /// What entries are in.
+    /// Returns the scopes that entries are in.
     pub(crate) fn scopes(&self, budget: &Budget) -> &Scopes {
         self.scopes.get_or_init(|| Scopes::read(self, budget))
     }
 
-    /// What it was compiled from, if its first entry tells that.
+    /// Returns the language that it was compiled from, if its first entry gives that.
     pub(crate) fn language(&self) -> Option<DwLang> {
         *self.language.get_or_init(|| {
             let first = self.unit.entry(self.unit.header.root_offset()).ok()?;
@@ -87,14 +88,14 @@ impl<'a> Parsed<'a> {
         })
     }
 
-    /// Where an entry of the unit is in its file.
+    /// Returns the offset in the file of an entry of the unit.
     pub(crate) fn offset(&self, within: UnitOffset) -> Option<Offset> {
         let is_there = within.is_in_bounds(&self.unit.header);
         let at = is_there.then(|| within.to_debug_info_offset(&self.unit.header))??;
         Some(Offset { home: self.home, at: at.0 })
     }
 
-    /// Where an entry is in the unit; nothing where it is in another one.
+    /// Returns the offset of an entry in the unit; `None` where it is in another one.
     pub(crate) fn within(&self, offset: Offset) -> Option<UnitOffset> {
         let is_here = offset.home == self.home;
         is_here.then(|| DebugInfoOffset(offset.at).to_unit_offset(&self.unit.header))?
@@ -134,7 +135,7 @@ impl<'a> Sections<'a> {
         })
     }
 
-    /// Why less is known than could be.
+    /// Returns the reason why less is known than could be.
     pub(crate) fn lack(&self) -> Option<Lack> {
         Lack::worst(self.budget.lack().into_iter().chain(self.splits.lack()))
     }

@@ -11,7 +11,7 @@ use crate::Search;
 use crate::image::{self, DEBUG};
 use crate::lack::Lack;
 
-/// Where debug files that are shared are kept.
+/// Directory in which debug files that are shared are kept.
 const SHARED: &str = ".dwz";
 
 /// The version of the section of DWARF 5.

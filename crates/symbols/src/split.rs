@@ -29,7 +29,7 @@ pub(crate) struct SplitFiles {
     search: Search,
     limits: Limits,
     package: Option<DwarfPackageSections<Bytes>>,
-    /// Why the package is not taken.
+    /// Reason why the package is not taken.
     lack: Option<Lack>,
     /// By the number of the unit that asked first.
     files: Vec<OnceLock<Result<DwarfSections<Bytes>, Lack>>>,
@@ -67,12 +67,12 @@ impl SplitFiles {
         }
     }
 
-    /// Why less is known than could be.
+    /// Returns the reason why less is known than could be.
     pub(crate) fn lack(&self) -> Option<&Lack> {
         self.lack.as_ref()
     }
 
-    /// Where the file of a unit may be: where it was made, or beside the module.
+    /// Lists the possible paths of the file of a unit: where it was made, or beside the module.
     fn candidates(&self, made_at: &str) -> Vec<PathBuf> {
         let beside = Path::new(made_at).file_name().map(|name| self.folder.join(name));
         self.search.paths(made_at).into_iter().chain(beside).collect()
@@ -155,7 +155,7 @@ impl<'a> Splits<'a> {
         Self { files, endian, package, first, found, absent, damaged }
     }
 
-    /// Why less is known than could be.
+    /// Returns the reason why less is known than could be.
     pub(crate) fn lack(&self) -> Option<Lack> {
         let (count, first) = &*self.absent.borrow();
         let absent = (*count > 0).then(|| {

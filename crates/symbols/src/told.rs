@@ -1,4 +1,4 @@
-//! What entries of DWARF tell of a function, each for those that refer to it.
+//! Facts that entries of DWARF give about a function, each for those that refer to it.
 
 use gimli::{
     DW_AT_MIPS_linkage_name, DW_AT_decl_file, DW_AT_decl_line, DW_AT_linkage_name, DW_AT_name,
@@ -11,7 +11,7 @@ use crate::lines;
 use crate::sections::{Offset, Parsed, Sections};
 use crate::unit::REFERENCES_MAX;
 
-/// What entries tell of a function or a scope, the first that tells something counting.
+/// Facts that entries give about a function or a scope; the first entry that gives a fact counts.
 pub(crate) struct Told {
     /// The last of them: the one that is where it was declared.
     pub(crate) last: Offset,
@@ -26,7 +26,7 @@ pub(crate) struct Told {
 }
 
 impl Told {
-    /// What an entry and those that it refers to tell.
+    /// Reads the facts that an entry and those that it refers to give.
     pub(crate) fn of<'a>(own: &Parsed<'a>, known: &mut Sections<'a>, offset: Offset) -> Self {
         let mut told = Self {
             last: offset,

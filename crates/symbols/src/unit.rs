@@ -21,17 +21,17 @@ use crate::told::Told;
 
 pub(crate) type Entry<'a> = gimli::DebuggingInformationEntry<Reader<'a>>;
 
-/// How often an entry may refer to another for its name.
+/// Number of times that an entry may refer to another for its name.
 pub(crate) const REFERENCES_MAX: usize = 16;
 
-/// How many ranges of addresses are taken of a unit or a function.
+/// Number of ranges of addresses that are taken of a unit or a function.
 pub(crate) const RANGES_MAX: usize = 1 << 20;
 
-/// How many attributes are passed over in a unit. Some take no bytes, so that a short unit may have
-/// any number of them.
+/// Number of attributes that are passed over in a unit. Some take no bytes, so that a short unit
+/// may have any number of them.
 const ATTRIBUTES_MAX: usize = 1 << 26;
 
-/// How much was done of what a unit may take.
+/// Amount of work done so far, of what a unit may take.
 #[derive(Debug, Default)]
 pub(crate) struct Work {
     attributes: usize,
@@ -50,7 +50,7 @@ const UNKNOWN_FILE: &str = "???";
 
 /// A unit that was read.
 pub(crate) struct Unit<'a> {
-    /// What tells its entries of those of other units that were split off, too.
+    /// Number that distinguishes its entries from those of other units that were split off, too.
     number: usize,
     parsed: Arc<Parsed<'a>>,
     /// Addresses of functions by their start.
@@ -59,13 +59,13 @@ pub(crate) struct Unit<'a> {
     inlined: HashMap<UnitOffset, Arc<Calls>>,
     described: HashMap<Offset, Described>,
     loops: HashMap<UnitOffset, Placed>,
-    /// Where functions are said to begin that have copies, once that was asked for.
+    /// Start of the functions that have copies, as the entries give it, once that was asked for.
     lowest: Option<HashMap<Offset, u64>>,
-    /// Where functions begin, once that was asked for.
+    /// Start of functions, once that was asked for.
     starts: Option<HashMap<Offset, u64>>,
 }
 
-/// What is known of a function.
+/// Description of a function.
 #[derive(Debug, Clone, Default)]
 struct Described {
     name: String,
@@ -204,7 +204,7 @@ impl<'a> Unit<'a> {
         described
     }
 
-    /// What is known of a function.
+    /// Describes a function.
     fn describe(&mut self, known: &mut Sections<'a>, offset: Offset) -> Described {
         let mut told = Told::of(&self.parsed, known, offset);
         let name = self.name_of(known, offset, &mut told);
@@ -239,7 +239,8 @@ impl<'a> Unit<'a> {
         named.unwrap_or_else(|| naming::qualified(&self.parsed, known, told.last, plain))
     }
 
-    /// Where the code of a function begins, by its own entry or by the one that it is a copy of.
+    /// Returns the start of the code of a function, by its own entry or by the one that it is a
+    /// copy of.
     fn start_of(&mut self, function: Offset) -> Option<u64> {
         let starts = || naming::starts(&self.parsed, &self.functions);
         self.starts.get_or_insert_with(starts).get(&function).copied()
@@ -280,7 +281,7 @@ fn functions(parsed: &Parsed<'_>, budget: &Budget) -> Vec<(u64, u64, UnitOffset)
     functions
 }
 
-/// Where a call stands.
+/// Returns the place of a call.
 fn call_place(lines: &mut Lines<'_>, call: CallPlace, budget: &Budget) -> Option<SourcePlace> {
     match call {
         (Some(file), line) => lines.place((file, line), budget),

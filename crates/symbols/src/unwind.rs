@@ -1,4 +1,4 @@
-//! Where functions begin and end by what exceptions are unwound with: it stays in programs whose
+//! Ranges of functions from the data by which exceptions are unwound: it stays in programs whose
 //! symbols were stripped.
 
 use std::ops::Range;

@@ -1,5 +1,5 @@
-//! What timelines have no word for, as attributes of tracks. Other formats keep attributes, so that
-//! it comes back when such a timeline is written as BBBin.
+//! Facts that timelines have no word for, as attributes of tracks. Other formats keep attributes,
+//! so that the facts come back when such a timeline is written as BBBin.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::fmt::Write;
@@ -34,7 +34,7 @@ const VALUE_BYTES_MAX: usize = 1 << 12;
 const ROOM_TIMES: u64 = 4;
 const ROOM_MIN: u64 = 1 << 20;
 
-/// What a field takes besides its name.
+/// Number of bytes that a field takes besides its name.
 const FIELD_BYTES: u64 = 32;
 
 /// The bytes that there are for values of artifacts in a file of some size.
@@ -91,8 +91,8 @@ pub(crate) fn unkept(track: &Track) -> Vec<String> {
     left.map(|(name, _)| name.clone()).collect()
 }
 
-/// Whether an artifact is an interrupt: those have the negative number of theirs as id. What is said to
-/// be a process or a thread is none, whatever its id.
+/// Returns true if an artifact is an interrupt: those have the negative number of theirs as id. An
+/// artifact that is stated to be a process or a thread is none, whatever its id.
 pub(crate) fn is_interrupt(id: ArtifactId, kind: ArtifactKind) -> bool {
     let is_task = matches!(kind, ArtifactKind::Task { task_class: Ok(TaskClass::Task), .. });
     id.0 < 0 && is_task
@@ -262,8 +262,9 @@ pub(crate) type State<'a> = (ArtifactId, ArtifactId, &'a str);
 const PATH_MAX: usize = 8;
 const PATH_BYTES_MAX: usize = 256;
 
-/// What states of a log file are called whose machine has another of the same name: by the states that
-/// they are part of (`stop.run`), and by their number where that tells them from nothing (`run (7)`).
+/// Returns the names of states of a log file whose machine has another of the same name. They are
+/// named by the states that they are part of (`stop.run`). Where these do not distinguish a state,
+/// it is named by its number (`run (7)`).
 pub(crate) fn told_apart(states: &[State<'_>]) -> HashMap<ArtifactId, String> {
     let machines = machines(states.iter().map(|(id, parent, _)| (*id, *parent)));
     let mut known = HashMap::new();

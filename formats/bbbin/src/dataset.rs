@@ -107,7 +107,7 @@ impl Format for Bbbin {
 /// An open file.
 struct LogSet {
     reader: Arc<Reader>,
-    /// Where texts are read as UTF-8: how, and whether some were none.
+    /// Way in which texts are read as UTF-8, where they are, and whether some were not UTF-8.
     utf8: Option<(Recoding, Arc<AtomicBool>)>,
 }
 
@@ -251,7 +251,7 @@ fn log_file_words(of: &LogFile) -> String {
     format!("log file {}, {} bytes, imported by {}{time}", of.id.0, of.size, of.importer)
 }
 
-/// How much the tasks of one name ran.
+/// Run times of the tasks of one name.
 struct Executions<'a> {
     name: String,
     first: &'a TaskExecution,

@@ -21,7 +21,7 @@ const KEYS_MAX: usize = 1 << 20;
 /// A key in the temporary file.
 const KEY_BYTES: usize = 20;
 
-/// What events are sorted by: the time, the log file, and the place in the file.
+/// Key by which events are sorted: the time, the log file, and the place in the file.
 type Key = (i64, i32, u64);
 
 /// The events of a reader in the order of their times; of several at one time, the one of the
@@ -56,7 +56,7 @@ struct Spilled {
 struct Run {
     /// The bytes of the file that are still to be read.
     left: Range<u64>,
-    /// What was read, the last first.
+    /// Keys that were read, the last first.
     keys: Vec<Key>,
 }
 
@@ -219,7 +219,7 @@ mod tests {
         assert!(error.contains(&byte), "{error}");
     }
 
-    /// What was read of the temporary file.
+    /// Returns the number of bytes that were read of the temporary file.
     fn bytes_read(spilled: &Spilled, count: u64) -> u64 {
         let left: u64 = spilled.runs.iter().map(|run| run.left.end - run.left.start).sum();
         count * KEY_BYTES as u64 - left

@@ -50,7 +50,7 @@ pub struct OwnType {
     pub name: &'static str,
     /// The names of its fields.
     pub fields: &'static [&'static str],
-    /// What each of them holds.
+    /// Type of each of them.
     pub of: FieldType,
 }
 
@@ -83,7 +83,7 @@ pub const PROCESSOR_NAME: &str = "processor";
 /// The type of artifacts that `repair` declared, since nothing else did: their names are made up.
 pub const MADE_TYPE: OwnType =
     OwnType { name: "made", fields: &["by_repair"], of: FieldType::Boolean };
-/// What log files are said to be imported by that `repair` declared.
+/// Importer of log files that `repair` declared.
 pub const REPAIRER: &str = "kymo repair";
 /// "No type": what existing readers fail on.
 pub const NO_TYPE: i32 = 0;
@@ -218,7 +218,7 @@ macro_rules! enumeration {
 }
 
 enumeration! {
-    /// What an event is.
+    /// Class of an event.
     EventClass {
         /// Only its custom type says what it is.
         Generic = 1 "GENERIC",
@@ -244,7 +244,7 @@ enumeration! {
 }
 
 enumeration! {
-    /// What a custom field holds.
+    /// Type of a custom field.
     FieldType {
         /// One byte, signed.
         Int8 = 1 "INT8",
@@ -276,7 +276,7 @@ enumeration! {
 }
 
 impl FieldType {
-    /// How many bits a whole number has.
+    /// Returns the number of bits of a whole number.
     #[must_use]
     pub fn bits(self) -> Option<u32> {
         Some(match self {
@@ -290,7 +290,7 @@ impl FieldType {
 }
 
 enumeration! {
-    /// What an artifact is.
+    /// Class of an artifact.
     ArtifactClass {
         /// Only its custom type says what it is.
         Generic = 1 "GENERIC",
@@ -304,7 +304,7 @@ enumeration! {
 }
 
 enumeration! {
-    /// What kind of task a TASK is.
+    /// Kind of task that a TASK is.
     TaskClass {
         /// A task of the operating system.
         Task = 1 "TASK",

@@ -8,8 +8,8 @@ use kymo_core::{Numbered, Recent};
 use crate::spec::UNKNOWN_TASK;
 use crate::types::{ArtifactId, Body, Event, LogFileId, Statistics, TaskExecution};
 
-/// What is known of the events so far. Its size is that of the sets of tasks and of log files, both
-/// of which events name as they like: little is kept of each.
+/// Tally of the events so far. Its size is that of the sets of tasks and of log files, both of
+/// which events name as they like: little is kept of each.
 #[derive(Debug, Default)]
 pub struct Tally {
     logs: Vec<LogTally>,
@@ -20,7 +20,7 @@ pub struct Tally {
     ran: Ran,
 }
 
-/// What is known of the events of one log file.
+/// Tally of the events of one log file.
 #[derive(Debug)]
 struct LogTally {
     id: LogFileId,
@@ -42,11 +42,11 @@ impl Numbered for TaskOf {
     }
 }
 
-/// How long tasks ran.
+/// Run times of tasks.
 #[derive(Debug, Default)]
 struct Ran {
     settled_ns: HashMap<TaskOf, i128, RandomState>,
-    /// What some tasks ran since it was added there: few tasks run most of the time.
+    /// Run times of some tasks since they were last added there: few tasks run most of the time.
     recent: Recent<TaskOf, i64, 256>,
 }
 
@@ -73,7 +73,7 @@ impl Ran {
         *self.settled_ns.entry(task).or_default() += ns;
     }
 
-    /// How long each task ran.
+    /// Returns the run time of each task.
     fn sums(&self) -> HashMap<TaskOf, i128, RandomState> {
         let mut sums = self.settled_ns.clone();
         for (task, ns) in self.recent.iter() {
@@ -130,7 +130,7 @@ impl Tally {
         self.statistics
     }
 
-    /// How much each task ran, by log file, then by task.
+    /// Returns the run time of each task, by log file, then by task.
     #[must_use]
     pub fn task_executions(&self) -> Vec<TaskExecution> {
         let first = i128::from(self.statistics.first_task_duration);

@@ -1,4 +1,4 @@
-//! What the reader returns and the writer takes.
+//! Types that the reader returns and the writer takes.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -72,13 +72,13 @@ pub struct LogFile {
     pub name: String,
     /// The size of that file.
     pub size: i64,
-    /// When it was imported, in milliseconds since the Epoch.
+    /// Time of the import, in milliseconds since the Epoch.
     pub imported_at_ms: i64,
-    /// What imported it.
+    /// Program that imported it.
     pub importer: String,
 }
 
-/// What stands between the name of a recording and the number of one of its processors.
+/// Text between the name of a recording and the number of one of its processors.
 const CPU: &str = ", cpu ";
 
 /// The name of the log file of one processor of a recording.
@@ -95,7 +95,7 @@ impl LogFile {
     }
 }
 
-/// What the values of an event or an artifact are.
+/// Type of the values of an event or an artifact.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CustomType {
     /// Its first byte.
@@ -126,7 +126,7 @@ impl CustomType {
 pub struct CustomField {
     /// Its name.
     pub name: String,
-    /// What it holds; a number that is none of ours cannot be decoded.
+    /// Type of its values; a number that is none of ours cannot be decoded.
     pub field_type: Result<FieldType, i32>,
     /// 0 is one value; any other number that many, back to back.
     pub element_count: i32,
@@ -143,7 +143,7 @@ impl CustomField {
         Self { name: name.into(), field_type: Ok(field_type), element_count }
     }
 
-    /// How many values it has, unless the count makes no sense.
+    /// Returns the number of values, unless the count makes no sense.
     #[must_use]
     pub fn elements(&self) -> Option<u32> {
         u32::try_from(self.element_count).ok().map(|count| count.max(1))
@@ -174,7 +174,7 @@ pub struct Artifact {
     pub name: String,
     /// The log file it is of.
     pub log_file: LogFileId,
-    /// What it is.
+    /// Kind of the artifact.
     pub kind: ArtifactKind,
     /// The type of its values.
     pub custom_type: TypeId,
@@ -193,7 +193,7 @@ pub struct Declared<'a> {
     pub name: Text<'a>,
     /// The log file it is of.
     pub log_file: LogFileId,
-    /// What it is.
+    /// Kind of the artifact.
     pub kind: ArtifactKind,
     /// The type of its values.
     pub custom_type: TypeId,
@@ -209,14 +209,14 @@ impl From<Declared<'_>> for Artifact {
     }
 }
 
-/// What an artifact is, with what only such artifacts have.
+/// Kind of an artifact, with what only such artifacts have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ArtifactKind {
     /// Only its custom type says.
     Generic,
     /// Something that runs.
     Task {
-        /// What kind of task; a number that is none of ours stays one.
+        /// Kind of task; a number that is none of ours stays one.
         task_class: Result<TaskClass, i32>,
         /// Its priority to begin with.
         priority: i32,
@@ -246,11 +246,11 @@ impl ArtifactKind {
 /// Something that happened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Event<'a> {
-    /// When, in nanoseconds.
+    /// Time of the event, in nanoseconds.
     pub timestamp: i64,
     /// In which log file.
     pub log_file: LogFileId,
-    /// What.
+    /// Body of the event.
     pub body: Body<'a>,
     /// The type of its values.
     pub custom_type: TypeId,
@@ -267,7 +267,7 @@ pub struct Found<'a> {
     pub event: Event<'a>,
 }
 
-/// What happened. Times are nanoseconds, and -1 where they are not known.
+/// Content of an event. Times are nanoseconds, and -1 where they are not known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Body<'a> {
     /// GENERIC
@@ -285,14 +285,14 @@ pub enum Body<'a> {
     TaskRelease {
         /// Has something to do.
         task: ArtifactId,
-        /// How long it may take.
+        /// Longest time that it may take.
         time_budget: i64,
     },
     /// `TASK_COMPLETION`
     TaskCompletion {
         /// Has done it.
         task: ArtifactId,
-        /// How much of its time was left.
+        /// Time that was left.
         remaining_time: i64,
     },
     /// SEND
@@ -301,14 +301,14 @@ pub enum Body<'a> {
     Receive(Message<'a>),
     /// SRL SEND
     SrlSend {
-        /// What was sent, between state machines.
+        /// Message that was sent, between state machines.
         message: Message<'a>,
-        /// Which instance of the receiver.
+        /// Instance of the receiver.
         receiver_instance: i32,
     },
     /// SRL RECEIVE
     SrlReceive {
-        /// What was received, between state machines.
+        /// Message that was received, between state machines.
         message: Message<'a>,
         /// The state that is entered.
         state: ArtifactId,
@@ -324,12 +324,12 @@ pub enum Body<'a> {
 /// A message between two tasks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Message<'a> {
-    /// Who sent it.
+    /// Artifact that sent it.
     pub sender: ArtifactId,
-    /// Who received it.
+    /// Artifact that received it.
     pub receiver: ArtifactId,
-    /// When the other side had it: received it, where this is a sending, and sent it, where
-    /// this is a receiving.
+    /// Time at which the other side had it. The other side received it, where this is a sending,
+    /// and sent it, where this is a receiving.
     pub other_timestamp: i64,
     /// Its name.
     pub name: Text<'a>,
@@ -348,12 +348,12 @@ impl Message<'_> {
 pub struct Function<'a> {
     /// Its name.
     pub name: Text<'a>,
-    /// When the call ended.
+    /// Time at which the call ended.
     pub end_time: i64,
 }
 
 impl Function<'_> {
-    /// When a call ends that began at a time; what is before that says nothing.
+    /// Returns the end of a call that began at a time; an end before that time means nothing.
     pub(crate) fn ends(&self, timestamp: i64) -> Option<i64> {
         Some(self.end_time).filter(|time| *time != UNKNOWN_TIME && *time >= timestamp)
     }
@@ -381,7 +381,7 @@ impl Body<'_> {
 /// The head of the EVENT INDEX.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct IndexHeader {
-    /// How many events there are.
+    /// Number of events.
     pub num_events: i64,
     /// Their bytes, and the eight of their number.
     pub total_event_size: i64,
@@ -396,7 +396,7 @@ pub struct IndexHeader {
 pub struct Block {
     /// The first byte of this entry of the index.
     pub offset: u64,
-    /// How many events.
+    /// Number of events.
     pub num_events: u64,
     /// Their bytes.
     pub total_event_size: u64,
@@ -404,13 +404,13 @@ pub struct Block {
     pub first_timestamp: i64,
     /// The time of the last event as written.
     pub last_timestamp: i64,
-    /// How many events there are before.
+    /// Number of events before it.
     pub first_event_index: u64,
     /// The first byte of the first event.
     pub first_event_offset: u64,
 }
 
-/// How much of the time a task ran.
+/// Share of the time for which a task ran.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TaskExecution {
     /// The first byte of this entry.
@@ -430,7 +430,7 @@ pub struct Statistics {
     pub first_task_duration: i64,
     /// The largest time of a `TASK_SWITCH`; 0 without any.
     pub last_task_duration: i64,
-    /// How many there are.
+    /// Number of those events.
     pub num_task_switches: i64,
 }
 
@@ -447,7 +447,7 @@ pub struct Definitions {
     pub log_files: Vec<LogFile>,
     /// The types of values.
     pub types: Vec<CustomType>,
-    /// What events are about.
+    /// Artifacts that events are about.
     pub artifacts: Vec<Artifact>,
     /// The ids of types, to add further ones by.
     pub(crate) type_ids: TypeIds,
@@ -456,7 +456,7 @@ pub struct Definitions {
 /// The ids that the types of each log file have.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct TypeIds {
-    /// How many types were looked at.
+    /// Number of types that were looked at.
     seen: usize,
     taken: HashSet<(LogFileId, i32)>,
     of_logs: HashMap<LogFileId, LogTypes>,

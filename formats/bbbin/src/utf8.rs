@@ -21,7 +21,7 @@ use serde_json::Value as Json;
 
 use crate::{Reader, dump};
 
-/// How texts cross the border.
+/// Conversion of texts at the border.
 #[derive(Debug, Clone)]
 pub(crate) enum Recoding {
     /// Bytes are read as UTF-8; whether some are none is noted.

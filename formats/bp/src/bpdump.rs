@@ -404,7 +404,7 @@ fn print_pairs(text: &mut Vec<u8>, mut parts: impl Iterator<Item = f64>) -> Resu
     Ok(())
 }
 
-/// What C takes a run of bytes for: up to the first NUL.
+/// Returns the part of a run of bytes that C reads: up to the first NUL.
 fn c_string(bytes: &[u8]) -> &[u8] {
     bytes.split(|&byte| byte == 0).next().unwrap_or_default()
 }
@@ -496,7 +496,7 @@ fn trimmed(number: &str) -> &str {
 mod tests {
     use super::*;
 
-    /// What `printf` of the GNU C library prints.
+    /// Checks that numbers are printed as `printf` of the GNU C library prints them.
     #[test]
     fn numbers_are_printed_as_c_does() {
         assert_eq!(f(3.141_592_74), "3.141593");

@@ -165,7 +165,7 @@ fn words(counts: impl Iterator<Item = (ElementKind, u64)>) -> String {
     each.collect::<Vec<_>>().join(", ")
 }
 
-/// Which writers made the types as large as they are.
+/// Returns the writers that made the types as large as they are.
 fn sizes(reader: &Reader) -> String {
     let fitting = reader.grouping().dialects();
     match fitting.as_slice() {

@@ -7,7 +7,7 @@ use crate::Reader;
 use crate::read::End;
 use crate::write::{Options, Writer};
 
-/// How often progress is told.
+/// Number of elements after which progress is reported.
 const PROGRESS_ELEMENTS: u64 = 1 << 10;
 
 /// Writes every sound element of a file again, in the same byte order, and says what was lost.

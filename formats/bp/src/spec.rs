@@ -114,7 +114,7 @@ impl Datatype {
         })
     }
 
-    /// Whether the specification, or a later writer, lists it.
+    /// Returns true if the specification, or a later writer, lists it.
     #[must_use]
     pub fn is_known(self) -> bool {
         matches!(self.0, 0..=11 | 50..=54)
@@ -144,7 +144,7 @@ impl Datatype {
         sizes.is_empty() || sizes.contains(&bytes)
     }
 
-    /// How many bytes of a value are swapped together in the other byte order.
+    /// Returns the number of bytes of a value that are swapped together in the other byte order.
     #[must_use]
     pub fn unit_bytes(self, element_bytes: u64) -> u64 {
         match self {
@@ -186,7 +186,7 @@ impl Dialect {
         }
     }
 
-    /// How large this writer makes one value of a datatype; nothing for strings, for unknown
+    /// Returns the size of one value of a datatype for this writer; `None` for strings, for unknown
     /// types, and for what the writer does not have.
     #[must_use]
     pub fn size_of(self, datatype: Datatype) -> Option<u64> {

@@ -111,7 +111,7 @@ impl Columns for Elements {
         ])
     }
 
-    /// Where it is, what it is, of which type and shape.
+    /// Returns the columns for the place, the kind, the type and the shape.
     fn brief(&self) -> Vec<usize> {
         vec![0, 1, 2, 3, 4, 5, 8]
     }

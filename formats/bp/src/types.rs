@@ -1,4 +1,4 @@
-//! What the reader returns and the writer takes.
+//! Types that the reader returns and the writer takes.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -7,7 +7,7 @@ use kymo_core::bytes::{Cursor, Endian, ReadError, ReadResult};
 
 use crate::spec::{self, Datatype};
 
-/// What an element is; its first tag says so.
+/// Kind of an element, as given by its first tag.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ElementKind {
     /// A group by itself. No known writer makes one.
@@ -87,7 +87,7 @@ impl ElementKind {
         self.is_dataset_attribute() || self.is_group_attribute()
     }
 
-    /// Whether it describes a dataset or a scalar.
+    /// Returns true if it describes a dataset or a scalar.
     #[must_use]
     pub fn is_dataset_attribute(self) -> bool {
         matches!(self, Self::DatasetAttributeNumber | Self::DatasetAttributeString)
@@ -103,11 +103,11 @@ impl ElementKind {
 /// One dimension of a dataset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Dimension {
-    /// How many values this element holds along it.
+    /// Number of values that this element holds along it.
     pub local_bound: i32,
-    /// How many the array that it is a part of has; 0 when it is no part.
+    /// Number of values of the array that it is a part of; 0 when it is no part.
     pub global_bound: i32,
-    /// Where in that array it begins.
+    /// Start of this element in that array.
     pub global_offset: i32,
 }
 
@@ -137,7 +137,7 @@ impl<'a> Dimensions<'a> {
         Self { bytes, endian }
     }
 
-    /// How many there are.
+    /// Returns the number of dimensions.
     #[must_use]
     pub fn rank(self) -> usize {
         self.bytes.len() / 12
@@ -169,8 +169,8 @@ impl<'a> Dimensions<'a> {
         self.iter().any(|dimension| dimension.global_bound != 0)
     }
 
-    /// How many values the local bounds make; nothing when a bound is negative or the product
-    /// is beyond 64 bits.
+    /// Returns the number of values that the local bounds make; `None` when a bound is negative or
+    /// the product is beyond 64 bits.
     #[must_use]
     pub fn local_volume(self) -> Option<u64> {
         self.iter().try_fold(1_u64, |product, dimension| {
@@ -186,7 +186,7 @@ pub struct Payload<'a> {
     pub datatype: Datatype,
     /// The dimensions, for a dataset.
     pub dimensions: Option<Dimensions<'a>>,
-    /// Where the bytes are, counted from the start of the file.
+    /// Range of the bytes, counted from the start of the file.
     pub range: Range<u64>,
     /// The bytes.
     pub bytes: &'a [u8],
@@ -196,7 +196,7 @@ pub struct Payload<'a> {
 }
 
 impl Payload<'_> {
-    /// How many bytes one value takes.
+    /// Returns the number of bytes of one value.
     ///
     /// # Errors
     /// When the sizes disagree: a negative bound, a payload that is no multiple, a size that no
@@ -228,7 +228,7 @@ impl Payload<'_> {
         }
     }
 
-    /// How many values the local bounds make, if all bounds make sense.
+    /// Returns the number of values that the local bounds make, if all bounds make sense.
     fn volume(&self, dimensions: Dimensions<'_>) -> ReadResult<u64> {
         let mut volume = 1_u64;
         for Dimension { local_bound, global_bound, global_offset } in dimensions.iter() {
@@ -258,7 +258,7 @@ pub struct Element<'a> {
     pub offset: u64,
     /// Its length, the length word included.
     pub length: u64,
-    /// What it is.
+    /// Kind of the element.
     pub kind: Option<ElementKind>,
     /// Its name as it stands in the file.
     pub name: &'a [u8],
@@ -268,12 +268,12 @@ pub struct Element<'a> {
     pub has_path: bool,
     /// Its value; a group has none.
     pub payload: Option<Payload<'a>>,
-    /// How many bytes one value takes: payload ÷ product of the local bounds, since writers
-    /// differ. A string is one value. Of no meaning when the element has a fault.
+    /// Number of bytes of one value: payload ÷ product of the local bounds, since writers differ. A
+    /// string is one value. Of no meaning when the element has a fault.
     pub element_bytes: u64,
-    /// What is odd about its tags. The rest was read all the same. Apart, as few have any.
+    /// Oddity of its tags. The rest was read all the same. Stored apart, as few elements have one.
     pub oddity: Option<Box<ReadError>>,
-    /// Why it cannot be used.
+    /// Reason why it cannot be used.
     pub fault: Option<Box<ReadError>>,
 }
 
@@ -290,7 +290,7 @@ impl<'a> Element<'a> {
         text(self.path)
     }
 
-    /// How many values it has; a group has none.
+    /// Returns the number of values; a group has none.
     #[must_use]
     pub fn value_count(&self) -> u64 {
         match &self.payload {

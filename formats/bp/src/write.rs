@@ -14,12 +14,12 @@ use crate::types::{Dimension, Element, ElementKind, Payload};
 /// Values encoded at once.
 const CHUNK_VALUES: usize = 8192;
 
-/// How a file is written.
+/// Options for writing a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Options {
     /// The byte order. The format leaves it to the writer; nearly all files are little-endian.
     pub endian: Endian,
-    /// Whose sizes of types to use.
+    /// Dialect whose sizes of types are used.
     pub dialect: Dialect,
 }
 
@@ -87,7 +87,7 @@ impl Data<'_> {
         }
     }
 
-    /// How many values there are.
+    /// Returns the number of values.
     #[must_use]
     pub fn len(&self) -> usize {
         match self {
@@ -137,7 +137,7 @@ impl Data<'_> {
         }
     }
 
-    /// How many bytes one value takes in a dialect.
+    /// Returns the number of bytes of one value in a dialect.
     fn element_bytes(&self, dialect: Dialect) -> Result<u64> {
         match self {
             Self::String(text) => Ok(text.len() as u64),

@@ -17,7 +17,7 @@ use crate::model::Switches;
 use crate::notices::Notices;
 use crate::read::{Place, Taken, sweep};
 
-/// What cannot be read.
+/// Rule for parts that cannot be read.
 pub(crate) const UNREADABLE: &str = "unreadable";
 
 const UNBALANCED: &str = "unbalanced-switch";
@@ -49,8 +49,8 @@ pub(crate) fn check(reader: &Arc<Reader>) -> Vec<Finding> {
     reader.findings()
 }
 
-/// Who runs on the processors of a stream, and what does not fit to that. All switches of a processor
-/// are in one stream, in the order of their times, and so are its interrupts.
+/// Running tasks of the processors of a stream, and what does not fit to them. All switches of a
+/// processor are in one stream, in the order of their times, and so are its interrupts.
 struct Balance {
     cpus: HashMap<u64, Running, RandomState>,
     /// So many processors are followed, as many as have tracks: events may name any number.
@@ -59,7 +59,7 @@ struct Balance {
     unended: Repeated,
 }
 
-/// Who runs on a processor, and which interrupts.
+/// Running task of a processor, and its interrupts.
 #[derive(Default)]
 struct Running {
     task: Option<i64>,
@@ -126,7 +126,7 @@ fn missing(
     finding
 }
 
-/// What is wrong again and again in a stream: the first time, and how often.
+/// Fault that is found again and again in a stream: the first time, and the number of times.
 #[derive(Default)]
 struct Repeated {
     first: Option<Finding>,

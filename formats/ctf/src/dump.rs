@@ -35,7 +35,7 @@ pub(crate) fn dump(reader: &Arc<Reader>, sink: &mut dyn RecordSink) -> Result<()
     lists(reader, sink).map(drop)
 }
 
-/// What the metadata says, and packets.
+/// Lists the content of the metadata, and packets.
 fn lists(reader: &Arc<Reader>, sink: &mut dyn RecordSink) -> Result<Flow> {
     if tables::environment(reader).dump("environment", |_| 0, sink)? == Flow::Stop
         || tables::clocks(reader).dump("clock", |_| 0, sink)? == Flow::Stop

@@ -1,4 +1,4 @@
-//! What is wrong with one event after another: whoever reads them says it once of each stream.
+//! Faults of one event after another: whoever reads them reports each once for a stream.
 
 use std::collections::BTreeMap;
 

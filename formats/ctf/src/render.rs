@@ -24,7 +24,7 @@ impl Renamed {
         self.0.extend_from_slice(&event.renamed);
     }
 
-    /// What stands before the name of a field.
+    /// Returns the text before the name of a field.
     fn lead(&self, node: &Node) -> &'static str {
         if self.0.is_empty() {
             return "";

@@ -15,13 +15,13 @@ pub(crate) const PACKET_SIGNATURES: [[u8; 4]; 2] =
 /// So many bytes tell what a file begins as.
 pub(crate) const SIGNATURE_BYTES: u64 = 64;
 
-/// How metadata begins that is text and not in packets.
+/// First bytes of metadata that is text and not in packets.
 pub(crate) const TEXT_SIGNATURE: &[u8] = b"/* CTF 1";
 
-/// What stands before each fragment of the metadata of version 2.
+/// Byte before each fragment of the metadata of version 2.
 pub(crate) const RECORD_SEPARATOR: u8 = 0x1E;
 
-/// What its first fragment says that it is.
+/// Type that its first fragment gives for itself.
 const PREAMBLE: &[u8] = b"\"preamble\"";
 
 /// The file that describes the others.
@@ -38,7 +38,7 @@ pub(crate) fn is_stream(head: &[u8]) -> bool {
     PACKET_SIGNATURES.iter().any(|signature| head.starts_with(signature))
 }
 
-/// Whether a file begins as metadata does, in packets or as text.
+/// Returns true if a file begins as metadata does, in packets or as text.
 pub(crate) fn is_metadata(head: &[u8]) -> bool {
     let word = head.first_chunk().map(|word| u32::from_le_bytes(*word));
     let is_magic =
@@ -46,8 +46,8 @@ pub(crate) fn is_metadata(head: &[u8]) -> bool {
     is_magic || head.starts_with(TEXT_SIGNATURE) || is_sequence(head)
 }
 
-/// Whether a file begins as metadata of version 2 does that is in no packets: with an object after a
-/// mark, or with one that says what it is.
+/// Returns true if a file begins as metadata of version 2 does that is in no packets. It begins
+/// with an object after a mark, or with one that names its type.
 fn is_sequence(head: &[u8]) -> bool {
     let rest = head.trim_ascii_start();
     match rest.strip_prefix(&[RECORD_SEPARATOR]) {

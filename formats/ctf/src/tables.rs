@@ -40,7 +40,7 @@ fn of_traces<T: 'static>(
 /// Something of a trace, with the folder of the trace.
 pub(crate) type Of<T> = (String, T);
 
-/// What each trace has.
+/// Lists the things that each trace has.
 fn listed<T>(reader: &Reader, of: impl Fn(&Trace) -> Vec<T>) -> Vec<Of<T>> {
     let parts = reader.parts().iter();
     let of_part = |part: &Part| {
@@ -118,7 +118,7 @@ pub(crate) fn clocks(reader: &Arc<Reader>) -> Listed<Of<Clock>> {
     }
 }
 
-/// What the tracer says of the system.
+/// Name and value that the tracer gives for the system.
 pub(crate) type Said = (String, Constant);
 
 pub(crate) fn environment(reader: &Arc<Reader>) -> Listed<Of<Said>> {

@@ -1,4 +1,4 @@
-//! What metadata describes: clocks, streams, events, and the types of their fields.
+//! Content of metadata: clocks, streams, events, and the types of their fields.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,13 +12,13 @@ pub struct Trace {
     pub version: (u64, u64),
     /// The byte order of integers that do not say otherwise; in version 2 all say it.
     pub byte_order: Option<Endian>,
-    /// What is the same in the metadata and in every packet.
+    /// UUID, the same in the metadata and in every packet.
     pub uuid: Option<[u8; 16]>,
-    /// What the tracer says of the system: names and values as they stand there.
+    /// Description of the system by the tracer: names and values as they stand there.
     pub environment: Vec<(String, Constant)>,
-    /// What gives times.
+    /// Clocks that give times.
     pub clocks: Vec<Clock>,
-    /// What every packet begins with.
+    /// Type of the first part of every packet.
     pub packet_header: Option<Arc<Type>>,
     /// Kinds of streams by id.
     pub streams: BTreeMap<u64, Stream>,
@@ -33,7 +33,7 @@ impl Trace {
     }
 }
 
-/// What gives times.
+/// Clock that gives times.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Clock {
     /// Its name: `monotonic`.
@@ -73,17 +73,17 @@ impl Clock {
 /// A kind of stream.
 #[derive(Debug, Clone, Default)]
 pub struct Stream {
-    /// What follows the header of a packet.
+    /// Type of the part after the header of a packet.
     pub packet_context: Option<Arc<Type>>,
-    /// What every event begins with.
+    /// Type of the first part of every event.
     pub event_header: Option<Arc<Type>>,
-    /// What follows it.
+    /// Type of the part after the event header.
     pub event_context: Option<Arc<Type>>,
     /// Kinds of events by id.
     pub events: BTreeMap<u64, Event>,
     /// The clock that fields with the role of a time set, by its place.
     pub clock: Option<usize>,
-    /// Where the metadata describes it.
+    /// Offset at which the metadata describes it.
     pub offset: u64,
 }
 
@@ -92,24 +92,24 @@ pub struct Stream {
 pub struct Event {
     /// Its name: `sched_switch`.
     pub name: String,
-    /// What stands before its fields.
+    /// Type of the part before its fields.
     pub context: Option<Arc<Type>>,
     /// Its fields.
     pub fields: Option<Arc<Type>>,
-    /// Where the metadata describes it.
+    /// Offset at which the metadata describes it.
     pub offset: u64,
 }
 
 /// A type of the metadata.
 #[derive(Debug, Clone)]
 pub struct Type {
-    /// What it is.
+    /// Kind of the type.
     pub kind: Kind,
-    /// How deeply types are nested in it.
+    /// Depth of types nested in it.
     pub depth: u32,
 }
 
-/// What a type is.
+/// Kind of a type.
 #[derive(Debug, Clone)]
 pub enum Kind {
     /// An integer.
@@ -149,7 +149,7 @@ pub struct Field {
     pub kind: Arc<Type>,
 }
 
-/// What a variant is when the value that it depends on is in one of some ranges.
+/// Content of a variant when the value that it depends on is in one of some ranges.
 #[derive(Debug, Clone)]
 pub struct Case {
     /// Its name and type.
@@ -167,9 +167,9 @@ pub type Path = Arc<[Arc<str>]>;
 /// The place of a field that another depends on, as version 2 tells it.
 #[derive(Debug, Clone)]
 pub struct Location {
-    /// Where it begins, or else the structure that has the one that depends.
+    /// Origin from which the path begins, or else the structure that has the field that depends.
     pub origin: Option<Origin>,
-    /// How many structures further out.
+    /// Number of structures further out.
     pub out: usize,
     /// The names of members from there on.
     pub path: Path,
@@ -186,24 +186,24 @@ pub enum Origin {
     EventHeader,
     /// The context that all events of a stream have.
     CommonContext,
-    /// That of the event.
+    /// Specific context of the event.
     SpecificContext,
     /// Its fields.
     Payload,
 }
 
-/// How long an array is.
+/// Length of an array.
 #[derive(Debug, Clone)]
 pub enum Length {
     /// Always the same.
     Fixed(u64),
-    /// What another field says, by names.
+    /// Value of another field, by names.
     Field(Path),
-    /// What another field says, by its place.
+    /// Value of another field, by its place.
     At(Location),
 }
 
-/// How text is written whose units are wider than a byte.
+/// Encoding of text whose units are wider than a byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Encoding {
     /// Units of two bytes.
@@ -223,7 +223,7 @@ impl Encoding {
     }
 }
 
-/// How the bits of an integer are laid out.
+/// Layout of the bits of an integer.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Coding {
     /// As many as it says, in the order that its byte order has.
@@ -235,11 +235,11 @@ pub enum Coding {
     Variable,
 }
 
-/// What a field is understood as.
+/// Role in which a field is understood.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Role {
-    /// What every packet begins with.
+    /// Magic number that every packet begins with.
     Magic,
     /// The kind of stream.
     StreamId,
@@ -251,7 +251,7 @@ pub enum Role {
     Timestamp,
     /// The clock, when a packet ends.
     TimestampEnd,
-    /// How many events were lost so far.
+    /// Number of events that were lost so far.
     EventsDiscarded,
     /// The number of a packet.
     PacketSeqNum,
@@ -262,11 +262,11 @@ pub enum Role {
 }
 
 impl Role {
-    /// How many there are.
+    /// Number of roles.
     pub(crate) const COUNT: usize = Self::CpuId as usize + 1;
 }
 
-/// What a field is understood as; some are several things.
+/// Roles in which a field is understood; some fields have several.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Roles(u16);
 
@@ -286,23 +286,23 @@ impl Roles {
 /// An integer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Integer {
-    /// How many bits, 1 to 64.
+    /// Number of bits, 1 to 64.
     pub bits: u32,
-    /// What its place is a multiple of, in bits.
+    /// Alignment of its place, in bits.
     pub align: u64,
     /// True if it can be negative.
     pub is_signed: bool,
     /// Its byte order.
     pub order: Endian,
-    /// What it is shown in: 2, 8, 10 or 16.
+    /// Base in which it is shown: 2, 8, 10 or 16.
     pub base: u32,
     /// It is a character.
     pub is_text: bool,
     /// The clock that it sets, by its name.
     pub clock: Option<Arc<str>>,
-    /// How its bits are laid out.
+    /// Layout of its bits.
     pub coding: Coding,
-    /// What it is understood as, where the metadata says so.
+    /// Roles in which it is understood, where the metadata gives them.
     pub roles: Roles,
 }
 
@@ -318,7 +318,7 @@ impl Integer {
 pub struct Float {
     /// Its bits: 16, 32 or 64.
     pub bits: u32,
-    /// What its place is a multiple of, in bits.
+    /// Alignment of its place, in bits.
     pub align: u64,
     /// Its byte order.
     pub order: Endian,

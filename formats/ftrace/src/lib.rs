@@ -1,4 +1,4 @@
-//! What `ftrace` and `trace-cmd report` print: events of Linux, a line each, read only.
+//! Text that `ftrace` and `trace-cmd report` print: events of Linux, a line each, read only.
 //!
 //! ```
 //! use kymo_core::{Context, Source};

@@ -6,17 +6,17 @@ use kymo_lines::kernel::KernelLines;
 use kymo_lines::{Line, Lines, Read, decimal_ns, scaled};
 use kymo_model::timeline::TimeNs;
 
-/// What lines of `ftrace` mean.
+/// Meaning of lines of `ftrace`.
 pub const TRACE: KernelLines = KernelLines { read, dialect: "text of ftrace", doubt: None };
 
-/// What lines mean of several recordings at once: each begins with the name of its file.
+/// Meaning of lines of several recordings at once: each begins with the name of its file.
 const SEVERAL: KernelLines =
     KernelLines { read: read_several, dialect: "text of trace-cmd report", doubt: None };
 
 /// So many lines are looked at for what `trace-cmd report` begins with.
 const HEAD_LINES: usize = 256;
 
-/// Why lines are none that can be read where one knows what to do about it.
+/// Reason why lines cannot be read where one knows what to do about it.
 const OF_SEVERAL: &str = "it begins with the name of its file, as `trace-cmd report` prints several \
                           recordings at once; print each by itself";
 const IS_GRAPH: &str = "it is of the function graph without times or tasks; set funcgraph-abstime \
@@ -25,7 +25,7 @@ const IS_COUNTED: &str = "its time is a count without a unit, as the trace clock
                           and x86-tsc and `trace-cmd report --raw-ts` have it; record with local, \
                           mono or boot, and print without --raw-ts";
 
-/// What the lines of a file of `ftrace` mean.
+/// Returns the meaning of the lines of a file of `ftrace`.
 #[must_use]
 pub fn trace(bytes: &[u8]) -> KernelLines {
     let mut lines = Lines::new(bytes).take(HEAD_LINES).map(|line| line.text());
@@ -57,7 +57,7 @@ pub(crate) fn is_trace(head: &[u8]) -> bool {
     }
 }
 
-/// What events of the function tracer are called, which have no name of their own.
+/// Name of events of the function tracer, which have no name of their own.
 const FUNCTION: &str = "function";
 
 /// Reads a line.
@@ -81,7 +81,7 @@ pub(crate) fn read(line: &str) -> Read<'_> {
     }
 }
 
-/// How many events were overwritten: those written that are not in the buffer any more.
+/// Returns the number of overwritten events: those written that are not in the buffer any more.
 fn overwritten(line: &str) -> Option<u64> {
     let (_, counts) = line.strip_prefix('#')?.split_once("entries-in-buffer/entries-written:")?;
     let (kept, written) = counts.split_whitespace().next()?.split_once('/')?;
@@ -89,7 +89,7 @@ fn overwritten(line: &str) -> Option<u64> {
     (count > 0).then_some(count)
 }
 
-/// Why a line is no event.
+/// Returns the reason why a line is no event.
 fn why_not(line: &str) -> &'static str {
     if is_graph(line) {
         IS_GRAPH
@@ -100,8 +100,9 @@ fn why_not(line: &str) -> &'static str {
     }
 }
 
-/// Whether a line is of the function graph: ` 0)   1.2 us    |  f();`, with a time before it where
-/// that was asked for, or what is between them when a processor goes to another task.
+/// Returns true if a line is of the function graph: ` 0)   1.2 us    |  f();`. A time may stand
+/// before it where that was asked for. Lines between graphs, where a processor goes to another
+/// task, count too.
 fn is_graph(line: &str) -> bool {
     let line = line.trim();
     let is_rule = line.len() > 8 && line.bytes().all(|byte| byte == b'-');
@@ -136,8 +137,8 @@ fn is_digits(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Whether a line would be an event if its time were one: `a-1 [000] .... 12345: event: …`, or
-/// `a-1 [000]12345: event: …`. Names of tasks may have colons.
+/// Returns true if a line would be an event if its time were a valid one: `a-1 [000] .... 12345:
+/// event: …`, or `a-1 [000]12345: event: …`. Names of tasks may have colons.
 fn is_counted(line: &str) -> bool {
     let is_cpu = |word: &str| {
         word.strip_prefix('[').and_then(|word| word.strip_suffix(']')).is_some_and(is_digits)
@@ -159,7 +160,8 @@ fn is_counted(line: &str) -> bool {
     })
 }
 
-/// What lines begin with that `trace-cmd report` prints before and, with `-w` and `-V`, behind all events.
+/// First words of lines that `trace-cmd report` prints before and, with `-w` and `-V`, behind all
+/// events.
 const AROUND: [&str; 9] = [
     "cpus=",
     "version = ",
@@ -184,7 +186,8 @@ fn is_frame(line: &str) -> bool {
     line.trim_start().starts_with("=> ")
 }
 
-/// What was lost: `CPU:1 [LOST 12 EVENTS]`, or `CPU:1 [12 EVENTS DROPPED]`.
+/// Reads the processor and the lost events from a line: `CPU:1 [LOST 12 EVENTS]`, or `CPU:1 [12
+/// EVENTS DROPPED]`.
 fn lost(line: &str) -> Option<(Option<u32>, &str)> {
     let rest = line.strip_prefix("CPU:")?;
     let (cpu, inner) = rest.strip_suffix(']')?.split_once(" [")?;
@@ -213,8 +216,8 @@ fn event(line: &str) -> Option<Line<'_>> {
     })
 }
 
-/// What comes before the time, the time, and what comes after. Names of tasks may have colons, and
-/// a line may be of nothing else, so that each word is looked at once.
+/// Returns the text before the time, the time, and the text after it. Names of tasks may have
+/// colons, and a line may be of nothing else, so that each word is looked at once.
 fn at_time(line: &str) -> Option<(&str, i64, &str)> {
     let (mut next, mut last) = (0, (0, ""));
     line.split(' ').find_map(|word| {
@@ -241,7 +244,7 @@ fn unmarked(word: &str) -> &str {
     word.trim_end_matches(['+', '!', '#', '*', '@', '$'])
 }
 
-/// What comes before the processor, and the processor: `[001] d..2.`, `[001]`, or `1d..2.`.
+/// Returns the text before the processor, and the processor: `[001] d..2.`, `[001]`, or `1d..2.`.
 fn processor(text: &str) -> Option<(&str, u32)> {
     let (before, last) = text.rsplit_once(' ')?;
     let bracketed = |text: &'_ str| text.strip_suffix(']')?.rsplit_once('[').map(|(_, n)| n.len());
@@ -273,7 +276,8 @@ fn named(text: &str) -> (&str, &str) {
     }
 }
 
-/// What comes after the time since the event before, which `--ts-diff` prints: `(+41)    name: …`.
+/// Returns the text after the time since the event before, which `--ts-diff` prints: `(+41)
+/// name: …`.
 fn without_difference(text: &str) -> &str {
     let rest = text.strip_prefix("(+").and_then(|text| text.split_once(')'));
     match rest {

@@ -178,7 +178,7 @@ fn traces(database: &Arc<Database>, summary: &mut Summary) {
     }
 }
 
-/// What each metric comes to over all threads; nothing where that cannot be read.
+/// Lists the total of each metric over all threads; nothing where that cannot be read.
 fn metrics(view: &Profiles) -> Section {
     let totals = view.totals(None).inspect_err(|error| view.note(error)).unwrap_or_default();
     let metrics = view.metrics();

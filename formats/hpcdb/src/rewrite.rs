@@ -206,14 +206,14 @@ impl Rewriting<'_> {
     }
 }
 
-/// What names a thread; nothing where it has no name but its place.
+/// Returns the name of a thread; an empty one where it has no name but its place.
 fn thread(database: &Database, view: &Profiles, id: ThreadId) -> Result<Thread> {
     let thread = view.thread(id)?;
     let is_named = database.profile.is_none() || thread.id("PROFILE").is_none();
     Ok(if is_named { thread } else { Thread::default() })
 }
 
-/// Why a value is not written.
+/// Returns the reason why a value is not written.
 fn unlisted(metric: u64) -> Error {
     Error::Request(format!("there are values of metric {metric}, which is not listed"))
 }
@@ -227,7 +227,7 @@ fn placed(table: Strided, pointer: Option<u64>) -> Result<Option<u64>> {
     Ok(Some((pointer - table.pointer) / table.stride.max(1)))
 }
 
-/// What the model calls a statistic; nothing of one that it has no word for.
+/// Returns the model's name for a statistic; `None` for one that it has no word for.
 fn known(kind: &Kind) -> Option<Statistic> {
     statistic_of(&kind.formula, combine_name(kind.combine))
 }
@@ -262,7 +262,7 @@ fn kind_of(statistic: &types::Statistic) -> Kind {
     Kind { formula: statistic.formula.to_string(), combine: statistic.combine }
 }
 
-/// What each id of the summary stands for: a column, and the place of the statistic.
+/// Returns the meaning of each id of the summary: a column, and the place of the statistic.
 fn columns(metrics: &[types::Metric]) -> Result<HashMap<u64, (Column, usize)>> {
     let (kinds, mut columns) = (kinds(metrics)?, HashMap::new());
     for (metric, described) in (0..).map(MetricId).zip(metrics) {

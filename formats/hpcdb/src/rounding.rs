@@ -1,6 +1,6 @@
 //! Sums that are the same but for rounding: threads and contexts are added up in any order.
 
-/// How far they may differ.
+/// Share by which they may differ.
 const ROUNDING: f64 = 1e-6;
 
 /// Returns true if two sums are the same.
@@ -12,7 +12,7 @@ pub(crate) fn is_same(one: f64, other: f64) -> bool {
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Sum {
     value: f64,
-    /// What the values come to whatever their signs.
+    /// Sum of the values without their signs.
     size: f64,
     terms: f64,
 }

@@ -1,12 +1,12 @@
 //! Constants of the format: magic, footers, sizes, codes. `docs/formats/hpcdb.md` says more.
 
-/// What every file begins with; the format of the file follows.
+/// First bytes of every file; the format of the file follows.
 pub const MAGIC: &[u8; 10] = b"HPCTOOLKIT";
 
 /// The version that is read.
 pub const MAJOR_VERSION: u8 = 4;
 
-/// Where the list of sections begins.
+/// Offset of the list of sections.
 pub const SECTIONS_AT: u64 = 0x10;
 
 /// Bytes of a footer.
@@ -21,7 +21,7 @@ pub enum FileKind {
     Profile,
     /// Values by context.
     Cct,
-    /// What each thread did when.
+    /// Places of each thread over time.
     Trace,
 }
 
@@ -40,7 +40,7 @@ impl FileKind {
         }
     }
 
-    /// What follows the magic.
+    /// Returns the bytes after the magic.
     #[must_use]
     pub fn format(self) -> &'static [u8; 4] {
         match self {
@@ -51,7 +51,7 @@ impl FileKind {
         }
     }
 
-    /// What it ends with.
+    /// Returns the last bytes of the file.
     #[must_use]
     pub fn footer(self) -> &'static [u8; 8] {
         match self {
@@ -177,16 +177,16 @@ pub const LEXICAL_LINE: u8 = 2;
 /// An instruction.
 pub const LEXICAL_INSTRUCTION: u8 = 3;
 
-/// How statistics are combined: by adding up.
+/// Combination of statistics by adding up.
 pub const COMBINE_SUM: u8 = 0;
 
-/// How statistics are combined: the smallest counts.
+/// Combination of statistics in which the smallest counts.
 pub const COMBINE_MIN: u8 = 1;
 
-/// How statistics are combined: the largest counts.
+/// Combination of statistics in which the largest counts.
 pub const COMBINE_MAX: u8 = 2;
 
-/// What `trace.db` has for the first and the last moment when there is none.
+/// Value in `trace.db` for the first and the last timestamp when there is none.
 pub const NO_FIRST_MOMENT: u64 = 0x7FFF_FFFF_FFFF_FFFF;
 
 /// The word for a relation.

@@ -94,7 +94,7 @@ struct Column<T> {
     cell: Cell<T>,
 }
 
-/// How the cells of a column are made from rows.
+/// Ways in which the cells of a column are made from rows.
 enum Cell<T> {
     Number(fn(&T) -> Option<u64>),
     Address(fn(&T) -> Option<u64>),

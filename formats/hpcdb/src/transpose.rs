@@ -10,10 +10,10 @@ use crate::read::{index_offset, value_offset};
 use crate::spec::{PROFILE_INDEX_BYTES, PROFILE_VALUE_BYTES};
 use crate::types::Profile;
 
-/// How many values are held at once, if no context has more.
+/// Number of values that are held at once, if no context has more.
 const VALUES_HELD: u64 = 1 << 19;
 
-/// How many entries of an index are read at once.
+/// Number of entries of an index that are read at once.
 const ENTRIES_HELD: u64 = 1 << 10;
 
 /// Of so many entries of an index the context of the first is kept, so that few are read besides
@@ -24,14 +24,14 @@ const ENTRIES_MARKED: u64 = 1 << 7;
 /// the file that it is made for, however far apart their numbers are.
 const PAGE: u32 = 1 << 4;
 
-/// How many pages are gone through at once.
+/// Number of pages that are gone through at once.
 const PAGES_HELD: usize = 1 << 14;
 
 /// A number for each context of a page.
 type Page<T> = [T; PAGE as usize];
 
-/// How many times larger the numbers of contexts may be than there are contexts. hpcprof numbers
-/// them one after another, and leaves some out.
+/// Factor by which the numbers of contexts may be larger than the number of contexts. hpcprof
+/// numbers them one after another, and leaves some out.
 const NUMBERS_SPARSE: u64 = 64;
 
 /// Numbers that are never too large.
@@ -52,7 +52,7 @@ pub(crate) struct Turned {
     pub(crate) value: f64,
 }
 
-/// Where the values of profiles are: in a file of a database, or in one that is being written.
+/// Store of the values of profiles: a file of a database, or one that is being written.
 pub(crate) trait Stored: Sync {
     /// The byte order of all numbers.
     fn endian(&self) -> Endian;
@@ -77,11 +77,11 @@ pub(crate) trait Stored: Sync {
 pub(crate) struct Gathering<'a> {
     file: &'a dyn Stored,
     profiles: Vec<Marked>,
-    /// How many values each context has, a page of contexts at a time where there are some.
+    /// Number of values of each context, a page of contexts at a time where there are some.
     counts: BTreeMap<u32, Page<u32>>,
-    /// How many values there are.
+    /// Number of values.
     pub(crate) values: u64,
-    /// How many contexts have some.
+    /// Number of contexts that have some.
     pub(crate) valued: u64,
     /// The highest number of a context with values.
     pub(crate) highest: u32,
@@ -225,7 +225,7 @@ impl<'a> Gathering<'a> {
         Ok(values)
     }
 
-    /// Where the values of each context begin, and how many there are.
+    /// Returns the start of the values of each context, and the number of all values.
     fn places(&self, contexts: &Range<u64>) -> (BTreeMap<u32, Page<usize>>, usize) {
         let mut total = 0;
         let mut places = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! What readers return. Values stay in the files; these say where.
+//! Types that readers return. Values stay in the files; these give their places.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::spec::COMBINE_SUM;
 
-/// Which of the layouts that all call themselves 4.0.
+/// Layout, of those that all call themselves 4.0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Layout {
     /// The description of early 2022: big-endian.
@@ -36,16 +36,16 @@ impl Layout {
 /// Records of one size, one after another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Strided {
-    /// Where the first is.
+    /// Offset of the first.
     pub(crate) pointer: u64,
-    /// How many there are.
+    /// Number of records.
     pub(crate) count: u64,
     /// From one to the next.
     pub(crate) stride: u64,
 }
 
 impl Strided {
-    /// Where a record is; nothing beyond the last.
+    /// Returns the offset of a record; `None` beyond the last.
     #[must_use]
     pub(crate) fn at(&self, index: u64) -> Option<u64> {
         let offset = index.checked_mul(self.stride)?.checked_add(self.pointer)?;
@@ -59,7 +59,7 @@ impl Strided {
         distance.is_multiple_of(self.stride.max(1)) && distance / self.stride.max(1) < self.count
     }
 
-    /// Where each record is.
+    /// Returns the offset of each record.
     pub(crate) fn offsets(self) -> impl Iterator<Item = u64> + Send {
         (0..self.count).filter_map(move |index| self.at(index))
     }
@@ -68,7 +68,7 @@ impl Strided {
 /// A metric, as its table has it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Metric {
-    /// Where its record is.
+    /// Offset of its record.
     pub(crate) offset: u64,
     /// Its name.
     pub(crate) name: String,
@@ -96,9 +96,9 @@ impl Metric {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Summed {
     scope: Arc<str>,
-    /// What values of threads name it by.
+    /// Id by which values of threads name it.
     pub(crate) instance: u16,
-    /// What values of the summary name it by.
+    /// Id by which values of the summary name it.
     pub(crate) statistic: u16,
 }
 
@@ -113,26 +113,26 @@ impl Summed {
 /// A kind of value that threads have.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ScopeInstance {
-    /// Where its record is.
+    /// Offset of its record.
     pub(crate) offset: u64,
     /// The name of the propagation scope.
     pub(crate) scope: Arc<str>,
-    /// What values name it by.
+    /// Id by which values name it.
     pub(crate) prop_metric_id: u16,
 }
 
 /// A kind of value that the summary has.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Statistic {
-    /// Where its record is.
+    /// Offset of its record.
     pub(crate) offset: u64,
     /// The name of the propagation scope.
     pub(crate) scope: Arc<str>,
-    /// What is done to each thread's value, `$$`.
+    /// Formula that is applied to each thread's value, `$$`.
     pub(crate) formula: Arc<str>,
-    /// How the results are combined.
+    /// Code of the way in which the results are combined.
     pub(crate) combine: u8,
-    /// What values name it by.
+    /// Id by which values name it.
     pub(crate) stat_metric_id: u16,
 }
 
@@ -146,7 +146,7 @@ impl Statistic {
 /// A propagation scope.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PropagationScope {
-    /// Where its record is, or in the drafts the first that names it.
+    /// Offset of its record, or in the drafts of the first that names it.
     pub(crate) offset: u64,
     /// Its name.
     pub(crate) name: String,
@@ -174,19 +174,19 @@ pub(crate) struct Function {
 /// An entry point, or a context: a node of the tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Context {
-    /// Where its record is.
+    /// Offset of its record.
     pub(crate) offset: u64,
-    /// How long its record is.
+    /// Length of its record.
     pub(crate) size: u64,
-    /// Where its children are.
+    /// Range of its children.
     pub(crate) children: Range<u64>,
-    /// What values name it by.
+    /// Id by which values name it.
     pub(crate) ctx_id: u32,
-    /// How it hangs below its parent.
+    /// Code of its relation to its parent.
     pub(crate) relation: u8,
-    /// What it is in the source.
+    /// Code of its kind in the source.
     pub(crate) lexical_type: u8,
-    /// Which transitive scopes flow from it to its parent: a bit each.
+    /// Transitive scopes that flow from it to its parent: a bit each.
     pub(crate) propagation: u16,
     /// The pointer to its function.
     pub(crate) function: Option<u64>,
@@ -194,22 +194,22 @@ pub(crate) struct Context {
     pub(crate) source: Option<(u64, u32)>,
     /// The pointer to its module, and the offset.
     pub(crate) point: Option<(u64, u64)>,
-    /// Where the call that led to it stands, by the pointer to the file and the line. Only the
-    /// described draft says it.
+    /// Place of the call that led to it, as the pointer to the file and the line. Only the
+    /// described draft gives it.
     pub(crate) call: Option<(u64, u32)>,
     /// True if calls below it stand in its line, unless they say another. Only the described draft
     /// says it.
     pub(crate) is_call_line: bool,
-    /// What an entry point is called.
+    /// Entry point that it is.
     pub(crate) entry: Option<Entry>,
 }
 
-/// What an entry point is.
+/// Code and name of an entry point.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Entry {
     /// Its code: 0 unknown, 1 main thread, 2 application thread.
     pub(crate) entry_point: u16,
-    /// What it is called.
+    /// Name of the entry point.
     pub(crate) name: String,
 }
 
@@ -218,17 +218,17 @@ pub(crate) struct Entry {
 pub(crate) struct Profile {
     /// Its place in the list.
     pub(crate) index: u64,
-    /// Where its record is.
+    /// Offset of its record.
     pub(crate) offset: u64,
-    /// How many values it has.
+    /// Number of its values.
     pub(crate) n_values: u64,
-    /// Where they are.
+    /// Offset of its values.
     pub(crate) values: u64,
-    /// How many contexts have values.
+    /// Number of contexts that have values.
     pub(crate) n_ctxs: u64,
-    /// Where the index of contexts is.
+    /// Offset of the index of contexts.
     pub(crate) ctx_indices: u64,
-    /// Where its identifiers are; the summary has none.
+    /// Offset of its identifiers; the summary has none.
     pub(crate) id_tuple: Option<u64>,
     /// True if it is the summary.
     pub(crate) is_summary: bool,
@@ -252,34 +252,34 @@ pub(crate) struct Id {
 pub(crate) struct CtxInfo {
     /// Its place in the list, which is its number.
     pub(crate) index: u64,
-    /// Where its record is.
+    /// Offset of its record.
     pub(crate) offset: u64,
-    /// How many values it has.
+    /// Number of its values.
     pub(crate) n_values: u64,
-    /// Where they are.
+    /// Offset of its values.
     pub(crate) values: u64,
-    /// How many metrics have values.
+    /// Number of metrics that have values.
     pub(crate) n_metrics: u64,
-    /// Where the index of metrics is.
+    /// Offset of the index of metrics.
     pub(crate) metric_indices: u64,
 }
 
 /// A trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Trace {
-    /// Where its record is.
+    /// Offset of its record.
     pub(crate) offset: u64,
-    /// Whose it is.
+    /// Index of the profile that it is of.
     pub(crate) prof_index: u32,
-    /// Where its elements begin.
+    /// Offset at which its elements begin.
     pub(crate) start: u64,
-    /// How many there are.
+    /// Number of its elements.
     pub(crate) count: u64,
     /// Bytes that are too few for another.
     pub(crate) rest: u64,
 }
 
-/// Where a thread was from a moment on.
+/// Context at which a thread was from a timestamp on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Element {
     /// In nanoseconds since the Epoch.

@@ -16,15 +16,15 @@ pub(crate) struct TreeWalk {
     database: Arc<Database>,
     /// The innermost last.
     open: Vec<Siblings>,
-    /// What arrays of children are paid with: a tree with more of them than the file has room for
-    /// leads round.
+    /// Budget from which arrays of children are paid: a tree with more of them than the file has
+    /// room for has cycles.
     budget: Budget,
 }
 
 /// Contexts that are still to come.
 struct Siblings {
     range: Range<u64>,
-    /// How long each is, where all are as long as the other.
+    /// Length of each, where all have the same length.
     stride: Option<u64>,
     parent: Option<u32>,
     depth: u64,
@@ -44,7 +44,7 @@ impl TreeWalk {
         Self { database, open: roots.into_iter().collect(), budget }
     }
 
-    /// Where the next context is, and whose child it is.
+    /// Returns the offset of the next context, the context that it is a child of, and its depth.
     fn step(&mut self, meta: &Meta) -> ReadResult<Option<(u64, Option<u32>, u64)>> {
         while self.open.pop_if(|siblings| siblings.range.is_empty()).is_some() {}
         let Some(siblings) = self.open.last_mut() else { return Ok(None) };

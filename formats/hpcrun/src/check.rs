@@ -25,7 +25,7 @@ const STRANGE_MAX: usize = 1 << 16;
 /// Records of a trace that are worth a thread.
 const RECORDS_MIN: usize = 1 << 20;
 
-/// What is wrong with a file, or with any of a directory.
+/// Checks a file, or all files of a directory, and returns the findings.
 pub(crate) fn check(source: &Source, context: &Context<'_>) -> Result<Vec<Finding>> {
     let measurement = Measurement::open(source, context, Mode::Salvage)?;
     let said = of(&measurement, context);
@@ -47,7 +47,7 @@ pub(crate) fn check(source: &Source, context: &Context<'_>) -> Result<Vec<Findin
     Ok(found.into_vec())
 }
 
-/// What is wrong with what was opened, and read as far as it goes.
+/// Returns the findings about what was opened, and read as far as it goes.
 pub(crate) fn of(measurement: &Measurement, context: &Context<'_>) -> Vec<Finding> {
     let mut found = Findings::new(&context.limits);
     let losses = measurement.losses();
@@ -95,7 +95,7 @@ pub(crate) fn of(measurement: &Measurement, context: &Context<'_>) -> Vec<Findin
     found.into_vec()
 }
 
-/// What is wrong with a trace of a recording, whatever trace it had.
+/// Returns the findings about a trace of a recording, whatever trace it had.
 pub(crate) fn of_trace(
     trace: &Trace,
     part: &Part,
@@ -116,7 +116,7 @@ fn says(loss: &Finding, finding: &Finding) -> bool {
         && loss.message.starts_with(&finding.message)
 }
 
-/// What is wrong with the nodes that records of a trace name.
+/// Faults of the nodes that records of a trace name.
 #[derive(Default)]
 struct Strange {
     /// Nodes that are not there: the first record that names each, and how many do.
@@ -188,7 +188,7 @@ impl Rules<'_> {
         self.add(Severity::Warning, rule, offset, why.into());
     }
 
-    /// What holds for a file as a whole.
+    /// Checks what holds for a file as a whole.
     fn profile(&mut self, profile: &Profile, measurement: &Measurement) {
         let Some(footer) = &profile.footer else { return };
         let kinds: HashSet<_> = profile.id_kinds.iter().map(|kind| kind.kind).collect();
@@ -238,7 +238,7 @@ impl Rules<'_> {
         }
     }
 
-    /// What holds for the tables, the tree and the values of an epoch.
+    /// Checks what holds for the tables, the tree and the values of an epoch.
     fn epoch(&mut self, epoch: &Epoch, tree: &Tree, dialect: Dialect) {
         self.metrics(epoch);
         self.modules(epoch);

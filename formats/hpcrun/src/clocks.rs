@@ -1,4 +1,5 @@
-//! What gives traces their times: the time of day, or a clock of a host that has a zero of its own.
+//! Clocks that give traces their times: the time of day, or a clock of a host that has a zero of
+//! its own.
 
 use std::collections::HashMap;
 
@@ -6,7 +7,7 @@ use kymo_model::timeline::{Clock, ClockId};
 
 use crate::measurement::Part;
 
-/// What a clock counts from.
+/// Zero that a clock counts from.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum Zero {
     Epoch,
@@ -17,7 +18,7 @@ enum Zero {
 }
 
 impl Zero {
-    /// What the times of a recording count from. An empty trace has none.
+    /// Returns the zero that the times of a recording count from. An empty trace has none.
     fn of(part: &Part) -> Option<Self> {
         let trace = part.trace.as_ref().filter(|trace| !trace.is_empty())?;
         if trace.is_since_epoch() {

@@ -108,15 +108,15 @@ pub(crate) struct Opened {
     beside: OnceLock<(Arc<Measurement>, Vec<Finding>)>,
     /// Made when it is first asked for: that reads all values.
     model: OnceLock<std::result::Result<Model, Finding>>,
-    /// Why modules have no names, once that was asked for.
+    /// Reasons why modules have no names, once they were asked for.
     lacking: OnceLock<Vec<Finding>>,
     /// Values that are no numbers, once they were added up.
     no_numbers: OnceLock<Vec<Finding>>,
-    /// What is odd about samples, as far as they were read.
+    /// Oddities of samples, as far as they were read.
     noted: Mutex<Noted>,
 }
 
-/// How many samples of a recording break a rule, and the first byte of them.
+/// Number of samples of a recording that break a rule, and the first byte of them.
 type Noted = BTreeMap<(usize, &'static str), (u64, u64)>;
 
 /// All that is said of a measurement when everything in it is read.
@@ -150,7 +150,8 @@ impl Opened {
         }
     }
 
-    /// What was opened, with what lies beside a single profile: its trace, and structure files.
+    /// Returns what was opened, with what lies beside a single profile: its trace, and structure
+    /// files.
     pub(crate) fn with_beside(&self) -> &Arc<Measurement> {
         &self.beside.get_or_init(|| self.measurement.with_beside()).0
     }
@@ -163,7 +164,7 @@ impl Opened {
         *known = (known.0.max(count), known.1.min(first));
     }
 
-    /// What the samples that were read say of themselves.
+    /// Returns the findings about the samples that were read.
     fn of_samples(&self) -> Vec<Finding> {
         let noted = self.noted.lock().unwrap_or_else(PoisonError::into_inner);
         let found = noted.iter().filter_map(|((recording, rule), (count, first))| {
@@ -178,7 +179,7 @@ impl Opened {
         found.flatten().collect()
     }
 
-    /// What is wrong with times of traces, as far as they were looked at.
+    /// Returns the findings about times of traces, as far as they were looked at.
     fn of_times(&self) -> Vec<Finding> {
         let measurement = self.beside.get().map_or(&self.measurement, |(beside, _)| beside);
         let found = measurement.recordings.iter().filter_map(|part| {

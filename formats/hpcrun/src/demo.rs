@@ -7,7 +7,7 @@ use crate::spec::placeholder;
 use crate::types::TraceRecord;
 use crate::write::{ProfileBuilder, TraceWriter};
 
-/// When the recording begins: 2024-01-01, in nanoseconds since the Epoch.
+/// Start of the recording: 2024-01-01, in nanoseconds since the Epoch.
 const START: u64 = 1_704_067_200_000_000_000;
 
 /// A sample every five milliseconds.
@@ -18,7 +18,7 @@ const SAMPLES: u64 = 200;
 const PATHS: [&[u64]; 4] =
     [&[0x1187, 0x1240], &[0x1187, 0x1252], &[0x1187, 0x1261, 0x1310], &[0x119c, 0x1405]];
 
-/// How often each path was met, of ten samples.
+/// Path of each of ten samples: a path occurs as often as it was met.
 const WEIGHTS: [u64; 10] = [0, 0, 0, 0, 1, 1, 1, 2, 2, 3];
 
 /// A program that reads a little and computes much.

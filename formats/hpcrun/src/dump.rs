@@ -57,7 +57,7 @@ fn listings(measurement: &Measurement, sink: &mut dyn RecordSink) -> Result<()> 
 
 struct Dump<'s> {
     sink: &'s mut dyn RecordSink,
-    /// How many records of each kind there were.
+    /// Number of records of each kind.
     counts: BTreeMap<&'static str, u64>,
     several: bool,
     headers_only: bool,

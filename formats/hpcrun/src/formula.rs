@@ -2,10 +2,11 @@
 
 use kymo_model::profile::{Expression, MetricId, Operation};
 
-/// How deep parentheses may nest.
+/// Greatest depth of nested parentheses.
 const DEPTH_MAX: usize = 32;
 
-/// How many signs a formula may have: each nests what is before it. Those of hpcrun have a few dozen.
+/// Greatest number of signs of a formula: each nests what is before it. Those of hpcrun have a few
+/// dozen.
 const SIGNS_MAX: usize = 1024;
 
 /// Reads a formula; nothing where it is none. `first` is the number of the first metric.
@@ -19,7 +20,7 @@ struct Reading<'a> {
     text: &'a str,
     first: u32,
     depth: usize,
-    /// How many signs were met.
+    /// Number of signs that were met.
     signs: usize,
 }
 

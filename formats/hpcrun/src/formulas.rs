@@ -8,12 +8,12 @@ use kymo_model::profile::{Expression, MetricId};
 use crate::formula;
 use crate::types::Metric;
 
-/// How many parts a formula may have that others were put into, and how many all of these may have
-/// together. A few short ones that name each other can have any number.
+/// Greatest number of parts of a formula that others were put into, and greatest number of parts of
+/// all of these together. A few short formulas that name each other can have any number.
 const PARTS_MAX: usize = 1 << 10;
 const PARTS_OF_ALL_MAX: usize = 1 << 18;
 
-/// Why a metric cannot be computed.
+/// Reason why a metric cannot be computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Why {
     /// It is no formula.
@@ -37,7 +37,7 @@ impl fmt::Display for Why {
     }
 }
 
-/// What each metric of a table is computed by; nothing where it has values.
+/// Returns the formula of each metric of a table; `None` where it has values.
 pub(crate) fn formulas(metrics: &[Metric]) -> Vec<Option<Result<Expression, Why>>> {
     let mut all = Formulas { found: metrics.iter().map(Formula::of).collect(), parts: 0 };
     for metric in 0..metrics.len() {
@@ -51,7 +51,7 @@ pub(crate) fn formulas(metrics: &[Metric]) -> Vec<Option<Result<Expression, Why>
     found.collect()
 }
 
-/// What is known of a metric.
+/// State of the formula of a metric.
 enum Formula {
     /// It has values.
     Values,
@@ -76,7 +76,7 @@ impl Formula {
 
 struct Formulas {
     found: Vec<Formula>,
-    /// How many parts there are of those that others were put into.
+    /// Number of parts of those that others were put into.
     parts: usize,
 }
 
@@ -166,7 +166,7 @@ fn each_metric(formula: &Expression, take: &mut dyn FnMut(u32)) {
     }
 }
 
-/// How many parts a formula has.
+/// Counts the parts of a formula.
 fn count(formula: &Expression) -> usize {
     match formula {
         Expression::Number(_) | Expression::Metric(_) => 1,

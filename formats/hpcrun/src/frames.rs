@@ -1,11 +1,11 @@
-//! What the nodes of an epoch stand for. Checks, reports and databases all ask here.
+//! Meanings of the nodes of an epoch. Checks, reports and databases all ask here.
 
 use kymo_model::measurement::Frame;
 
 use crate::spec::{SPECIAL_MODULES, placeholder};
 use crate::types::{Dialect, Epoch, Node};
 
-/// What a node stands for.
+/// Meaning of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Meaning {
     /// A frame; the module of code is the place in the epoch's load map.
@@ -24,7 +24,7 @@ pub(crate) struct Frames<'a> {
     by_id: Vec<u32>,
     /// Places of load modules by address, as described.
     by_address: Vec<(u64, u32)>,
-    /// How far return addresses are behind their calls.
+    /// Distance of return addresses behind their calls.
     distance: u64,
 }
 
@@ -59,7 +59,7 @@ impl<'a> Frames<'a> {
         self.dialect != Dialect::Shipped0400
     }
 
-    /// What a node stands for, that may be a root.
+    /// Returns the meaning of a node, that may be a root.
     pub(crate) fn of(&self, node: &Node, is_root: bool) -> Meaning {
         let is_described = self.dialect == Dialect::Described;
         if is_described && node.ip == 0 {

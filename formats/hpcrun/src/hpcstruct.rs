@@ -14,7 +14,7 @@ use quick_xml::reader::Reader;
 /// The element that everything is within.
 const ROOT: &str = "<HPCToolkitStructure";
 
-/// How deep elements may be within each other.
+/// Greatest depth of elements within each other.
 const DEPTH_MAX: usize = 512;
 
 /// The name of an alien that is no call.
@@ -71,7 +71,7 @@ impl StructureFile {
     }
 }
 
-/// Where in the document the reader is.
+/// Position of the reader in the document.
 struct Document<'a> {
     limits: &'a Limits,
     is_wanted: &'a dyn Fn(&str) -> bool,
@@ -346,13 +346,13 @@ fn attribute(text: &str) -> Option<(&str, &str, &str)> {
     Some((name, quoted.get(..end)?, after))
 }
 
-/// What is before and after a byte. A plain loop: texts are short.
+/// Splits a text at a byte into the parts before and after it. A plain loop: texts are short.
 fn split(text: &str, at: u8) -> Option<(&str, &str)> {
     let end = text.bytes().position(|byte| byte == at)?;
     Some((text.get(..end)?, text.get(end + 1..)?))
 }
 
-/// What an attribute says.
+/// Returns the text of an attribute.
 fn text(raw: &str) -> Cow<'_, str> {
     quick_xml::escape::unescape(raw).unwrap_or(Cow::Borrowed(raw))
 }

@@ -23,7 +23,7 @@ pub(crate) static COUNTS: Listing<Count> = Listing {
     },
 };
 
-/// What the parts of a profile say of how many items they have.
+/// Returns the numbers of items that the parts of a profile give for themselves.
 pub(crate) fn counts(part: &Part) -> &[Count] {
     part.first_of_profile().map_or(&[], |profile| &profile.counts)
 }
@@ -77,7 +77,7 @@ pub(crate) static SECTIONS: Listing<(&'static str, u64, u64)> = Listing {
     },
 };
 
-/// What a footer says of itself.
+/// Fields of a footer.
 pub(crate) static FOOTERS: Listing<Footer> = Listing {
     kind: "footer",
     table: "footers",

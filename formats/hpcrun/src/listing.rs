@@ -22,7 +22,7 @@ pub(crate) struct Listing<R: 'static> {
     pub(crate) count: fn(&Part) -> usize,
     /// True if they are read in place, and a recording must hold them.
     pub(crate) is_in_place: bool,
-    /// How many may be read at once: strings of the file can be long.
+    /// Greatest number of records that may be read at once: strings of the file can be long.
     pub(crate) at_once: usize,
     /// Some of them, with their offsets.
     pub(crate) read: fn(&Part, Range<usize>) -> Placed<R>,
@@ -34,7 +34,7 @@ pub(crate) type Placed<R> = Vec<(u64, R)>;
 /// Records with strings of the file that are read at once: a batch stays below two gigabytes.
 const TEXTS_AT_ONCE: usize = 256;
 
-/// How the cells of a column are made from records.
+/// Ways in which the cells of a column are made from records.
 pub(crate) enum Cells<R> {
     Number(fn(&R) -> u64),
     MaybeNumber(fn(&R) -> Option<u64>),
@@ -61,7 +61,7 @@ impl<R> Cells<R> {
     }
 }
 
-/// What a file begins with.
+/// First part of a file.
 pub(crate) struct FileHeader {
     /// Its name, where it is one of a directory.
     name: Option<String>,

@@ -29,13 +29,13 @@ use crate::types::{self, Dialect, Epoch, Node, TraceRecord};
 /// The rule that nodes break which are in no module of the load map.
 const UNLISTED: &str = "node-module";
 
-/// What a node takes in the files of today, with the place of its values.
+/// Number of bytes of a node in the files of today, with the place of its values.
 const NODE_BYTES: usize = 31;
-/// What a value takes.
+/// Number of bytes of a value.
 const VALUE_BYTES: usize = 10;
-/// What a record of a trace takes.
+/// Number of bytes of a record of a trace.
 const RECORD_BYTES: usize = 12;
-/// How many records are told together where several threads ask for them.
+/// Number of records that are given together where several threads ask for them.
 const RECORDS_OF_PART: usize = 1 << 14;
 
 /// The threads of a measurement.
@@ -43,7 +43,7 @@ pub(crate) struct Measured {
     measurement: Arc<Measurement>,
     /// Of each thread the first of its recordings; the others follow.
     threads: Vec<usize>,
-    /// What is wrong with what lies beside a single profile.
+    /// Findings about what lies beside a single profile.
     beside: Vec<Finding>,
 }
 
@@ -177,7 +177,7 @@ impl MeasurementView for Measured {
     }
 }
 
-/// What is wrong with the trace of a thread, whose nodes have these numbers.
+/// Returns the findings about the trace of a thread, whose nodes have these numbers.
 fn of_trace(part: &Part, numbers: &Numbers, shared: &[u32]) -> Vec<Finding> {
     let Some(trace) = &part.trace else { return Vec::new() };
     let mut remarks = Remarks::default();
@@ -342,7 +342,7 @@ fn computed(metric: &types::Metric, formula: Expression, number: u32) -> Compute
     }
 }
 
-/// What metrics of GPUs count, by the names that hpcrun gives them.
+/// Returns what metrics of GPUs count, by the names that hpcrun gives them.
 fn counts(name: &str) -> Option<Counts> {
     match name {
         "GKER:COUNT" => Some(Counts::Calls),
@@ -396,7 +396,7 @@ fn unknown_entry(nodes: &mut Vec<MeasuredNode>) -> Option<u32> {
 struct Order {
     /// The index above each node in that order; its own where there is none.
     above: Vec<u32>,
-    /// Where the order is not that of the file: the place in the file of each node, and back.
+    /// Place in the file of each node, and back, where the order is not that of the file.
     moved: Option<(Vec<u32>, Vec<u32>)>,
 }
 

@@ -1,4 +1,4 @@
-//! What is opened: a measurement directory, or a single profile or trace.
+//! Source that is opened: a measurement directory, or a single profile or trace.
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -26,10 +26,10 @@ pub(crate) const TRACE: &str = "hpctrace";
 /// The extension of structure files.
 pub(crate) const STRUCT: &str = "hpcstruct";
 
-/// What is wrong with a name that nothing is behind.
+/// Fault of a name that nothing is behind.
 pub(crate) const NOWHERE: &str = "it is a link that leads nowhere";
 
-/// How much of what is wrong is accepted.
+/// Mode: the faults that are accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mode {
     /// A file whose structure is broken is refused.
@@ -63,16 +63,16 @@ pub(crate) struct Part {
     /// The name of the file without its extension.
     pub(crate) name: String,
     pub(crate) profile: Option<Arc<Profile>>,
-    /// Which of the profile's epochs it is.
+    /// Number of the epoch of the profile.
     pub(crate) epoch: usize,
-    /// That epoch, where it is held.
+    /// Epoch of that number, where it is held.
     pub(crate) held: Option<Arc<Epoch>>,
     pub(crate) trace: Option<Arc<Trace>>,
-    /// What names the thread.
+    /// Names of the thread.
     pub(crate) thread: Arc<Thread>,
-    /// What the header says of the thread.
+    /// Facts about the thread from the header.
     pub(crate) said: Arc<Said>,
-    /// What a person calls the thread: by its ids or its file.
+    /// Label of the thread for a person: its ids or its file.
     pub(crate) label: String,
     /// True if it is of a directory, and its files are not the one that was opened.
     pub(crate) is_in_directory: bool,
@@ -96,7 +96,7 @@ impl Part {
         self.held.as_deref().or_else(|| self.profile.as_ref()?.epochs.get(self.epoch))
     }
 
-    /// How far the profile says records of its trace are from their place by time.
+    /// Returns how far records of its trace are from their place by time, as given by the profile.
     fn disorder(&self) -> u64 {
         let told = self.profile.as_ref().and_then(|profile| profile.header.value("trace-disorder"));
         told.and_then(|told| told.parse().ok()).unwrap_or(0)
@@ -113,8 +113,8 @@ impl Part {
         }
     }
 
-    /// How many records one has to look ahead for the order of times; nothing where that does not
-    /// lead to it, or where they are many.
+    /// Returns the number of records to look ahead for the order of times; `None` where that does
+    /// not lead to it, or where they are many.
     pub(crate) fn look_ahead(&self) -> Option<usize> {
         let (trace, bound) = (self.trace.as_ref()?, self.disorder());
         let is_enough = (1..=LOOK_AHEAD_MAX).contains(&bound) && trace.beyond(bound).is_none();
@@ -127,8 +127,9 @@ impl Part {
         self.disorder() == 0
     }
 
-    /// Where the profile says other times than the trace has, and whether these are before or after all
-    /// of it, so that some of it may be missing. Of 0 nothing was known.
+    /// Returns the times that the profile gives and that differ from those of the trace. Also
+    /// returns whether they are before or after all of it, so that some of it may be missing. For 0
+    /// nothing was known.
     pub(crate) fn trace_bounds(&self) -> Vec<(bool, String)> {
         let trace = self.trace.as_ref();
         let ends = trace.and_then(|trace| Some((trace, trace.times().ends?)));
@@ -314,7 +315,7 @@ impl Measurement {
         Ok(measurement)
     }
 
-    /// Why what is in the files of a recording cannot be read any more.
+    /// Returns the reason why what is in the files of a recording cannot be read any more.
     pub(crate) fn lost(&self, part: &Part, error: &Error) -> Vec<Finding> {
         self.in_file(&part.name, PROFILE, vec![unreadable("profile", error)])
     }
@@ -340,7 +341,7 @@ impl Measurement {
         findings
     }
 
-    /// What could not be read of each profile.
+    /// Returns the findings about what could not be read of each profile.
     pub(crate) fn losses(&self) -> Vec<Finding> {
         let of_part = |part: &Part| {
             let losses = part.first_of_profile().map_or(&[][..], |profile| profile.losses());
@@ -447,7 +448,7 @@ impl Holding<'_> {
     }
 }
 
-/// How many load maps are compared with each that comes.
+/// Number of load maps that are compared with each that comes.
 const MAPS_KNOWN_MAX: usize = 16;
 
 /// Load maps that were met last, each once.
@@ -478,7 +479,7 @@ fn paired(trace: Option<Trace>, profile: Option<&Profile>) -> Option<Trace> {
     Some(trace)
 }
 
-/// Why a file of a directory could not be read; the others are read.
+/// Returns the reason why a file of a directory could not be read; the others are read.
 pub(crate) fn unreadable(rule: &'static str, error: &Error) -> Finding {
     match error {
         Error::Read(error) => Finding::unreadable(rule, error),

@@ -9,14 +9,14 @@ use kymo_model::timeline::TimeNs;
 /// Puts samples in order by looking a few of them ahead. Those of one time stay as they came.
 pub(crate) struct Ordered<I> {
     samples: I,
-    /// How many are looked ahead.
+    /// Number of samples that are looked ahead.
     ahead: usize,
     /// By their times, and by their places.
     waiting: BinaryHeap<Reverse<(TimeNs, u64, Waiting)>>,
     place: u64,
 }
 
-/// What a sample tells besides its time.
+/// Node and flag of a sample, besides its time.
 type Waiting = (u32, bool);
 
 impl<I: Iterator<Item = MeasuredSample>> Ordered<I> {

@@ -1,4 +1,4 @@
-//! Which files of a directory belong together, and which are missing or are there twice.
+//! Files of a directory that belong together, and those that are missing or are there twice.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -63,8 +63,8 @@ impl<T> Found<T> {
     }
 }
 
-/// What is wrong with files that are sound by themselves: those that miss their other half, and
-/// those that are of one thread.
+/// Returns the findings about files that are sound by themselves: those that miss their other half,
+/// and those that are of one thread.
 pub(crate) fn findings(pairs: &Pairs) -> Vec<Finding> {
     let mut found = Vec::new();
     let mut add = |name: &str, extension: &str, rule, why: String| {
@@ -91,7 +91,7 @@ pub(crate) fn findings(pairs: &Pairs) -> Vec<Finding> {
     found
 }
 
-/// Why the nodes of a trace mean nothing, where they do not.
+/// Returns the reason why the nodes of a trace mean nothing, where they do not.
 fn no_profile(name: &str, pair: &Pair) -> Option<String> {
     pair.trace.as_ref()?;
     let lead = match pair.profile {
@@ -102,13 +102,13 @@ fn no_profile(name: &str, pair: &Pair) -> Option<String> {
     Some(format!("{lead}: what its nodes stand for is unknown"))
 }
 
-/// Why a thread that was traced has no trace, where it has none.
+/// Returns the reason why a thread that was traced has no trace, where it has none.
 fn no_trace(name: &str, pair: &Pair) -> Option<String> {
     let Found::Nothing = pair.trace else { return None };
     untraced(name, pair.profile.as_ref()?)
 }
 
-/// Why it is amiss that a profile has no trace beside it, where it is.
+/// Returns the reason why it is a fault that a profile has no trace beside it, where it is one.
 pub(crate) fn untraced(name: &str, profile: &Profile) -> Option<String> {
     let told = profile.header.value("trace-min-time")?;
     let is_traced = told.parse::<u64>().is_ok_and(|time| time > 0);
@@ -116,7 +116,7 @@ pub(crate) fn untraced(name: &str, profile: &Profile) -> Option<String> {
     is_traced.then(|| format!("{why}: the trace of this thread is missing"))
 }
 
-/// What two profiles of one thread have in common.
+/// Properties that two profiles of one thread have in common.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Identity {
     ids: Vec<MeasuredId>,

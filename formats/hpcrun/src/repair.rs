@@ -89,7 +89,7 @@ fn has_lost_nothing(rule: &str) -> bool {
     ["header", "loadmap", "cct", "metric-table", "id-tuple-dictionary", "sparse"].contains(&rule)
 }
 
-/// What is written again as it was.
+/// Marks a finding about something that is written again as it was.
 fn kept(finding: Finding) -> Finding {
     let message = format!("{}; it is kept as it is", finding.message);
     Finding { message, ..finding }

@@ -1,5 +1,5 @@
-//! Where records of a trace begin again behind bytes that were lost or added: times grow, and nodes
-//! exist.
+//! Places where records of a trace begin again behind bytes that were lost or added: times grow,
+//! and nodes exist.
 
 use std::ops::Range;
 
@@ -8,7 +8,7 @@ use kymo_core::{Finding, Severity};
 use crate::read::Trace;
 use crate::tree::Ids;
 
-/// How far records are looked for.
+/// Number of bytes in which records are looked for.
 const WINDOW_BYTES: usize = 1 << 12;
 
 /// Records that have to make sense together where others begin.
@@ -26,7 +26,7 @@ const LONGEST_NS: u64 = 366 * 24 * LEAP_NS;
 /// A longer one is believed where it is no more than so many times what came before.
 const LEAP_TIMES: u64 = 16;
 
-/// What is known of the records of a trace.
+/// Facts about the records of a trace.
 #[derive(Clone, Copy)]
 pub(crate) struct Known<'a> {
     pub(crate) trace: &'a Trace,
@@ -36,7 +36,7 @@ pub(crate) struct Known<'a> {
     pub(crate) bytes: &'a [u8],
 }
 
-/// Where the records of a trace are.
+/// Positions of the records of a trace.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Records {
     /// Bytes of the file that are records one after another.
@@ -143,14 +143,14 @@ struct Search<'a> {
     size: usize,
     /// The times that there can be.
     times: Range<u64>,
-    /// Where the run of records began that is being looked at.
+    /// Start of the run of records that is being looked at.
     run: usize,
 }
 
-/// Where records begin again.
+/// Place where records begin again.
 struct Found {
     at: usize,
-    /// Where those before end.
+    /// End of those before.
     end: usize,
     /// True if they follow the ones before.
     is_aligned: bool,
@@ -257,7 +257,8 @@ mod tests {
         Ids::from(Numbers::new(1..=5))
     }
 
-    /// How many of all records are not found, and how many are that were never there.
+    /// Counts the records that are not found, and those found that were never there; also counts
+    /// the losses.
     fn differing(bytes: &[u8], ids: Option<&Ids>) -> (usize, usize, usize) {
         let limits = Limits::default();
         let mut trace = Trace::salvage(&bytes.to_vec().into(), &limits).unwrap();

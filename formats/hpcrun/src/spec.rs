@@ -40,7 +40,7 @@ pub fn endian_letter(endian: Endian) -> u8 {
 /// The most bytes a string may have; a longer one is no string but damage.
 pub const STR_BYTES_MAX: u64 = 1 << 20;
 
-/// What an epoch begins with.
+/// First bytes of an epoch.
 pub const EPOCH_TAG: &[u8; 8] = b"EPOCH___";
 
 /// The bit of an epoch's flags that says that logical unwinding was on.
@@ -158,13 +158,13 @@ pub mod placeholder {
     pub const UNNORMALIZED: u64 = u64::from_be_bytes(*b"*Unnorm ");
     /// The thread did nothing that was measured.
     pub const NO_ACTIVITY: u64 = u64::from_be_bytes(*b"NoActvty");
-    /// Where the main thread enters.
+    /// Placeholder for the place where the main thread enters.
     pub const MAIN: u64 = u64::from_be_bytes(*b"| Main  ");
-    /// Where an application thread enters.
+    /// Placeholder for the place where an application thread enters.
     pub const THREAD: u64 = u64::from_be_bytes(*b"| Thread");
 }
 
-/// What a placeholder is called, by its code of eight characters.
+/// Names of placeholders, by their code of eight characters.
 pub const PLACEHOLDERS: &[(&[u8; 8], &str)] = &[
     (b"| Main  ", "<program root>"),
     (b"| Thread", "<thread root>"),
@@ -193,7 +193,7 @@ pub const PLACEHOLDERS: &[(&[u8; 8], &str)] = &[
     (b"GPU Sync", "<gpu sync>"),
 ];
 
-/// What the low eight bits of a LUSH association say.
+/// Returns the name for the low eight bits of a LUSH association.
 #[must_use]
 pub fn association_name(association: u32) -> Option<&'static str> {
     Some(match association & 0xFF {

@@ -1,4 +1,4 @@
-//! What `kymo info` says about a measurement.
+//! Contents of `kymo info` for a measurement.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;
@@ -18,8 +18,8 @@ const LISTED_MAX: usize = 32;
 /// Values of a fact that are shown in a line.
 const SAID_MAX: usize = 3;
 
-/// What was run where, what was measured, and how much of it. Tells what no sum has: values that
-/// are no numbers.
+/// Summarises what was run and where, what was measured, and how much of it. Also reports values
+/// that are in no sum: those that are no numbers.
 pub(crate) fn summary(measurement: &Measurement) -> (Summary, Vec<Finding>) {
     let mut summary = Summary { dialect: dialects(measurement), ..Summary::default() };
     for fact in [PROGRAM, PATH, HOST] {
@@ -66,7 +66,8 @@ fn dialects(measurement: &Measurement) -> String {
     names.join("; ")
 }
 
-/// What headers say of threads: the word for one, the word for several, the name it is under.
+/// Fact that headers give about threads: the word for one, the word for several, the name it is
+/// under.
 type Said = (&'static str, &'static str, &'static str);
 
 const PROGRAM: Said = ("program", "programs", "program-name");
@@ -137,7 +138,7 @@ fn span(measurement: &Measurement, summary: &mut Summary) {
     }
 }
 
-/// What was measured; metrics that have values come first, as there may be hundreds without.
+/// Lists what was measured; metrics that have values come first, as there may be hundreds without.
 fn metrics(mut totals: Vec<Total>) -> Section {
     totals.sort_by_key(|total| total.values == 0);
     let row = |total: &Total| Row {
@@ -153,13 +154,13 @@ fn metrics(mut totals: Vec<Total>) -> Section {
     Section::new("metrics", totals.iter().map(row), LISTED_MAX)
 }
 
-/// How much was measured of a metric, by all threads.
+/// Total of a metric, over all threads.
 struct Total {
     name: String,
     sum: Sum,
     values: u64,
     is_real: bool,
-    /// How it is computed from others; then it has no values.
+    /// Formula that computes it from others; then it has no values.
     formula: Option<String>,
 }
 

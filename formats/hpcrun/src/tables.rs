@@ -160,10 +160,10 @@ impl<R: 'static> Columns for Joined<R> {
     }
 }
 
-/// How many columns of a listing stand in a line.
+/// Number of columns of a listing that stand in a line.
 const BRIEF: usize = 7;
 
-/// What is known of a thread.
+/// Facts about a thread.
 struct Thread(Part);
 
 impl Thread {

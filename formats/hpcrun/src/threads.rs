@@ -1,4 +1,4 @@
-//! What names threads: their ids as they were recorded, and the names that are shown.
+//! Names of threads: their ids as they were recorded, and the names that are shown.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -97,7 +97,8 @@ fn ids_of_parts(parts: &[Part]) -> Vec<Vec<MeasuredId>> {
     found
 }
 
-/// What the header of a profile says of its thread, looked up once however many epochs there are.
+/// Facts about the thread from the header of a profile, looked up once however many epochs there
+/// are.
 #[derive(Debug, Default)]
 pub(crate) struct Said {
     pub(crate) mpi_rank: Option<String>,
@@ -115,7 +116,7 @@ impl Said {
     }
 }
 
-/// What a person calls a thread, without some kinds of its ids: `RANK 3 THREAD 0`.
+/// Returns the label of a thread for a person, without some kinds of its ids: `RANK 3 THREAD 0`.
 fn label(thread: &Thread, left_out: &[&str]) -> String {
     let parts = thread.ids.iter().filter(|part| !left_out.contains(&&*part.kind.0));
     let words: Vec<_> = parts.map(|part| format!("{} {}", part.kind.0, part.logical)).collect();

@@ -25,7 +25,7 @@ pub(crate) struct Timeline {
     opened: Arc<Opened>,
     /// The recordings that have a trace: one track each.
     traced: Vec<usize>,
-    /// What gives their times.
+    /// Clocks that give their times.
     clocks: Clocks,
     /// For each track the order of its records, where that is not the order of the file.
     orders: Vec<OnceLock<Option<Arc<[u32]>>>>,
@@ -108,8 +108,8 @@ impl Timeline {
         }
     }
 
-    /// How many samples of a track a window holds, and from when to when: all are of one size, and
-    /// their times are known.
+    /// Counts the samples of a track that a window holds, and finds their first and last time: all
+    /// are of one size, and their times are known.
     fn tally(&self, track: TrackId, window: &Window) -> Result<Tally> {
         let held = self.held(track)?;
         let tally =
@@ -183,7 +183,7 @@ impl TimelineView for Timeline {
     }
 }
 
-/// What a track says of its thread.
+/// Returns the attributes that a track gives about its thread.
 fn attributes(part: &Part) -> Map<String, Value> {
     let mut attributes = Map::new();
     for pair in part.profile.iter().flat_map(|profile| &profile.header.nv) {
@@ -210,7 +210,7 @@ struct Samples {
 }
 
 impl Samples {
-    /// Where the record is that comes at a place in the order of times.
+    /// Returns the position of the record that comes at a place in the order of times.
     fn index(&self, place: usize) -> Option<usize> {
         match &self.order {
             None => Some(place),
@@ -229,7 +229,7 @@ impl Samples {
         self.first(|time| time.is_none_or(|time| time >= moment))
     }
 
-    /// How many have a time: they come before those that have none.
+    /// Returns the number of those that have a time: they come before those that have none.
     fn timed(&self) -> usize {
         self.first(|time| time.is_none())
     }
@@ -268,7 +268,7 @@ impl Run for Samples {
     }
 }
 
-/// What the nodes of a track's samples mean.
+/// Meaning of the nodes of a track's samples.
 struct Meaning {
     opened: Arc<Opened>,
     recording: usize,
@@ -278,7 +278,7 @@ struct Meaning {
     shared: Odd,
 }
 
-/// How many samples are odd, and the first byte of them.
+/// Number of samples that are odd, and the first byte of them.
 #[derive(Default)]
 struct Odd(Option<(u64, u64)>);
 

@@ -5,7 +5,7 @@ use kymo_model::measurement::Numbers;
 use crate::read::Profile;
 use crate::types::Epoch;
 
-/// Which node an id is, and whether the parents lead to a root.
+/// Nodes by their ids, and whether their parents lead to a root.
 #[derive(Debug)]
 pub(crate) struct Tree {
     /// Places of nodes by their ids; of several with one id the first in the file.
@@ -103,7 +103,7 @@ impl Tree {
     }
 }
 
-/// Which node an id of a trace is: the trace runs through all epochs of its profile, whose ids are
+/// Nodes by the ids of a trace: the trace runs through all epochs of its profile, whose ids are
 /// their own. Places count through the nodes of all epochs.
 #[derive(Debug, Default)]
 pub(crate) struct Ids {

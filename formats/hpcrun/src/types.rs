@@ -1,4 +1,4 @@
-//! What readers return and writers take. Names are those of the description.
+//! Types that readers return and writers take. Names are those of the description.
 
 use std::borrow::Cow;
 use std::fmt::{self, Write};
@@ -51,7 +51,7 @@ impl fmt::Debug for Str {
 pub struct NvPair {
     /// Its first byte.
     pub offset: u64,
-    /// What it is: `program-name`.
+    /// Name of the pair: `program-name`.
     pub name: Str,
     /// Its value, always text.
     pub value: Str,
@@ -88,7 +88,7 @@ impl Dialect {
         }
     }
 
-    /// What a person reads.
+    /// Returns the name for a person.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -116,7 +116,7 @@ pub struct Header {
     pub dialect: Dialect,
     /// The byte order of all numbers.
     pub endian: Endian,
-    /// What the recorder said about the process.
+    /// Facts that the recorder gave about the process.
     pub nv: Vec<NvPair>,
 }
 
@@ -137,11 +137,11 @@ pub(crate) fn value<'a>(nv: &'a [NvPair], name: &str) -> Option<Cow<'a, str>> {
 pub struct EpochHeader {
     /// Bit 0: logical unwinding was on. The others are reserved, and kept.
     pub flags: u64,
-    /// How far a return address is behind the call instruction.
+    /// Distance of a return address behind the call instruction.
     pub ra_distance: u32,
     /// The size of the buckets that addresses were put in; 1 is exact.
     pub granularity: u64,
-    /// What else the recorder said.
+    /// Other facts that the recorder gave.
     pub nv: Vec<NvPair>,
 }
 
@@ -153,10 +153,10 @@ impl EpochHeader {
     }
 }
 
-/// What was measured with one set of load modules: a whole profile but for old files.
+/// Data measured with one set of load modules: a whole profile except in old files.
 #[derive(Debug, Clone)]
 pub struct Epoch {
-    /// Where it begins in the file.
+    /// Offset in the file at which it begins.
     pub offset: u64,
     /// Its header; 04.00b has none.
     pub header: Option<EpochHeader>,
@@ -177,17 +177,17 @@ pub struct Metric {
     pub offset: u64,
     /// Its name: `CPUTIME (sec)`.
     pub name: Str,
-    /// What it means; 02.00 as described has none.
+    /// Meaning of the metric; 02.00 as described has none.
     pub description: Str,
-    /// How it is to be taken.
+    /// Flags that tell how it is to be taken.
     pub flags: MetricFlags,
-    /// What a value is to be multiplied with.
+    /// Factor by which a value is to be multiplied.
     pub period: u64,
-    /// How it is computed from others, where it is.
+    /// Formula that computes it from others, where there is one.
     pub formula: Str,
-    /// How values are printed, in the manner of `printf`.
+    /// Format in which values are printed, in the manner of `printf`.
     pub format: Str,
-    /// How it was sampled, where the layout has a place for it.
+    /// Sampling of the metric, where the layout has a place for it.
     pub sampling: Option<Sampling>,
 }
 
@@ -200,7 +200,7 @@ impl Metric {
         Self { offset: 0, name, description, flags, period: 1, formula, format, sampling: None }
     }
 
-    /// Whether its values are counts or numbers of double precision, and nothing unknown.
+    /// Returns true if its values are counts or numbers of double precision, and nothing unknown.
     #[must_use]
     pub fn has_known_format(&self) -> bool {
         self.flags.fields().is_none_or(|fields| matches!(fields.value_format, 1 | 2))
@@ -213,7 +213,7 @@ impl Metric {
     }
 }
 
-/// How a metric is to be taken.
+/// Flags that tell how a metric is to be taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MetricFlags {
     /// Bits, as described.
@@ -252,7 +252,7 @@ impl MetricFlags {
         }
     }
 
-    /// What the bytes of the shipped layouts say, in whichever way they say it.
+    /// Returns the fields in the bytes of the shipped layouts, whatever their form.
     #[must_use]
     pub fn fields(self) -> Option<MetricFields> {
         match self {
@@ -308,7 +308,7 @@ impl MetricFields {
     }
 }
 
-/// How a metric was sampled.
+/// Sampling of a metric.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Sampling {
     /// True if the period was adapted to a frequency.
@@ -317,7 +317,7 @@ pub struct Sampling {
     pub is_multiplexed: u16,
     /// The mean period.
     pub mean_threshold: f64,
-    /// How many samples there were.
+    /// Number of samples.
     pub samples: u64,
 }
 
@@ -326,13 +326,13 @@ pub struct Sampling {
 pub struct LoadModule {
     /// Its first byte.
     pub offset: u64,
-    /// What nodes call it; from 1. In 02.00 as described it is the place in the list.
+    /// Number by which nodes name it; from 1. In 02.00 as described it is the place in the list.
     pub id: u32,
     /// Its path; one that is relative is below the measurement directory.
     pub path: Str,
     /// Bit 0: nodes refer to it. The others are kept.
     pub flags: u64,
-    /// Where it was loaded, as described; the shipped layouts have addresses without that.
+    /// Place at which it was loaded, as described; the shipped layouts have addresses without that.
     pub place: Option<Place>,
 }
 
@@ -389,7 +389,7 @@ impl<'a> IntoIterator for &'a LoadMap {
     }
 }
 
-/// Where a module was in the process.
+/// Place of a module in the process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place {
     /// The address where its image starts.
@@ -414,7 +414,7 @@ pub struct Node {
     /// An address within the module, a placeholder's code, or, as described, an address in the
     /// process.
     pub ip: u64,
-    /// How it came to be; only 04.00b since 2021-11 has it.
+    /// Flags that tell how it came to be; only 04.00b since 2021-11 has them.
     pub flags: Option<u8>,
     /// Logical unwinding, where that was on.
     pub lush: Option<Lush>,
@@ -445,7 +445,7 @@ impl Node {
         Some(letters)
     }
 
-    /// What a placeholder is called, where it has a name beside its code.
+    /// Returns the name of a placeholder, where it has a name beside its code.
     #[must_use]
     pub fn placeholder_name(&self) -> Option<&'static str> {
         if self.lm_id != 0 {
@@ -492,11 +492,11 @@ pub struct IdKind {
 /// One of the ids that together name a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Id {
-    /// What it counts, and in the two highest bits how to take it.
+    /// Kind of thing that it counts, and in the two highest bits the way to take it.
     pub kind: u16,
-    /// What the system calls it.
+    /// Number that the system has for it.
     pub physical: u64,
-    /// What a person would call it.
+    /// Number that a person would use for it.
     pub logical: u64,
 }
 
@@ -507,33 +507,34 @@ impl Id {
         self.kind & spec::ID_KIND_MASK
     }
 
-    /// How to take the numbers: 0 both are given, 1 the logical one is to be generated within
-    /// what encloses it, 2 it is to be generated globally, 3 there is only the logical one.
+    /// Returns the way to take the numbers. 0: both are given. 1: the logical one is to be
+    /// generated within what encloses it. 2: it is to be generated globally. 3: there is only the
+    /// logical one.
     #[must_use]
     pub fn interpretation(self) -> u16 {
         self.kind >> 14
     }
 }
 
-/// How many items a part of a file says that it has.
+/// Number of items that a part of a file gives for itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Count {
-    /// Where it says so.
+    /// Offset at which it gives that number.
     pub offset: u64,
-    /// What it counts: "nodes".
+    /// Kind of items that it counts: "nodes".
     pub of: &'static str,
-    /// How many; damaged files have fewer.
+    /// Number of items; damaged files have fewer.
     pub count: u64,
 }
 
-/// Where the sections of a 04.00b file are.
+/// Offsets of the sections of a 04.00b file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Footer {
     /// Its first byte.
     pub offset: u64,
     /// First byte and the byte after the last, of each section in the order of [`Footer::NAMES`].
     pub sections: [(u64, u64); 6],
-    /// Where the footer itself begins.
+    /// Offset at which the footer itself begins.
     pub footer_start: u64,
 }
 

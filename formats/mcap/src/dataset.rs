@@ -131,7 +131,7 @@ fn summary(reader: &Reader) -> Summary {
     summary
 }
 
-/// How many chunks there are, how they are compressed, and how much that saves.
+/// Adds the number of chunks, their compression, and how much that saves.
 fn chunks(reader: &Reader, summary: &mut Summary) {
     let mut sizes: BTreeMap<&str, (u64, u128, u128)> = BTreeMap::new();
     for chunk in reader.chunks() {

@@ -8,7 +8,7 @@ use kymo_model::Demo;
 use crate::types::{Attachment, Channel, Message, Metadata, Pairs, Schema};
 use crate::write::{Options, Writer};
 
-/// When the recording begins: 2024-01-01, in nanoseconds since the Epoch.
+/// Start of the recording: 2024-01-01, in nanoseconds since the Epoch.
 const START: u64 = 1_704_067_200_000_000_000;
 const STEP: u64 = 100_000_000;
 const STEPS: u32 = 20;

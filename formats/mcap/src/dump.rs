@@ -33,7 +33,7 @@ pub(crate) fn dump(
     Ok(())
 }
 
-/// How many records of each kind there were.
+/// Number of records of each kind.
 #[derive(Default)]
 struct Counts {
     schemas: BTreeSet<u16>,

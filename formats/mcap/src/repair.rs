@@ -11,14 +11,14 @@ use crate::read::{Body, Item, Walk};
 use crate::types::{Channel, Compression, Message, Schema};
 use crate::write::{Options, Writer};
 
-/// How often progress is told.
+/// Number of records after which progress is reported.
 const PROGRESS_RECORDS: u64 = 1 << 12;
 
 /// Findings that cost nothing once the file is written anew.
 const CORRECTED: [&str; 6] =
     ["no-end", "magic", "summary", "summary-crc", "data-end", "record-length"];
 
-/// What points to records, or counts them, and is made anew.
+/// Rules about records that point to others, or count them, and are made anew.
 const REBUILT: [&str; 7] = [
     "message-index",
     "chunk-index",
@@ -87,7 +87,7 @@ fn copy(
     Ok(copied)
 }
 
-/// What was written of a file: records, messages among them, and what was not.
+/// Result of copying a file: records, messages among them, and what was not written.
 struct Copied {
     kept: u64,
     messages: u64,
@@ -187,7 +187,7 @@ impl<'a> Copy<'a> {
         self.writer.message(message, data)
     }
 
-    /// What only the summary still has.
+    /// Writes what only the summary still has.
     fn rest(&mut self) -> Result<()> {
         self.reader.schemas().values().try_for_each(|schema| self.schema(schema))?;
         self.reader.channels().values().try_for_each(|channel| self.channel(channel))

@@ -15,13 +15,13 @@ pub const MESSAGE_HEADER_BYTES: u64 = 22;
 /// Opcodes from here on are not the specification's but of whoever wrote the file.
 pub const PRIVATE: u8 = 0x80;
 
-/// What a record is.
+/// Opcodes of records.
 pub mod op {
     /// The first record: profile and library.
     pub const HEADER: u8 = 0x01;
     /// The last record: where the summary is.
     pub const FOOTER: u8 = 0x02;
-    /// What messages of a channel look like.
+    /// Schema: the form of the messages of a channel.
     pub const SCHEMA: u8 = 0x03;
     /// A topic with its encoding.
     pub const CHANNEL: u8 = 0x04;
@@ -29,21 +29,21 @@ pub mod op {
     pub const MESSAGE: u8 = 0x05;
     /// Schemas, channels and messages, compressed together.
     pub const CHUNK: u8 = 0x06;
-    /// Where the messages of a channel are in the chunk before.
+    /// Positions of the messages of a channel in the chunk before.
     pub const MESSAGE_INDEX: u8 = 0x07;
-    /// Where a chunk is.
+    /// Position of a chunk.
     pub const CHUNK_INDEX: u8 = 0x08;
     /// A file that was put in.
     pub const ATTACHMENT: u8 = 0x09;
-    /// Where an attachment is.
+    /// Position of an attachment.
     pub const ATTACHMENT_INDEX: u8 = 0x0A;
     /// Counts and times of the whole file.
     pub const STATISTICS: u8 = 0x0B;
     /// Named keys and values.
     pub const METADATA: u8 = 0x0C;
-    /// Where metadata is.
+    /// Position of metadata.
     pub const METADATA_INDEX: u8 = 0x0D;
-    /// Where records of a kind are in the summary.
+    /// Position of the records of a kind in the summary.
     pub const SUMMARY_OFFSET: u8 = 0x0E;
     /// The end of the data section.
     pub const DATA_END: u8 = 0x0F;

@@ -37,7 +37,7 @@ struct Listed<T> {
     rows: OnceLock<Vec<T>>,
 }
 
-/// How the cells of a column are made from rows.
+/// Ways in which the cells of a column are made from rows.
 enum Cells<T> {
     Number(fn(&T) -> u64),
     Text(fn(&T) -> String),
@@ -199,7 +199,7 @@ fn metadata(reader: &Arc<Reader>) -> Listed<(u64, Metadata)> {
     }
 }
 
-/// What is in pieces of one kind, with their offsets.
+/// Lists the content of pieces of one kind, with their offsets.
 fn listed<T>(
     reader: &Reader,
     is_wanted: fn(&Piece) -> bool,

@@ -1,4 +1,4 @@
-//! What the reader returns and the writer takes.
+//! Types that the reader returns and the writer takes.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -6,7 +6,7 @@ use std::ops::Range;
 /// Keys and values.
 pub type Pairs = BTreeMap<String, String>;
 
-/// Who wrote a file, and how its contents are to be understood.
+/// Writer of a file, and the way to understand its contents.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Header {
     /// The convention that the contents follow: `ros2`.
@@ -15,7 +15,7 @@ pub struct Header {
     pub library: String,
 }
 
-/// What messages of a channel look like.
+/// Form of the messages of a channel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Schema {
     /// Its number in the file; never 0.
@@ -37,7 +37,7 @@ pub struct Channel {
     pub schema_id: u16,
     /// Its name.
     pub topic: String,
-    /// How payloads are encoded: `json`, `cdr`.
+    /// Encoding of payloads: `json`, `cdr`.
     pub message_encoding: String,
     /// Whatever else its writer said of it.
     pub metadata: Pairs,
@@ -58,26 +58,26 @@ pub struct Message {
     pub channel_id: u16,
     /// Its number on the channel, where the writer counts.
     pub sequence: u32,
-    /// When it was recorded, in nanoseconds since the Epoch.
+    /// Time of recording, in nanoseconds since the Epoch.
     pub log_time: u64,
-    /// When it was published, in nanoseconds since the Epoch.
+    /// Time of publishing, in nanoseconds since the Epoch.
     pub publish_time: u64,
-    /// Where its payload is in what it was read from.
+    /// Range of its payload in what it was read from.
     pub data: Range<usize>,
 }
 
 /// A file that was put in. Its data stays where it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Attachment {
-    /// When it was recorded, in nanoseconds since the Epoch.
+    /// Time of recording, in nanoseconds since the Epoch.
     pub log_time: u64,
-    /// When it was made, in nanoseconds since the Epoch; 0 when that is not known.
+    /// Time at which it was made, in nanoseconds since the Epoch; 0 when that is not known.
     pub create_time: u64,
     /// Its name.
     pub name: String,
     /// Its media type: `text/plain`.
     pub media_type: String,
-    /// Where its data is in the file.
+    /// Range of its data in the file.
     pub data: Range<usize>,
     /// The checksum of all fields before; 0 when there is none.
     pub crc: u32,
@@ -86,13 +86,13 @@ pub struct Attachment {
 /// Named keys and values.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Metadata {
-    /// What they are about.
+    /// Subject of the metadata.
     pub name: String,
     /// The keys and values.
     pub metadata: Pairs,
 }
 
-/// How the records of a chunk are compressed.
+/// Compression of the records of a chunk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Compression {
     /// Not at all.
@@ -140,7 +140,7 @@ pub struct Chunk {
     pub message_start_time: u64,
     /// The latest `log_time` in it.
     pub message_end_time: u64,
-    /// How its records are compressed.
+    /// Compression of its records.
     pub compression: Compression,
     /// Bytes of its records as they are in the file.
     pub compressed_size: u64,

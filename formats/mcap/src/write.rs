@@ -9,12 +9,12 @@ use mcap::{McapError, WriteOptions};
 
 use crate::types::{Channel, Compression, Header, Message, Metadata, Schema};
 
-/// How a file is written.
+/// Options for writing a file.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Who writes the file.
+    /// Header that names the writer of the file.
     pub header: Header,
-    /// How chunks are compressed. One that is not known is Zstandard.
+    /// Compression of chunks. One that is not known is Zstandard.
     pub compression: Compression,
     /// True if messages are packed into chunks at all.
     pub is_chunked: bool,

@@ -1,4 +1,4 @@
-//! What `perf script` prints: events of Linux, a line each, read only.
+//! Text that `perf script` prints: events of Linux, a line each, read only.
 //!
 //! ```
 //! use kymo_core::{Context, Source};

@@ -11,7 +11,7 @@ const SAMPLE_BYTES: usize = 256 << 10;
 /// So many events are.
 const SAMPLE_EVENTS: usize = 1024;
 
-/// Why a line is none that can be read where one knows what to do about it.
+/// Reason why a line cannot be read where one knows what to do about it.
 const LACKS_EVENT: &str = "it tells no time, or no event; `perf script -F \
                            comm,tid,cpu,time,event,trace` prints both";
 
@@ -21,13 +21,13 @@ const LACKS_TIME: &str = "it tells no time; `perf script -F comm,tid,cpu,time,ev
 const OF_TRACE: &str = "it is of `perf trace`; `perf script -F comm,tid,cpu,time,event,trace` prints \
                         what can be read";
 
-/// What is said where it cannot be told whether `[003]` is a processor: perf prints it of all events or
-/// of none, and a task may be called so.
+/// Doubt about whether `[003]` is a processor: perf prints it of all events or of none, and a task
+/// may have such a name.
 const DOUBT: &str = "some lines have a number in brackets before the time, and some do not: it is \
                      taken for the processor where most have it, and else for the name of a task";
 
-/// What tells the task of an event. The lines of a file have the same fields, and a single one does
-/// not say which: `worker 1` is a name, or a name and a number.
+/// Fields that give the task of an event. The lines of a file have the same fields, and a single
+/// line does not show which: `worker 1` is a name, or a name and a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Layout {
     CommTid,
@@ -36,8 +36,8 @@ enum Layout {
     Neither,
 }
 
-/// What the lines of a file of `perf script` mean, told by the first of them: also whether they tell
-/// processors, as most do or do not.
+/// Returns the meaning of the lines of a file of `perf script`, as found from the first of them.
+/// The first lines also show whether lines give processors, as most do or do not.
 #[must_use]
 pub fn script(bytes: &[u8]) -> KernelLines {
     let sample = sample(bytes);
@@ -57,7 +57,8 @@ pub fn script(bytes: &[u8]) -> KernelLines {
     KernelLines { read, dialect: "text of perf script", doubt: is_doubtful.then_some(DOUBT) }
 }
 
-/// What the first events have before their times, as far as it is of the task and the processor.
+/// Returns the text of the first events before their times, as far as it is of the task and the
+/// processor.
 fn sample(bytes: &[u8]) -> Vec<String> {
     let sample = bytes.get(..SAMPLE_BYTES).unwrap_or(bytes);
     let lines = Lines::new(sample).map(|line| line.text()).filter(|line| !is_aside(line));
@@ -117,7 +118,7 @@ impl Layout {
         }
     }
 
-    /// What tells the task, by what a line has before its processor.
+    /// Returns the fields that give the task, by what a line has before its processor.
     fn of_line(before: &str) -> Self {
         let before = before.trim_start();
         let (name, number) = before.rsplit_once(' ').unwrap_or(("", before));
@@ -169,8 +170,8 @@ fn lacks_time(line: &str) -> bool {
     (names_switch(line) || is_sample(line)) && at_time(line).is_none()
 }
 
-/// Whether a line ends with the name of what was sampled, and has a task, its number or a processor
-/// before that: `java 19983 cycles:`, `a 1 [000]   10101010 cpu-clock:u:`.
+/// Returns true if a line ends with the name of what was sampled. Before that, it has a task, its
+/// number or a processor: `java 19983 cycles:`, `a 1 [000]   10101010 cpu-clock:u:`.
 fn is_sample(line: &str) -> bool {
     let Some(text) = line.trim_end().strip_suffix(':') else { return false };
     let Some((before, name)) = text.rsplit_once(' ') else { return false };
@@ -196,8 +197,9 @@ fn is_record(line: &str) -> bool {
     line.starts_with("PERF_RECORD_") && !line.contains([' ', ':'])
 }
 
-/// Whether a line tells where in a source an event was, which stands below it: `  main.c:12`,
-/// `  [kernel.kallsyms][ffffffff813ad48a]`; or is such a line of a source: `|12      x++;`.
+/// Returns true if a line gives the place of an event in a source, which stands below the event: `
+/// main.c:12`, `  [kernel.kallsyms][ffffffff813ad48a]`. Also returns true for such a line of a
+/// source: `|12      x++;`.
 fn is_source(line: &str) -> bool {
     let is_hex = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_hexdigit());
     let is_place = |text: &str| {
@@ -210,8 +212,8 @@ fn is_source(line: &str) -> bool {
     line.starts_with('|') || text.is_some_and(is_place)
 }
 
-/// Whether a line is of `perf trace`: `0.266 ( 0.017 ms): a/7 read(…) = 1`, or
-/// `0.011 a/18 sched:sched_switch(…)`.
+/// Returns true if a line is of `perf trace`: `0.266 ( 0.017 ms): a/7 read(…) = 1`, or `0.011 a/18
+/// sched:sched_switch(…)`.
 fn is_of_trace(line: &str) -> bool {
     let Some((time, rest)) = line.trim_start().split_once(' ') else { return false };
     let is_time = time.contains('.') && decimal_ns(time).is_some();
@@ -230,8 +232,9 @@ fn lost<'a>(event: &Line<'a>) -> Read<'a> {
     Read::Lost(event.cpu, message.into())
 }
 
-/// Whether a line is of a calling context: an address and a name, further in than any event; or at the
-/// begin of the line, where others took the spaces away, and then with its module in parentheses.
+/// Returns true if a line is of a calling context: an address and a name, further in than any
+/// event. It may also be at the begin of the line, where others took the spaces away, and then with
+/// its module in parentheses.
 fn is_frame(line: &str) -> bool {
     let is_tab = line.starts_with('\t');
     if !is_tab && !line.starts_with(' ') && !line.trim_end().ends_with(')') {
@@ -265,7 +268,7 @@ fn event<const COMM: bool, const TID: bool, const CPU: bool>(line: &str) -> Opti
     Some(Line { time, cpu, task, tid, name, rest, rule: 0 })
 }
 
-/// What comes before the processor, and the processor where a line tells it. In files without
+/// Returns the text before the processor, and the processor where a line gives it. In files without
 /// processors a number in brackets is of the name.
 fn processor(before: &str, has_cpu: bool) -> Option<(&str, Option<u32>)> {
     if !has_cpu || !before.ends_with(']') {
@@ -281,12 +284,12 @@ fn in_brackets(text: &str) -> Option<(&str, u32)> {
     Some((before.trim_end(), number.parse().ok()?))
 }
 
-/// What a line has of the task and the processor before its time.
+/// Returns the text of a line about the task and the processor before its time.
 fn of_task(before: &str) -> &str {
     without_mode(without_date(before))
 }
 
-/// What comes before the date that `-F tod` prints: `2026-11-18 12:54:46.143917411`.
+/// Returns the text before the date that `-F tod` prints: `2026-11-18 12:54:46.143917411`.
 fn without_date(before: &str) -> &str {
     let is_of = |text: &str, sign: char, parts: usize| {
         let is_part = |part: &str| part.contains('.') || !part.is_empty() && is_number(part);
@@ -300,7 +303,7 @@ fn without_date(before: &str) -> &str {
     date.map_or(before, str::trim_end)
 }
 
-/// What comes before the letters that `-F misc` prints of a sample: `[000] K`, `18 US`.
+/// Returns the text before the letters that `-F misc` prints of a sample: `[000] K`, `18 US`.
 fn without_mode(before: &str) -> &str {
     let Some((rest, mode)) = before.rsplit_once(' ') else { return before };
     let is_mode = !mode.is_empty() && mode.bytes().all(|byte| b"KUHGgMEDSp".contains(&byte));
@@ -315,8 +318,8 @@ fn tid(text: &str) -> Option<i64> {
     text.rsplit('/').next().unwrap_or(text).parse().ok()
 }
 
-/// What comes before the time, the time, and what comes after. Names of tasks may have colons, and
-/// a line may be of nothing else, so that each word is looked at once.
+/// Returns the text before the time, the time, and the text after it. Names of tasks may have
+/// colons, and a line may be of nothing else, so that each word is looked at once.
 fn at_time(line: &str) -> Option<(&str, i64, &str)> {
     let mut next = 0;
     line.split(' ').find_map(|word| {
@@ -372,7 +375,7 @@ fn without_sample(fields: &str) -> &str {
     fields.len().checked_sub(cut).and_then(|end| fields.get(..end)).unwrap_or(fields)
 }
 
-/// Where a number begins that is as wide as an address, with spaces before it.
+/// Returns the start of a number that is as wide as an address, with spaces before it.
 fn wide_number(value: &str) -> Option<usize> {
     const WIDTH: usize = 16;
     let mut end = 0;

@@ -11,7 +11,7 @@ use serde_json::{Map, Value as Json};
 
 use crate::types::Stream;
 
-/// How the payload of a format is to be read.
+/// Encoding by which the payload of a format is to be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Encoding {
     /// Bytes.
@@ -155,7 +155,8 @@ struct Decimal {
 }
 
 impl Decimal {
-    /// What a file says as `1e-9` is no binary fraction; its shortest digits are what was meant.
+    /// Reads a decimal from a number: `1e-9` in a file is no binary fraction; its shortest digits
+    /// are what was meant.
     fn of(value: f64) -> Option<Self> {
         let text = format!("{value:e}");
         let (mantissa, exponent) = text.split_once('e')?;
@@ -258,7 +259,7 @@ impl fmt::Debug for Decoders {
 pub struct Decoded {
     /// The value; the bytes where they are no value of the stream's format.
     pub value: Value,
-    /// Why the bytes are no value of the stream's format.
+    /// Reason why the bytes are no value of the stream's format.
     pub fault: Option<&'static str>,
 }
 

@@ -83,18 +83,18 @@ pub(crate) fn bounds(reader: &Reader, message: &Message<'_>) -> Bounds {
     Bounds { relative: message.relative, not_after }
 }
 
-/// What a message lacks, where that is known.
+/// Returns what a message lacks, where that is known.
 pub(crate) fn partial(message: &Message<'_>) -> Option<&'static str> {
     message.may_lack_beginning.then_some("its beginning may be missing")
 }
 
-/// What is told of a message: its value, or its bytes where they are no better known. So text
-/// cannot be taken for bytes.
+/// Returns the value of a message, or its bytes where they are no better known. So text cannot be
+/// taken for bytes.
 pub(crate) fn told(value: Value) -> (Value, Value) {
     if let Value::Bytes(_) = value { (Value::Null, value) } else { (value, Value::Null) }
 }
 
-/// What a stream is, as the file says.
+/// Makes the record of a stream, as the file describes it.
 fn stream_record(stream: &Stream, index: u64) -> Record<'static> {
     let fields = vec![
         ("recording", stream.session.into()),
@@ -120,7 +120,7 @@ pub(crate) fn clock(stream: &Stream) -> Value {
     }
 }
 
-/// What else the file says of a stream, as JSON.
+/// Returns the other attributes of a stream in the file, as JSON.
 pub(crate) fn attributes(stream: &Stream) -> Value {
     if stream.attributes.is_empty() {
         return Value::Null;

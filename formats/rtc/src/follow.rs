@@ -37,10 +37,10 @@ pub(crate) struct Follower {
     base: u64,
     /// The payload of an event whose byte order was turned around.
     turned: Vec<u8>,
-    /// How many clocks and tracks were told of.
+    /// Number of clocks and tracks that were reported.
     told: (usize, usize),
     tally: Tally,
-    /// Where the Unit begins.
+    /// Start of the Unit.
     unit: u64,
     /// True if there was a Unit.
     is_begun: bool,
@@ -198,8 +198,9 @@ impl Follower {
         Ok(())
     }
 
-    /// Where to begin so that messages come whole that are open at the last Unit, with what clocks
-    /// show there. Where that takes more than a few units, they are known when they are next set.
+    /// Returns the place to begin so that messages come whole that are open at the last Unit, with
+    /// what clocks show there. Where that takes more than a few units, the clocks are known when
+    /// they are next set.
     fn place(&self, view: &View<'_>, last: u64) -> Option<Place> {
         let outline = Outline::new(&view.until(last), &self.limits)?;
         // Numbers of sessions begin where following does.

@@ -38,7 +38,7 @@ pub(crate) fn write(timeline: &Arc<dyn TimelineView>, to: &Destination) -> Resul
     }
 }
 
-/// What is said before it is seen.
+/// Facts that are written before they are seen.
 #[derive(Debug, Default)]
 struct Known {
     falling: Falling,
@@ -51,7 +51,7 @@ struct Known {
 /// Clocks that go back, and the event where each first does.
 type Falling = BTreeMap<ClockId, u64>;
 
-/// What was written, and what was seen in it.
+/// Result of writing, and what was seen in it.
 struct Taken {
     written: Written,
     known: Known,
@@ -99,7 +99,7 @@ struct Taking<W: Write> {
     /// The names of the clocks' streams.
     clock_names: Vec<String>,
     writer: SessionWriter<W>,
-    /// How each track is written, once its first event told.
+    /// Way to write each track, once its first event has shown it.
     ways: HashMap<TrackId, Way>,
     shown: HashMap<ClockId, TimeNs>,
     /// The latest that each clock showed.
@@ -115,7 +115,7 @@ struct Taking<W: Write> {
     orphans: u64,
 }
 
-/// How the values of a track are written.
+/// Way to write the values of a track.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Way {
     /// As they were recorded.
@@ -197,7 +197,7 @@ impl<W: Write> Taking<W> {
         self.written.losses.extend(lost);
     }
 
-    /// What is kept in the description of a track's stream.
+    /// Returns what is kept in the description of a track's stream.
     fn kept(&mut self, id: TrackId) -> Option<Kept> {
         let track = self.tracks.get(id.0)?;
         let parent = track.parent.filter(|parent| self.ways.contains_key(parent));
@@ -408,7 +408,7 @@ fn is_annotation(track: &Track) -> bool {
     track.content.starts_with("annotate/")
 }
 
-/// What a stream of numbers is called.
+/// Returns the format name of a stream of numbers.
 fn number_format(kind: NumberKind) -> &'static str {
     match kind {
         NumberKind::Signed => "int64le",

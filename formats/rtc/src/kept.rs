@@ -1,5 +1,5 @@
-//! What RTC has no place for, kept in the description of a stream under `kymo`, so that the same
-//! track comes back: what its events are, and which track it belongs under.
+//! Facts that RTC has no place for, kept in the description of a stream under `kymo`, so that the
+//! same track comes back: the kind of its events, and the track that it belongs under.
 
 use kymo_model::timeline::TrackKind;
 use serde_json::{Map, Value as Json, json};
@@ -7,7 +7,7 @@ use serde_json::{Map, Value as Json, json};
 /// The key of the description.
 const KEY: &str = "kymo";
 
-/// What is kept of a track.
+/// Facts that are kept of a track.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Kept {
     /// The tracks that numbers count in: those of files that were merged are several.
@@ -16,13 +16,13 @@ pub(crate) struct Kept {
     pub(crate) track: u64,
     /// The number of the track that it belongs under.
     pub(crate) parent: Option<u64>,
-    /// What its events are where those are spelt as JSON, activities and events with fields, and the
+    /// Kind of its events where those are spelt as JSON, activities and events with fields, and the
     /// word for what they hold.
     pub(crate) of: Option<(TrackKind, String)>,
 }
 
 impl Kept {
-    /// What a description says.
+    /// Reads the facts that a description gives.
     pub(crate) fn of(attributes: &Map<String, Json>) -> Option<Self> {
         let kept = attributes.get(KEY)?.as_object()?;
         let number = |key: &str| kept.get(key).and_then(Json::as_u64);

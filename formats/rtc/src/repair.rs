@@ -114,7 +114,7 @@ fn plans(scan: &Scan) -> Vec<Plan> {
     plans
 }
 
-/// How far a copy is.
+/// Progress of a copy.
 struct Copying<'a> {
     reader: &'a Reader,
     plans: Vec<Plan>,
@@ -148,7 +148,7 @@ impl Copying<'_> {
         Some(stream)
     }
 
-    /// Where a clock went back of which that is not said.
+    /// Returns the place where a clock went back, if its description does not give that.
     fn went_back(&self, index: usize) -> Option<u64> {
         let stream = self.reader.streams().get(index)?;
         let statistics = self.reader.scan().statistics.get(index)?;

@@ -1,4 +1,4 @@
-//! What `kymo info` says about a file.
+//! Contents of `kymo info` for a file.
 
 use std::ops::RangeInclusive;
 
@@ -37,7 +37,7 @@ pub(crate) fn summary(reader: &Reader) -> Summary {
     summary
 }
 
-/// How many Units there are, how large, and how sound.
+/// Adds the number of Units, their size, and how sound they are.
 fn units(scan: &Scan, summary: &mut Summary) {
     let count = |is: fn(&Unit) -> bool| scan.units.iter().filter(|unit| is(unit)).count();
     let wrong = count(|unit| unit.checksum == UnitChecksum::Wrong);

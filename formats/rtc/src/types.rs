@@ -1,4 +1,4 @@
-//! What readers return: streams, sessions, Units and messages.
+//! Types that readers return: streams, sessions, Units and messages.
 
 use kymo_core::bytes::Endian;
 use kymo_model::timeline::TimeNs;
@@ -11,7 +11,7 @@ use crate::decode::{Encoding, Scale};
 /// A stream of a session.
 #[derive(Debug, Clone)]
 pub struct Stream {
-    /// Which session it is of.
+    /// Number of the session that it is of.
     pub session: usize,
     /// Its id in the file.
     pub id: u32,
@@ -23,13 +23,13 @@ pub struct Stream {
     pub is_cont: bool,
     /// The name of its format.
     pub format: String,
-    /// What it has to do with time.
+    /// Role of the stream in time.
     pub clock: ClockRole,
     /// The stream that its annotations are about.
     pub about: Option<String>,
     /// Everything else that the file says of it.
     pub attributes: Map<String, Json>,
-    /// Where it was first defined.
+    /// Offset at which it was first defined.
     pub offset: u64,
     /// True if its definition was read whole.
     pub is_whole: bool,
@@ -39,7 +39,7 @@ pub struct Stream {
     pub(crate) scale: Option<Scale>,
 }
 
-/// What a stream has to do with time.
+/// Role of a stream in time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ClockRole {
     /// Nothing.
@@ -122,15 +122,15 @@ impl Stream {
         matches!(self.encoding, Encoding::Annotate(_))
     }
 
-    /// Whether the times of a clock that counts from no other are since the Epoch: those of a
-    /// `timespec`, or of a counter whose `offset` is known.
+    /// Returns true if the times of a clock that counts from no other are since the Epoch: those of
+    /// a `timespec`, or of a counter whose `offset` is known.
     pub(crate) fn is_since_epoch(&self) -> bool {
         let has_offset = || self.scale.as_ref().is_some_and(Scale::has_offset);
         self.clock == ClockRole::Clock && (self.encoding == Encoding::Timespec || has_offset())
     }
 }
 
-/// How many clocks may count from one another.
+/// Greatest number of clocks that may count from one another.
 pub(crate) const CLOCKS_MAX: usize = 8;
 
 /// The clock from which a clock counts in the end, by that under each.
@@ -155,11 +155,11 @@ impl ClockRole {
 pub struct Session {
     /// Its first byte that is there.
     pub start: u64,
-    /// Where it ends.
+    /// Offset at which it ends.
     pub end: u64,
     /// The number of its first Unit that is there.
     pub first_count: Option<u64>,
-    /// Where its boundaries are.
+    /// Ruler that gives its boundaries.
     pub ruler: Option<Ruler>,
     /// The byte order of its writer, where a platform frame tells.
     pub endian: Option<Endian>,
@@ -172,11 +172,11 @@ pub struct Session {
 /// One Unit, or what is left of it.
 #[derive(Debug, Clone)]
 pub struct Unit {
-    /// Which session it is of.
+    /// Number of the session that it is of.
     pub session: usize,
     /// Its first byte that is there.
     pub offset: u64,
-    /// Where it ends.
+    /// Offset at which it ends.
     pub end: u64,
     /// Its number in the session.
     pub count: Option<u64>,
@@ -184,11 +184,11 @@ pub struct Unit {
     pub frames: u64,
     /// Bytes that could not be read.
     pub lost_bytes: u64,
-    /// What became of its checksum.
+    /// Result for its checksum.
     pub checksum: UnitChecksum,
 }
 
-/// What became of a Unit's checksum.
+/// Result for a Unit's checksum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UnitChecksum {
     /// There is none.
@@ -228,9 +228,9 @@ impl UnitChecksum {
 pub struct OwnedMessage {
     /// The stream, as an index into those of the reader.
     pub stream: usize,
-    /// Where its first frame is.
+    /// Offset of its first frame.
     pub offset: u64,
-    /// When it happened, on its stream's clock.
+    /// Time at which it happened, on its stream's clock.
     pub time: Option<TimeNs>,
     /// Its bytes.
     pub payload: Vec<u8>,
@@ -256,12 +256,12 @@ impl OwnedMessage {
 pub struct Message<'a> {
     /// The stream, as an index into those of the reader.
     pub stream: usize,
-    /// Where its first frame is.
+    /// Offset of its first frame.
     pub offset: u64,
-    /// When it happened, on its stream's clock.
+    /// Time at which it happened, on its stream's clock.
     pub time: Option<TimeNs>,
-    /// Where its time is not known since what its clock counts from was lost: how long after that it
-    /// happened.
+    /// Duration from what its clock counts from to the message, where the time is not known since
+    /// that was lost.
     pub relative: Option<TimeNs>,
     /// Its bytes.
     pub payload: &'a [u8],

@@ -22,7 +22,7 @@ pub(crate) struct SessionWriter<W: Write> {
     ids: HashMap<usize, StreamId>,
 }
 
-/// How a session is to be written.
+/// Layout in which a session is to be written.
 #[derive(Debug, Clone)]
 pub(crate) struct Layout {
     pub major: u64,
@@ -144,7 +144,7 @@ fn failed(error: WriteError<std::io::Error>) -> Error {
     }
 }
 
-/// What a stream is, for the writer.
+/// Returns the description of a stream, for the writer.
 pub(crate) fn meta_of(stream: &Stream) -> StreamMeta {
     let mut meta = StreamMeta::new(&stream.name).format(&stream.format).cont(stream.is_cont);
     meta = meta.hidden(stream.is_hidden);

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use crate::spec::{FREERTOS, FREERTOS_NAME, HEAP_MODULE, HEAP_TRACING};
 
-/// What events are called, by their numbers.
+/// Names and parameters of events, by their numbers.
 #[derive(Debug, Default)]
 pub(crate) struct Described(HashMap<u32, Event>);
 
@@ -15,7 +15,7 @@ pub(crate) struct Event {
     pub(crate) parameters: Vec<(String, Kind)>,
 }
 
-/// What a parameter is.
+/// Kind of a parameter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Number,
@@ -76,7 +76,7 @@ impl Described {
         }
     }
 
-    /// What is known of an event first stays.
+    /// Inserts the description of an event; the first that is known stays.
     fn insert<'a>(
         &mut self,
         id: u32,

@@ -1,5 +1,5 @@
-//! Where the packets of a core are. Each says only how long after the one before it was, so that
-//! places are kept from which they can be read on.
+//! Positions of the packets of a core. Each packet gives only its duration after the one before it,
+//! so that places are kept from which they can be read on.
 
 /// Bytes between two places.
 const PLACE_BYTES: usize = 16 << 10;
@@ -9,9 +9,9 @@ const PLACE_BYTES: usize = 16 << 10;
 pub(crate) struct Place {
     /// The first byte of the next packet.
     pub(crate) at: usize,
-    /// When the packet before was.
+    /// Time of the packet before, in ticks.
     pub(crate) ticks: u64,
-    /// How many packets of the core come before.
+    /// Number of packets of the core before it.
     pub(crate) packets: u64,
 }
 
@@ -65,7 +65,7 @@ impl Core {
     }
 }
 
-/// How the ticks of a core become times.
+/// Conversion of the ticks of a core to times.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct CoreClock {
     /// Ticks in a second, and the byte that says so.
@@ -115,8 +115,8 @@ impl CoreClock {
         self.frequency().is_some() && ticks > self.ticks_max
     }
 
-    /// When a packet was, in nanoseconds since the first. Before the core says how fast it ticks, only
-    /// the first is known.
+    /// Returns the time of a packet, in nanoseconds since the first. Before the core gives the
+    /// speed of its ticks, only the time of the first is known.
     pub(crate) fn time_ns(&self, ticks: u64, offset: u64) -> Option<i64> {
         if ticks == 0 {
             return Some(0);

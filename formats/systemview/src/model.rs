@@ -36,18 +36,18 @@ pub(crate) struct Timeline {
     reader: Arc<Reader>,
     tracks: Tracks,
     found: HashMap<Key, TrackId>,
-    /// What was known at places in between, as far as somebody went.
+    /// States at places in between, as far as somebody went.
     states: Mutex<Vec<State>>,
 }
 
-/// What a track is of.
+/// Owner of a track.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum Key {
     /// All events of a core.
     Core(u32),
     /// A processor, with its interrupts.
     Cpu(u32),
-    /// What runs when there is nothing to do.
+    /// Idle task: it runs when there is nothing to do.
     Idle(u32),
     /// A task on a processor.
     Task(u32, u64),
@@ -249,7 +249,7 @@ impl Timeline {
         }
     }
 
-    /// How many of the kept states come before a moment.
+    /// Returns the number of kept states before a timestamp.
     fn states_before(&self, TimeNs(moment): TimeNs) -> usize {
         let states = self.states.lock().unwrap_or_else(PoisonError::into_inner);
         states.partition_point(|state| state.packets.latest.is_none_or(|latest| latest < moment))
@@ -291,18 +291,18 @@ impl State {
     }
 }
 
-/// What is known by now.
+/// State that is known by now.
 #[derive(Debug, Clone, Default)]
 struct Now {
-    /// What runs on each core.
+    /// Running task of each core.
     running: HashMap<u32, Key>,
-    /// When a task was told last to be ready or not, and on which core.
+    /// Time at which a task was last reported to be ready or not, and the core on which that was.
     told: HashMap<(u32, u64), (Option<i64>, u32)>,
     /// The priorities of tasks that were told last; they seldom change.
     priorities: Arc<HashMap<u64, i64>>,
 }
 
-/// What an event is on a track.
+/// Event on a track.
 struct Happening {
     track: TrackId,
     at: Timed,

@@ -17,7 +17,7 @@ pub(crate) struct Ordered {
     reader: Arc<Reader>,
     /// Cores that have packets left, in their order.
     heads: Vec<Head>,
-    /// How many packets were given.
+    /// Number of packets that were given.
     pub(crate) count: u64,
     /// The latest time of those.
     pub(crate) latest: Option<i64>,
@@ -35,8 +35,8 @@ struct Head {
 pub(crate) struct Timed {
     pub(crate) packet: Packet,
     pub(crate) time: Option<i64>,
-    /// Whether packets of its core are missing after it: an `OVERFLOW` comes next, or what cannot be
-    /// read.
+    /// True if packets of its core are missing after it: an `OVERFLOW` comes next, or something
+    /// that cannot be read.
     pub(crate) is_cut: bool,
 }
 
@@ -99,7 +99,7 @@ pub(crate) struct Ahead {
 #[derive(Debug, Clone)]
 struct Believed {
     tid: u64,
-    /// When it was made ready last, and the byte that says so.
+    /// Time at which it was made ready last, and the byte that records that.
     ready: Option<(Option<i64>, u64)>,
 }
 
@@ -108,7 +108,7 @@ impl Ahead {
         Self { packets, running: HashMap::new(), stopped: HashMap::new() }
     }
 
-    /// How much is known of what is to come.
+    /// Returns the number of packets that are known of what is to come.
     pub(crate) fn known(&self) -> usize {
         self.stopped.len()
     }

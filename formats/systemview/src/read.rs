@@ -17,7 +17,7 @@ use crate::index::{Core, CoreClock, Place};
 use crate::spec::{self, Parameter};
 use crate::survey::Survey;
 
-/// What stands for the version where there is no text at the start.
+/// Text in place of the version where there is no text at the start.
 const CAPTURED: &str = "captured without a text";
 
 /// Packets that come before INIT in a capture, at the most: it is the second one that targets send.
@@ -53,12 +53,12 @@ pub struct Packet {
     pub offset: u64,
     /// The core it is of.
     pub core: u32,
-    /// What it is.
+    /// Number of the event.
     pub id: u32,
-    /// When it was, in ticks since the first packet of its core; the largest number means later than
-    /// that.
+    /// Time of the event, in ticks since the first packet of its core; the largest number means
+    /// later than that.
     pub ticks: u64,
-    /// Where its parameters begin and end.
+    /// Start and end of its parameters.
     pub(crate) payload: (u64, u64),
 }
 
@@ -318,13 +318,13 @@ impl Reader {
         self.core(core).is_some_and(|core| core.is_cut)
     }
 
-    /// How many packets there are.
+    /// Returns the number of packets.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.cores.iter().map(|core| core.end().packets).sum()
     }
 
-    /// How many cores there are.
+    /// Returns the number of cores.
     #[must_use]
     pub fn cores(&self) -> u32 {
         u32::try_from(self.cores.len()).unwrap_or(u32::MAX)
@@ -336,8 +336,8 @@ impl Reader {
         self.core(core)?.clock.frequency()
     }
 
-    /// When an event was, in nanoseconds since the first packet. Before the core says how fast it
-    /// ticks, only the first is known.
+    /// Returns the time of an event, in nanoseconds since the first packet. Before the core gives
+    /// the speed of its ticks, only the time of the first is known.
     #[must_use]
     pub fn time_ns(&self, packet: &Packet) -> Option<i64> {
         self.core(packet.core)?.clock.time_ns(packet.ticks, packet.offset)
@@ -350,7 +350,7 @@ impl Reader {
         Some(TimeNs(0)..=TimeNs(last))
     }
 
-    /// What is wrong.
+    /// Returns the findings.
     #[must_use]
     pub fn findings(&self) -> &[Finding] {
         &self.findings
@@ -419,7 +419,8 @@ impl Place {
     }
 }
 
-/// Where another recording begins, as where two files were put together: with the text that begins one.
+/// Finds the start of another recording, as where two files were put together: the text that begins
+/// one.
 fn another(bytes: &[u8], start: usize) -> Option<usize> {
     let rest = bytes.get(start..).unwrap_or_default();
     memmem::find_iter(rest, HEADER_START).map(|at| start + at).find(|at| {
@@ -430,7 +431,7 @@ fn another(bytes: &[u8], start: usize) -> Option<usize> {
     })
 }
 
-/// How many bytes from a place on are zero.
+/// Counts the zero bytes from a place on.
 fn zeros(part: &[u8], at: usize) -> usize {
     part.get(at..).unwrap_or_default().iter().take_while(|byte| **byte == 0).count()
 }
@@ -495,9 +496,9 @@ fn owned(given: Vec<(&str, Given)>) -> Vec<Given> {
 struct Header {
     end: usize,
     version: String,
-    /// Where the packets of each core begin, counted from the end of the text.
+    /// Offsets at which the packets of each core begin, counted from the end of the text.
     offsets: Vec<usize>,
-    /// Whether there is none: what a target sends was captured, or its memory was.
+    /// True if there is no text: the output of a target was captured, or its memory was.
     is_captured: bool,
 }
 
@@ -531,8 +532,8 @@ impl Header {
         Ok(Self { end, version: version.trim().to_owned(), offsets, is_captured: false })
     }
 
-    /// Where the packets of each core begin and end; what the text says may be beyond the file, or
-    /// go back.
+    /// Returns the start and end of the packets of each core; the places in the text may be beyond
+    /// the file, or go back.
     fn streams(&self, size: usize) -> Vec<Stream> {
         let offsets = if self.offsets.is_empty() { &[0][..] } else { &self.offsets };
         let mut latest = 0;
@@ -554,7 +555,7 @@ impl Header {
     }
 }
 
-/// Where the packets of a core are.
+/// Position of the packets of a core.
 #[derive(Debug)]
 struct Stream {
     start: usize,

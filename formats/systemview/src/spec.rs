@@ -1,6 +1,6 @@
 //! Events of the target's protocol: their numbers, names and parameters.
 
-/// What the text at the start of a recording has.
+/// Name in the text at the start of a recording.
 pub(crate) const SIGNATURE: &[u8] = b"SEGGER SystemView";
 
 /// The text at the start is not longer than this.
@@ -29,7 +29,7 @@ pub(crate) const INIT: u32 = 24;
 pub(crate) const MODULEDESC: u32 = 22;
 pub(crate) const PRINT_FORMATTED: u32 = 26;
 
-/// What a parameter is.
+/// Kind of a parameter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Parameter {
     /// A number.
@@ -78,7 +78,7 @@ pub(crate) fn event(id: u32) -> Option<(&'static str, &'static [Parameter])> {
     })
 }
 
-/// What a target with `FreeRTOS` calls its system.
+/// Name that a target with `FreeRTOS` gives its system.
 pub(crate) const FREERTOS_NAME: &str = "FreeRTOS";
 
 /// Events of `FreeRTOS`, which are calls of its functions: number, name and parameters.
@@ -128,7 +128,8 @@ pub(crate) const FREERTOS: &[(u32, &str, &str)] = &[
     (63, "xQueueIsQueueFullFromISR", "xQueue"),
 ];
 
-/// How the module of ESP-IDF that records memory describes itself; it does not name its events.
+/// Description that the module of ESP-IDF that records memory gives of itself; it does not name its
+/// events.
 pub(crate) const HEAP_MODULE: &str = "M=ESP32 SystemView Heap Tracing Module";
 
 /// Its events.

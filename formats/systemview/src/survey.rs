@@ -1,4 +1,4 @@
-//! What going through all packets tells: of tasks, interrupts and cores, never of each packet.
+//! Survey of all packets: facts about tasks, interrupts and cores, never about each packet.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -13,7 +13,7 @@ use crate::spec;
 /// Places where the target lost events that are listed one by one.
 const OVERFLOWS_LISTED: usize = 100;
 
-/// What there is in a recording.
+/// Contents of a recording.
 #[derive(Debug, Default)]
 pub(crate) struct Survey {
     /// Tasks that something is told of, each with the core that tells it.
@@ -144,18 +144,18 @@ impl Survey {
         self.last_switches.get(&packet.core) == Some(&packet.offset)
     }
 
-    /// How many tasks there are that something is told of.
+    /// Returns the number of tasks that have events.
     pub(crate) fn task_count(&self) -> usize {
         self.tasks.iter().map(|(_, tid)| tid).collect::<HashSet<_>>().len()
     }
 
-    /// How many interrupts come.
+    /// Returns the number of interrupts that come.
     pub(crate) fn interrupt_count(&self) -> usize {
         self.interrupts.len()
     }
 
-    /// What is odd: times that cannot be told, and where the target lost events: the first places one
-    /// by one, and the others together.
+    /// Returns the findings about what is odd: times that are not known, and places where the
+    /// target lost events. The first places are listed one by one, and the others together.
     pub(crate) fn findings(&self) -> Vec<Finding> {
         let listed = self.overflows.iter().map(|Overflow { offset, lost, .. }| {
             let message = format!("the target had no room here: {lost} events are lost");

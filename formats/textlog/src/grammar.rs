@@ -9,23 +9,23 @@ use toml_edit::{Document, Item, Table, Value};
 use crate::spec::{self, Class};
 use crate::time::{TimeFormat, digits};
 
-/// What lines of a log mean.
+/// Meaning of the lines of a log.
 #[derive(Debug)]
 pub struct TextGrammar {
     pub(crate) title: Option<String>,
     pub(crate) time: TimeFormat,
     pub(crate) is_since_epoch: bool,
-    /// How many digits after the point of a length of time are nanoseconds.
+    /// Number of digits after the point of a duration that are nanoseconds.
     pub(crate) duration_digits: usize,
     pub(crate) rules: Vec<Rule>,
 }
 
-/// What lines mean that match an expression.
+/// Meaning of lines that match an expression.
 #[derive(Debug)]
 pub(crate) struct Rule {
     pub(crate) expression: Regex,
     pub(crate) class: Class,
-    /// What events are called: the rule's own word, or its class.
+    /// Name of the events: the rule's own word, or its class.
     pub(crate) label: String,
     /// Groups that every line has with the same value.
     pub(crate) constants: Vec<(String, String)>,
@@ -186,7 +186,7 @@ fn rule(table: &Table) -> ReadResult<Rule> {
     }
 }
 
-/// What an expression is wrong in, without the picture of where.
+/// Returns the fault of an expression, without the picture of its place.
 fn one_line(message: &str) -> String {
     let words = message.lines().filter(|line| !line.starts_with("    ")).map(str::trim);
     words.collect::<Vec<_>>().join(" ")

@@ -66,7 +66,7 @@ impl Grammar for TextGrammar {
         if more.is_empty() { text.into() } else { format!("{text} [{}]", more.join(" ")).into() }
     }
 
-    /// What a task says has a track of its own.
+    /// Returns the track of a line; messages of a task have a track of their own.
     fn stream<'a>(&self, line: &Line<'a>) -> Key<'a> {
         let is_text = self.rules.get(line.rule).is_some_and(|rule| rule.class == Class::Text);
         match line.task {
@@ -131,7 +131,7 @@ struct Groups<'a> {
 }
 
 impl<'a> Groups<'a> {
-    /// What a group matched, or what the rule says it always is.
+    /// Returns what a group matched, or the constant value that the rule gives for it.
     fn get(&self, name: &str) -> Option<&'a str> {
         let matched = self.captures.name(name).map(|group| group.as_str());
         matched.or_else(|| {
@@ -169,7 +169,7 @@ impl TextGrammar {
         }
     }
 
-    /// How long the budget of a release is.
+    /// Returns the duration of the budget of a release.
     fn budget(&self, groups: &Groups<'_>, telling: &mut Telling) -> Option<i64> {
         let budget_ns = scaled(groups.get("budget")?, self.duration_digits);
         if groups.has("budget") && budget_ns.is_none() {
@@ -178,7 +178,7 @@ impl TextGrammar {
         budget_ns
     }
 
-    /// How long a completion is before its time is over.
+    /// Returns the duration from a completion to the end of its time.
     fn remaining(&self, groups: &Groups<'_>, telling: &mut Telling) -> Option<i64> {
         let remaining_ns = scaled(groups.get("remaining")?, self.duration_digits);
         if groups.has("remaining") && remaining_ns.is_none() {

@@ -1,6 +1,6 @@
 //! Words of the grammar.
 
-/// What a log begins with that has its grammar in its first lines.
+/// First bytes of a log that has its grammar in its first lines.
 pub(crate) const SIGNATURE: &str = "# kymo log";
 
 /// The grammar of every log in a folder.
@@ -15,7 +15,7 @@ pub(crate) const GRAMMAR_BYTES_MAX: usize = 1 << 20;
 /// Bytes that an expression may take when it is compiled.
 pub(crate) const EXPRESSION_BYTES_MAX: usize = 512 << 10;
 
-/// What a line is.
+/// Class of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Class {
     /// Nothing that is to be seen.

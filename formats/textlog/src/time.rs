@@ -7,7 +7,7 @@ use jiff::tz::Offset;
 use kymo_lines::scaled;
 use kymo_model::timeline::TimeNs;
 
-/// How times are written.
+/// Format of times.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum TimeFormat {
     /// A decimal number; so many digits after the point are nanoseconds.
@@ -59,7 +59,7 @@ impl TimeFormat {
         directives(&pattern.text).find(|directive| !is_known(directive))
     }
 
-    /// What times do not tell, so that they start over.
+    /// Returns the cycle after which times start over: the part that they do not give.
     pub(crate) fn cycle(&self) -> Option<Cycle> {
         match self {
             Self::Pattern(pattern) => pattern.cycle,
@@ -203,7 +203,7 @@ fn years_later(time: TimeNs, years: i64) -> Option<TimeNs> {
     since_epoch(moment.with().year(year).build().ok()?, Offset::UTC)
 }
 
-/// How many digits after the point of a unit are nanoseconds.
+/// Returns the number of digits after the point of a unit that are nanoseconds.
 pub(crate) fn digits(unit: &str) -> Option<usize> {
     Some(match unit {
         "s" => 9,

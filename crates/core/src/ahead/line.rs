@@ -11,10 +11,10 @@ use std::thread;
 use super::{Wanted, beside, threads};
 use crate::{Error, Result};
 
-/// How many more things than workers may be on the line.
+/// Number of things that may be on the line beyond the number of workers.
 const WAITING_MAX: usize = 2;
 
-/// What is done at each station.
+/// Functions that do the work at each station.
 ///
 /// ```
 /// use kymo_core::ahead::Stations;
@@ -96,7 +96,7 @@ pub fn in_order<A: Send>(
     Stations { read: work, place: Ok, work: Ok, take }.run(count, threads())
 }
 
-/// What is told when a worker ends in the middle of something.
+/// Message for a worker that ends in the middle of something.
 const ENDED: &str = "a thread has ended early";
 
 /// The line, as its workers share it.
@@ -108,10 +108,10 @@ struct Line<A, B, C, R, P, W, T> {
     work: W,
 }
 
-/// Where things are.
+/// State of the line: the position of each thing.
 struct State<A, B, C, P, T> {
     count: usize,
-    /// How many things may be on the line.
+    /// Greatest number of things that may be on the line.
     on_line_max: usize,
     /// The next thing for each of the stations that have an order, and for the first.
     to_read: usize,
@@ -124,7 +124,7 @@ struct State<A, B, C, P, T> {
     /// The stations that one worker at a time is at; nothing while one is.
     place: Option<P>,
     take: Option<T>,
-    /// What came of it all.
+    /// Result of the whole run.
     ended: Option<Result<()>>,
 }
 
@@ -153,7 +153,7 @@ impl<A, B, C, P, T> State<A, B, C, P, T> {
         }
     }
 
-    /// What to do next. What is furthest comes first, so that little is held.
+    /// Returns what to do next. What is furthest comes first, so that little is held.
     fn job(&mut self) -> Option<Job<A, B, C, P, T>> {
         if self.take.is_some()
             && let Some(done) = self.done.remove(&self.to_take)
@@ -261,7 +261,8 @@ impl<A, B, C, R, P, W, T> Drop for Ending<'_, A, B, C, R, P, W, T> {
 mod tests {
     use super::*;
 
-    /// What arrives of so many things, and what is told of it. Some have an error at a station.
+    /// Sends so many things, and returns what arrives and the message of the result. Some have an
+    /// error at a station.
     fn sent(count: usize, workers: usize, failing: &[(usize, &str)]) -> (Vec<usize>, String) {
         let fails = |number: usize, station: &str| {
             let is_failing = failing.contains(&(number, station));

@@ -18,10 +18,10 @@ pub use produce::{Sender, produce};
 /// More do not make a file come faster: they wait for the same memory.
 const THREADS_MAX: usize = 4;
 
-/// How many threads the user allows; 0 where nobody was asked.
+/// Number of threads that the user allows; 0 if nobody was asked.
 static ALLOWED: AtomicUsize = AtomicUsize::new(0);
 
-/// How many threads may work on one file, the caller's among them.
+/// Returns the number of threads that may work on one file, the caller's among them.
 #[must_use]
 pub fn threads() -> usize {
     match ALLOWED.load(Ordering::Relaxed) {

@@ -65,13 +65,13 @@ impl<'a> Cursor<'a> {
         u8 u8, i8 i8, u16 u16, i16 i16, u32 u32, i32 i32, u64 u64, i64 i64, f32 f32, f64 f64,
     }
 
-    /// Where the next byte is, counted from the start of the file.
+    /// Returns the offset of the next byte, counted from the start of the file.
     #[must_use]
     pub fn offset(&self) -> u64 {
         self.offset
     }
 
-    /// How many bytes are left.
+    /// Returns the number of bytes left.
     #[must_use]
     pub fn remaining(&self) -> u64 {
         self.rest.len() as u64

@@ -1,32 +1,32 @@
-//! Why bytes could not be read, and at which offset.
+//! Reason why bytes could not be read, and the offset.
 
 use std::borrow::Cow;
 
 /// The result of reading bytes.
 pub type ReadResult<T> = std::result::Result<T, ReadError>;
 
-/// Why a file could not be read, and at which byte.
+/// Reason why a file could not be read, and the byte at which that was.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{what} at byte {offset:#x}: {kind}")]
 pub struct ReadError {
     /// The field being read, in the format's own words: "event count".
     pub what: &'static str,
-    /// Where that field starts, counted from the start of the file.
+    /// Offset at which that field starts, counted from the start of the file.
     pub offset: u64,
-    /// What was wrong with it.
+    /// Fault of the field.
     pub kind: ReadErrorKind,
 }
 
-/// What was wrong with a field.
+/// Fault of a field.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReadErrorKind {
     /// The bytes end before the field does.
     #[error("needs {needed} bytes, {left} left")]
     Short {
-        /// How many bytes the field takes.
+        /// Number of bytes that the field takes.
         needed: u64,
-        /// How many there are.
+        /// Number of bytes that are left.
         left: u64,
     },
     /// A number that is larger than the file, or the caller's limits, can hold.

@@ -1,6 +1,6 @@
-//! How much a reader may take on because a file says so.
+//! Limits on what a reader may take on because a file asks for it.
 
-/// What a reader may allocate or walk through, whatever the numbers in a file say.
+/// Limits on what a reader may allocate or walk through, whatever the numbers in a file are.
 ///
 /// The defaults suit a workstation; a service that reads strangers' files lowers them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -39,13 +39,13 @@ impl Sink {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// What was collected.
+    /// Returns the collected bytes.
     #[must_use]
     pub fn as_slice(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// How many bytes were collected.
+    /// Returns the number of bytes that were collected.
     #[must_use]
     pub fn len(&self) -> usize {
         self.bytes.len()

@@ -32,7 +32,8 @@ impl Temporary {
         Self::named(directory)
     }
 
-    /// Where a file without a name cannot be, or cannot get one later.
+    /// Creates a file with a name, for directories where a file cannot be without one, or cannot
+    /// get one later.
     pub(super) fn named(directory: &Path) -> io::Result<Self> {
         builder().tempfile_in(directory).map(Self::Named)
     }

@@ -1,4 +1,4 @@
-//! What is being written under a hidden name, so that an interrupted program can take it away.
+//! Output that is being written under a hidden name, so that an interrupted program can remove it.
 
 use std::collections::BTreeSet;
 use std::path::{self, Path, PathBuf};

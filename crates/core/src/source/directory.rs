@@ -31,7 +31,8 @@ pub(super) struct Directory {
 enum Files {
     /// There is nothing but these.
     InMemory(BTreeMap<PathBuf, Bytes>),
-    /// What is known of those that were opened. It is not held: there can be very many.
+    /// Facts about the files that were opened. The list of files is not held: there can be very
+    /// many.
     OnDisk(Mutex<BTreeMap<PathBuf, Known>>),
 }
 
@@ -117,7 +118,7 @@ impl Directory {
     }
 }
 
-/// What is listed stays right whoever panicked meanwhile.
+/// Locks a list, also after a panic elsewhere: the list stays right.
 fn locked<T>(listed: &Mutex<T>) -> MutexGuard<'_, T> {
     listed.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -18,14 +18,14 @@ use memmap2::Mmap;
 use super::stamp::{Copied, Stamp};
 use crate::{Error, Result};
 
-/// How many mapped files stay open. Systems allow some hundred as a rule, and a measurement has a
-/// file for each thread: the others are closed, and looked at by their paths.
+/// Number of mapped files that stay open. Systems usually allow some hundred, and a measurement has
+/// a file for each thread: the others are closed, and looked at by their paths.
 const OPEN_MAX: usize = 32;
 
-/// How many mapped files are open.
+/// Number of mapped files that are open.
 static OPEN: AtomicUsize = AtomicUsize::new(0);
 
-/// What happened to a file of which a page was missing.
+/// Description of what happened to a file of which a page was missing.
 pub(super) const TORN: &str = "could not be read from its disk";
 
 /// A mapped file.
@@ -99,7 +99,7 @@ impl Mapping {
         &self.map
     }
 
-    /// What the file was like when it was mapped.
+    /// Returns the state of the file at the time it was mapped.
     pub(super) fn opened(&self) -> Stamp {
         match &self.file {
             Mapped::Open(_, opened) => *opened,
@@ -158,7 +158,7 @@ mod guard {
     use std::sync::Once;
     use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-    /// How many files may be mapped at once; more are read into memory instead.
+    /// Greatest number of files that may be mapped at once; more are read into memory instead.
     const PLACES: usize = 4096;
 
     /// A mapping as the handler sees it. An end of 0 marks a free place.
@@ -180,7 +180,7 @@ mod guard {
 
     static INSTALLED: Once = Once::new();
 
-    /// What SIGBUS did before us, for faults that are not ours.
+    /// Action for SIGBUS before ours, for faults that are not ours.
     static PREVIOUS: std::sync::OnceLock<libc::sigaction> = std::sync::OnceLock::new();
 
     /// A mapping's place in the table, freed on drop.

@@ -1,4 +1,4 @@
-//! Where bytes come from: a mapped file, bytes in memory, standard input, or a directory.
+//! Origin of bytes: a mapped file, bytes in memory, standard input, or a directory.
 
 mod directory;
 mod map;
@@ -27,7 +27,7 @@ pub use window::Window;
 /// Piped input up to this size stays in memory; more goes to an unnamed temporary file.
 const SPOOL_BYTES: usize = 64 << 20;
 
-/// What a format opens. Cheap to clone.
+/// Source that a format opens. Cheap to clone.
 ///
 /// A file is mapped, so only the pages that are looked at are read. Should it shrink meanwhile,
 /// the missing pages read as zeros and [`verify`](Self::verify) fails; nothing crashes.
@@ -37,7 +37,7 @@ pub struct Source {
     /// The name within the directory that it was opened through.
     within: Option<PathBuf>,
     kind: Kind,
-    /// What the caller says tells how to read it.
+    /// Grammar that tells how to read the source, as given by the caller.
     grammar: Option<Arc<Source>>,
     /// True for the folder of a file that was named: not all that lies in it is an input.
     is_folder: bool,
@@ -234,7 +234,7 @@ impl Source {
         Self { grammar: Some(Arc::new(grammar)), ..self }
     }
 
-    /// What the caller says tells how to read it.
+    /// Returns the grammar that tells how to read the source, as given by the caller.
     #[must_use]
     pub fn grammar(&self) -> Option<&Self> {
         self.grammar.as_deref()
@@ -326,7 +326,7 @@ impl Source {
         self.kind.bytes().map_or(0, |bytes| bytes.len() as u64)
     }
 
-    /// What sniffing gets to see.
+    /// Returns the part of the source that sniffing gets to see.
     #[must_use]
     pub fn probe(&self) -> Probe<'_> {
         let all = self.kind.bytes().map_or(&[][..], |bytes| bytes);
@@ -361,7 +361,7 @@ impl Kind {
         Self::File { bytes, mapping }
     }
 
-    /// What the file was like when it was opened.
+    /// Returns the state of the file at the time it was opened.
     fn opened(&self) -> Option<Stamp> {
         match self {
             Self::File { mapping, .. } => Some(mapping.opened()),

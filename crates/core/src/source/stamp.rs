@@ -1,4 +1,4 @@
-//! What tells that a file was changed.
+//! Signs that a file was changed.
 
 use std::fs::{self, Metadata};
 use std::io;
@@ -7,7 +7,7 @@ use std::time::SystemTime;
 
 use crate::{Error, Result};
 
-/// What must not change while a file is read.
+/// Properties that must not change while a file is read.
 ///
 /// The time of the last change to the inode would tell no more: writing sets it from the same
 /// clock as the modification time, and so does what is no change to us, such as a new link.

@@ -5,7 +5,7 @@
 pub(crate) struct Part {
     pub(crate) start: Vec<usize>,
     pub(crate) count: Vec<usize>,
-    /// How many values it has.
+    /// Number of values of the box.
     pub(crate) values: usize,
 }
 

@@ -78,7 +78,7 @@ fn number(kind: Kind, bytes: &[u8], is_changed: &mut bool) -> Value {
     }
 }
 
-/// What is no number, or beyond all, in the words of Zarr.
+/// Returns the words of Zarr for what is no number, or is beyond all numbers.
 fn special(number: f64) -> &'static str {
     match number {
         _ if number.is_nan() => "NaN",

@@ -6,7 +6,7 @@ use arrow_buffer::{Buffer, MutableBuffer};
 use arrow_schema::DataType;
 use kymo_core::{Error, Result};
 
-/// What the values of an array are.
+/// Kind of the values of an array.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// A whole number of so many bytes.
@@ -47,7 +47,7 @@ impl Kind {
         })
     }
 
-    /// How many bytes a value has.
+    /// Returns the number of bytes of a value.
     #[must_use]
     pub fn width(self) -> usize {
         match self {
@@ -57,7 +57,7 @@ impl Kind {
         }
     }
 
-    /// What stands where there is no value: not a number, or zero.
+    /// Returns the fill where there is no value: not a number, or zero.
     pub(crate) fn fill(self) -> Vec<u8> {
         match self {
             Self::Float(4) => f32::NAN.to_le_bytes().to_vec(),

@@ -1,15 +1,15 @@
-//! What a conversion cannot keep as it was.
+//! Losses: what a conversion cannot keep as it was.
 
 use std::fmt::{Display, Formatter};
 
 /// Something that is lost or stored otherwise than it was, and of what.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Loss {
-    /// What sort of thing happened.
+    /// Sort of loss.
     pub kind: LossKind,
     /// The variable, the group or the attribute, by its path in the source.
     pub path: String,
-    /// What happened to it.
+    /// Description of what happened to it.
     pub what: String,
 }
 

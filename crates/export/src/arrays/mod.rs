@@ -1,4 +1,4 @@
-//! What arrays are converted to: one file a target.
+//! Targets of conversion for arrays: one file a target.
 //!
 //! A [`Plan`] is made once from any dataset's arrays: which groups, arrays and attributes there
 //! will be, and what cannot stay as it was. A [`Target`] carries it out. Targets know no format,

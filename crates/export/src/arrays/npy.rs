@@ -12,7 +12,7 @@ use crate::arrays::pieces::Place;
 use crate::arrays::plan::{Array, Plan, Rules, kept_name, shortened};
 use crate::arrays::{Kind, Loss, LossKind, Reading, Target, json};
 
-/// Where the attributes of all arrays and groups are in an .npz.
+/// Name of the file in an .npz that holds the attributes of all arrays and groups.
 const ATTRIBUTES: &str = "attributes.json";
 
 static RULES: Rules = Rules {
@@ -80,7 +80,7 @@ impl Target for Npy {
     }
 }
 
-/// Why there is not one array.
+/// Returns the error for a plan that does not have exactly one array.
 fn refused(plan: &Plan) -> Error {
     let losses = || plan.losses.iter().map(Loss::to_string).collect::<Vec<_>>();
     let why = match plan.arrays.as_slice() {
@@ -135,7 +135,7 @@ impl Target for Npz {
 /// whatever is dropped the library tries to finish, and says on standard error that it could not.
 struct Silent {
     file: BufWriter<File>,
-    /// Where it is, or would be.
+    /// Position at which it is, or would be.
     position: u64,
     has_failed: bool,
 }
@@ -219,7 +219,7 @@ fn write_array(
     })
 }
 
-/// What stands before the values: version 1.0 of the format.
+/// Returns the header before the values: version 1.0 of the format.
 fn header(array: &Array) -> Vec<u8> {
     let mut shape = array.shape.clone();
     let descr = match array.kind {

@@ -17,7 +17,7 @@ const SHARED_MAX: usize = 1 << 21;
 /// Values that are compared at once.
 const CHUNK_VALUES: u64 = 1 << 16;
 
-/// What several blocks have of the same values.
+/// Overlap of several blocks: values that more than one of them has.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Overlap {
     /// Values that were written once more, as something else.
@@ -32,7 +32,7 @@ impl Overlap {
         self.unseen = self.unseen.saturating_add(other.unseen);
     }
 
-    /// What to say of it, where there is something.
+    /// Returns the message about the overlap, if there is one.
     pub(crate) fn said(self) -> Option<String> {
         let kept = "the first in the file is kept";
         match self {
@@ -106,7 +106,7 @@ fn clipped(block: &Block, shape: &[u64]) -> Selection {
     Selection { start: block.start.clone(), count: count.collect() }
 }
 
-/// How many values differ. Either side may give fewer at once.
+/// Counts the values that differ. Either side may give fewer at once.
 fn differences(kind: Kind, mut one: Chunks, mut other: Chunks) -> Result<u64> {
     let (mut left, mut right) = (Vec::new(), Vec::new());
     let mut differing = 0;

@@ -14,11 +14,11 @@ use kymo_core::Result;
 /// Bytes that are written at once.
 pub(crate) const PIECE_BYTES: usize = 1 << 17;
 
-/// Where the values of an array go in a file, as its length tells: whoever writes them need not
-/// say. Were it to tell wrong, writing would take longer and be the same.
+/// Place of the values of an array in a file, found by the file's length: the writer need not give
+/// it. If the length were wrong, writing would take longer, with the same result.
 pub(crate) struct Place<'a> {
     file: &'a Path,
-    /// Where the first value is, once a piece is written behind all else.
+    /// Position of the first value, once a piece is written behind all else.
     start: Option<u64>,
 }
 
@@ -60,8 +60,8 @@ pub(crate) fn look_at(piece: &[u8]) {
     black_box(ends.fold(0, |all, byte| all ^ byte));
 }
 
-/// How much of a run is the next piece, at a place of a file: up to where the next large page
-/// begins, in whole units.
+/// Returns the length of the next piece of a run, at a place of a file. The piece ends where the
+/// next large page begins, in whole units.
 pub(crate) fn piece_bytes(run_bytes: usize, place: u64, unit: usize) -> usize {
     if run_bytes <= PIECE_BYTES {
         return run_bytes;

@@ -34,18 +34,18 @@ pub struct Reading<'a> {
     done_bytes: u64,
     /// Variables whose values are said to be rounded.
     rounded: HashSet<VariableId>,
-    /// What reading showed to be lost.
+    /// Losses that reading showed.
     pub(crate) losses: Vec<Loss>,
     /// Arrays that were to stay in the source and had to be copied.
     pub(crate) copied: Vec<String>,
 }
 
-/// What was found while the values of an array were read.
+/// Facts that were found while the values of an array were read.
 #[derive(Debug, Default)]
 struct Found {
     missing: u64,
     overlap: Overlap,
-    /// How often the view had rounded before.
+    /// Number of times that the view had rounded before.
     rounded: u64,
 }
 
@@ -66,7 +66,7 @@ impl<'a> Reading<'a> {
         self.view
     }
 
-    /// Which dimension varies fastest in the source.
+    /// Returns the order of the source: the dimension that varies fastest.
     pub(crate) fn order(&self) -> Order {
         self.order
     }

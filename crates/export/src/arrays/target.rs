@@ -15,7 +15,7 @@ pub trait Target: Sync {
     /// The name for `--to`: `hdf5`.
     fn name(&self) -> &'static str;
 
-    /// What it is, in a line.
+    /// Returns the description of the target, in a line.
     fn about(&self) -> &'static str;
 
     /// File name extensions without the dot, the usual one first.
@@ -36,7 +36,7 @@ pub trait Target: Sync {
         false
     }
 
-    /// What it asks of names.
+    /// Returns the rules of the target for names.
     fn rules(&self) -> &'static Rules;
 
     /// Writes what is planned to a file that is there and empty, or into such a directory. What
@@ -75,12 +75,12 @@ pub fn by_extension(extension: &str) -> Option<&'static dyn Target> {
     TARGETS.iter().copied().find(has)
 }
 
-/// What to convert, and how.
+/// Job of a conversion: the source to convert, and the way to do it.
 #[derive(Clone, Copy)]
 pub struct Job<'a> {
     /// The arrays.
     pub view: &'a Arc<dyn ArraysView>,
-    /// Which dimension varies fastest in the source.
+    /// Order of the source: the dimension that varies fastest.
     pub order: Order,
     /// The variables that are wanted; all where none is named.
     pub only: &'a [VariableId],
@@ -94,16 +94,16 @@ pub struct Job<'a> {
     pub progress: &'a dyn Progress,
 }
 
-/// What a conversion did; by default nothing.
+/// Results of a conversion; by default nothing.
 #[derive(Debug, Default)]
 pub struct Converted {
     /// True if there is an output; strictness may have refused it.
     pub is_written: bool,
-    /// How many arrays were written.
+    /// Number of arrays that were written.
     pub arrays: usize,
-    /// How many attributes were written.
+    /// Number of attributes that were written.
     pub attributes: usize,
-    /// What could not stay as it was.
+    /// Losses: what could not stay as it was.
     pub losses: Vec<Loss>,
     /// Arrays that were to stay in the source and had to be copied, by their paths there.
     pub copied: Vec<String>,
@@ -134,7 +134,7 @@ pub fn convert(job: &Job<'_>, target: &dyn Target, to: &Destination) -> Result<C
     Ok(converted)
 }
 
-/// What is being written.
+/// Output that is being written.
 enum Out {
     File(kymo_core::AtomicPath),
     Directory(kymo_core::AtomicDirectory),

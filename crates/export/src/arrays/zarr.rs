@@ -104,7 +104,7 @@ fn write_node(root: &Path, path: &str, node: &Value) -> Result<()> {
     fs::write(root.join(path).join("zarr.json"), text).map_err(Error::io("write a file"))
 }
 
-/// How an array is cut into chunks.
+/// Grid that cuts an array into chunks.
 struct Grid {
     shape: Vec<u64>,
     /// The lengths of a chunk: ones, then a part of one dimension, then whole dimensions.
@@ -209,9 +209,9 @@ struct Chunks<'a> {
 /// A chunk that is being written.
 struct Chunk {
     file: BufWriter<File>,
-    /// How many bytes of values it has got.
+    /// Number of bytes of values received so far.
     at: u64,
-    /// How many it has yet to get.
+    /// Number of bytes still to receive.
     left: usize,
 }
 

@@ -65,12 +65,12 @@ impl Target for Json {
     }
 }
 
-/// What stands around the objects of rows.
+/// Texts around the objects of rows.
 struct Around {
     first: &'static [u8],
     between: &'static [u8],
     last: &'static [u8],
-    /// What all of it is without rows.
+    /// Whole text if there are no rows.
     none: &'static [u8],
 }
 
@@ -79,7 +79,7 @@ const ARRAY: Around = Around { first: b"[\n", between: b",\n", last: b"\n]\n", n
 
 struct Writer<'a> {
     out: &'a mut dyn Write,
-    /// What stands before each value: `{"name":` for the first, `,"name":` for the others.
+    /// Text before each value: `{"name":` for the first, `,"name":` for the others.
     keys: Vec<Vec<u8>>,
     /// Columns whose texts are JSON.
     is_json: Vec<bool>,

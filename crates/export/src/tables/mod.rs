@@ -1,4 +1,4 @@
-//! What tables are converted to: one file a target.
+//! Targets of conversion for tables: one file a target.
 //!
 //! A [`Target`] writes the batches of any table to any output; it knows no format and opens no
 //! file. [`values`] has the spelling of single values, which `kymo dump` shares.

@@ -11,7 +11,7 @@ pub trait Target: Sync {
     /// The name for `--to`: `jsonl`.
     fn name(&self) -> &'static str;
 
-    /// What it is, in a line.
+    /// Returns the description of the target, in a line.
     fn about(&self) -> &'static str;
 
     /// File name extensions without the dot, the usual one first.

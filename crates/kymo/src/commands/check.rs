@@ -60,7 +60,7 @@ pub(crate) struct Args {
     format: FormatArgs,
 }
 
-/// What was found in all files together.
+/// Findings of all files together.
 #[derive(Default)]
 struct Totals {
     files: u64,

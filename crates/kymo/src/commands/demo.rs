@@ -209,7 +209,7 @@ fn counter_of(format: &dyn Format, demo: &Demo) -> kymo_core::Result<Option<Stri
     Ok(tracks.iter().rfind(is_plain).map(|track| track.name.clone()))
 }
 
-/// What a command prints on both streams, in its order.
+/// Output of a command on both streams, in its order.
 #[derive(Clone, Default)]
 struct Shared(Rc<RefCell<Vec<u8>>>);
 

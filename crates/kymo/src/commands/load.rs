@@ -76,7 +76,7 @@ pub(crate) struct Args {
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
 
-    /// How many tasks for each processor; 0 shows all. Without it there are 10, and all as JSON or
+    /// Number of tasks for each processor; 0 shows all. Without it there are 10, and all as JSON or
     /// CSV.
     #[arg(short, long, value_name = "ROWS")]
     number: Option<usize>,
@@ -86,7 +86,7 @@ pub(crate) struct Args {
     #[arg(long)]
     total: bool,
 
-    /// How many parts the time is cut into, from 1 to 1000.
+    /// Number of parts that the time is cut into, from 1 to 1000.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1000))]
     buckets: Option<u16>,
 
@@ -227,7 +227,7 @@ pub(super) fn idle_by_name(cpus: &[CpuLoad], scope: &Scope, analysis: &Analysis)
     }
 }
 
-/// What is shown of a processor.
+/// Content shown of a processor.
 struct Shown<'a> {
     args: &'a Args,
     scope: &'a Scope,
@@ -237,7 +237,7 @@ struct Shown<'a> {
     among: Among,
 }
 
-/// How many processors there are, and whether tasks ran on others that are not recorded.
+/// Number of processors, and whether tasks ran on others that are not recorded.
 #[derive(Debug, Clone, Copy)]
 struct Among {
     processors: usize,
@@ -298,12 +298,12 @@ impl Shown<'_> {
         Ok(more_rows(out, more)?)
     }
 
-    /// How many tasks are shown; nothing shows all.
+    /// Returns the number of tasks that are shown; 0 shows all.
     fn number(&self) -> usize {
         self.args.grid.rows(self.args.number, NUMBER)
     }
 
-    /// What is shown.
+    /// Returns the rows that are shown.
     fn rows(&self) -> impl Iterator<Item = Row<'_>> {
         let most = Some(self.number()).filter(|most| *most > 0).unwrap_or(usize::MAX);
         rows(self.cpu, self.analysis.tasks()).take(most)
@@ -337,7 +337,7 @@ impl Shown<'_> {
     }
 }
 
-/// What all processors did together, in a few words.
+/// Describes what all processors did together, in a few words.
 fn together(all: &CpuLoad, among: Among, tasks: &Tasks) -> String {
     let mut words = Vec::new();
     if among.processors > 0 {
@@ -352,8 +352,8 @@ fn together(all: &CpuLoad, among: Among, tasks: &Tasks) -> String {
     words.join(", ")
 }
 
-/// How much of the time tasks ran. Where processors are not recorded, tasks run side by side: how busy
-/// any was is not known.
+/// Describes the part of the time in which tasks ran. Where processors are not recorded, tasks run
+/// side by side: it is not known how busy any processor was.
 fn used(cpu: &CpuLoad, is_processor: bool) -> String {
     match (share(cpu.busy_ns, cpu.span_ns()), is_processor) {
         (Value::Float(share), true) => format!("{:.1}% busy", share * 100.0),
@@ -367,7 +367,7 @@ fn used(cpu: &CpuLoad, is_processor: bool) -> String {
     }
 }
 
-/// What is to be known besides: how long nobody is known to have run, and interrupts.
+/// Lists what else is to be known: the time for which no task is known to have run, and interrupts.
 fn besides(cpu: &CpuLoad, tasks: &Tasks) -> Vec<String> {
     let mut words = Vec::new();
     if let (Value::Float(share), true) = (share(cpu.unknown.ns, cpu.span_ns()), cpu.unknown.ns > 0)
@@ -395,7 +395,7 @@ fn span_of_all(span_ns: u64, scope: &Scope) -> String {
     }
 }
 
-/// What a processor did, in a few words.
+/// Describes what a processor did, in a few words.
 pub(super) fn heading(tasks: &Tasks, cpu: &CpuLoad, scope: &Scope) -> String {
     let of = tasks.cpu(cpu.cpu);
     let name = escaped(of.map_or("", |of| &of.name)).into_owned();
@@ -405,7 +405,7 @@ pub(super) fn heading(tasks: &Tasks, cpu: &CpuLoad, scope: &Scope) -> String {
     words.join(", ")
 }
 
-/// Who used a processor.
+/// Task or other user of a processor.
 struct Row<'a> {
     recording: usize,
     task_id: Option<i64>,
@@ -466,7 +466,7 @@ pub(super) struct Table<'a> {
     name: &'a str,
     cpu: &'a CpuLoad,
     is_processor: bool,
-    /// How many parts the time is cut into, how long each is, and how much of each is known.
+    /// Number of parts that the time is cut into, the length of each, and the known part of each.
     parts: usize,
     width_ns: u64,
     known: Vec<u64>,
@@ -483,7 +483,7 @@ impl<'a> Table<'a> {
         Self { name, cpu, is_processor, parts, width_ns, known }
     }
 
-    /// What a person is shown: so many rows are kept, or all.
+    /// Returns the grid that a person is shown: so many rows are kept, or all.
     pub(super) fn grid(&self, tasks: &Tasks, number: usize) -> Grid {
         let mut grid = Grid::new(COLUMNS).keeping(number);
         for of in rows(self.cpu, tasks) {

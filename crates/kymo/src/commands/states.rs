@@ -47,7 +47,7 @@ pub(crate) struct Args {
     #[arg(short, long)]
     transitions: bool,
 
-    /// How many rows; 0 shows all, as without it.
+    /// Number of rows; 0 shows all, as without it.
     #[arg(short, long, value_name = "ROWS", default_value_t = 0, hide_default_value = true)]
     number: usize,
 
@@ -125,7 +125,7 @@ fn meant<'a>(
     machines.filter_map(move |(track, machine)| Some((of(*track)?, machine)))
 }
 
-/// Which machine figures are of.
+/// Machine that figures are of.
 struct Machine<'a> {
     track: &'a Track,
     label: Value,

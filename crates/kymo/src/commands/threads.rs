@@ -15,7 +15,7 @@ use crate::render::rows::{RowArgs, Rows};
 use crate::render::{escaped, measure, numbers, style};
 use crate::session::{Opened, Outcome, Session};
 
-/// How long the bar of the thread that spent most is.
+/// Length of the bar of the thread that spent most.
 const BAR: u32 = 24;
 
 /// Show what each thread spent: in all, in one function, or in one calling context.
@@ -70,7 +70,7 @@ impl Args {
         names.map(|name| name.trim().to_owned()).collect()
     }
 
-    /// Where what is asked for was spent.
+    /// Returns the place in which the time or other value that is asked for was spent.
     fn within<'a>(&self, function: Option<&'a NamePattern>, names: &'a [String]) -> Within<'a> {
         match (function, self.context) {
             (Some(function), _) => Within::Function(function),
@@ -158,7 +158,8 @@ fn say_other_kinds(session: &mut Session, opened: &Opened, asked: &Asked, others
     session.report.remark(&opened.name, format_args!("{text}{more}"));
 }
 
-/// What is odd about what threads spent: more in one place than there is, or what is no number.
+/// Describes what is odd about the values that threads spent: more in one place than there is, or a
+/// value that is no number.
 fn odd(args: &Args, asked: &Asked, spent: &[Spent]) -> anyhow::Result<Option<String>> {
     let known = spent.iter().filter(|one| !asked.is_incomplete(ThreadId(one.index)));
     let known: Vec<_> = known.map(|one| one.value).collect();
@@ -166,7 +167,7 @@ fn odd(args: &Args, asked: &Asked, spent: &[Spent]) -> anyhow::Result<Option<Str
     Ok(if is_looked_at { asked.odd_threads(&known)? } else { None })
 }
 
-/// What a thread spent.
+/// Values that a thread spent.
 struct Spent {
     /// Its place in the file, which tells threads of one name apart.
     index: u32,
@@ -250,7 +251,7 @@ impl Spread {
         Self { least, mean, most: values.fold(0.0, f64::max) }
     }
 
-    /// How much more than the mean the thread that spent most has, in percent.
+    /// Returns how much more than the mean the thread that spent most has, in percent.
     fn imbalance(&self) -> f64 {
         if self.mean == 0.0 { 0.0 } else { (self.most / self.mean - 1.0) * 100.0 }
     }

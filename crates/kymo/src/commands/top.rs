@@ -14,10 +14,10 @@ use crate::render::templates::FoldArgs;
 use crate::render::{escaped, measure, style};
 use crate::session::{Opened, Outcome, Session};
 
-/// How long the bar of all that was spent would be, on a terminal.
+/// Length that the bar of all that was spent would have, on a terminal.
 const BAR: u32 = 10;
 
-/// How many rows are shown unless others are asked for.
+/// Number of rows that are shown unless another number is asked for.
 const ROWS: usize = 20;
 
 /// Show what spent most: functions, lines, files or modules.
@@ -47,7 +47,7 @@ pub(crate) struct Args {
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
 
-    /// What a row is.
+    /// Kind of a row.
     #[arg(long, value_enum, default_value = "function", value_name = "WHAT")]
     by: ByArg,
 
@@ -55,7 +55,7 @@ pub(crate) struct Args {
     #[arg(short, long)]
     inclusive: bool,
 
-    /// How many rows; 0 shows all. Without it there are 20, and all as JSON or CSV.
+    /// Number of rows; 0 shows all. Without it there are 20, and all as JSON or CSV.
     #[arg(short, long, value_name = "ROWS")]
     number: Option<usize>,
 
@@ -75,7 +75,7 @@ pub(crate) struct Args {
     open: OpenArgs,
 }
 
-/// What a row is.
+/// Kind of a row.
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
 enum ByArg {
     Function,
@@ -85,12 +85,12 @@ enum ByArg {
 }
 
 impl ByArg {
-    /// What a program finds it by. `file` is the recording.
+    /// Returns the key under which a program finds it. `file` is the recording.
     fn key(self) -> &'static str {
         if let Self::File = self { "source" } else { self.by().1 }
     }
 
-    /// What core calls it, and what a person does.
+    /// Returns the core's name for it, and the name for a person.
     fn by(self) -> (By, &'static str) {
         match self {
             Self::Function => (By::Function, "function"),

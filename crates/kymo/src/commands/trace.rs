@@ -18,22 +18,22 @@ use crate::render::rows::{RowArgs, Rows};
 use crate::render::{escaped, measure, numbers, style};
 use crate::session::{Opened, Outcome, Session};
 
-/// Where a thread stands among others.
+/// Position of a thread among others.
 type Order = (Option<u64>, Option<u64>, Vec<u64>);
 
-/// How many functions have a letter of their own.
+/// Letters for the functions that have a letter of their own.
 const LETTERS: &str = "abcdefghijklmnopqrstuvwxyz";
 
-/// How many functions are listed by themselves.
+/// Number of functions that are listed by themselves.
 const NUMBER: usize = 10;
 
-/// How wide a strip is where there is no terminal.
+/// Width of a strip if there is no terminal.
 const WIDTH: usize = 64;
 
-/// How narrow a strip is at the least.
+/// Least width of a strip.
 const WIDTH_MIN: usize = 16;
 
-/// What letters are painted in, one after another.
+/// Colours in which letters are painted, one after another.
 const COLORS: [AnsiColor; 6] = [
     AnsiColor::Red,
     AnsiColor::Green,
@@ -70,7 +70,7 @@ pub(crate) struct Args {
     #[arg(short, long, value_name = "CALLS")]
     depth: Option<usize>,
 
-    /// How many functions to list: those that took longest. 0 lists all, which --json and --csv do
+    /// Number of functions to list: those that took longest. 0 lists all, which --json and --csv do
     /// by themselves; otherwise it is 10.
     #[arg(short, long, value_name = "ROWS")]
     number: Option<usize>,
@@ -166,12 +166,12 @@ fn say_unknown(session: &mut Session, opened: &Opened, found: &Traced) -> Outcom
     Outcome::Findings
 }
 
-/// How many functions are listed, of so many.
+/// Returns the number of functions that are listed, of so many.
 fn listed(number: usize, all: usize) -> usize {
     if number == 0 { all } else { number.min(all) }
 }
 
-/// How wide a strip is: half of the terminal, so that names have room.
+/// Returns the width of a strip: half of the terminal, so that names have room.
 fn width(session: &Session) -> usize {
     session.out.columns().map_or(WIDTH, |columns| (columns / 2).max(WIDTH_MIN))
 }
@@ -228,7 +228,7 @@ fn read(args: &Args, opened: &Opened, width: usize) -> anyhow::Result<Read> {
     Ok((tracks, found, view.doubts()))
 }
 
-/// Where threads stand among others, by their names.
+/// Returns the positions of threads among others, by their names.
 fn orders(view: &dyn ProfileView) -> kymo_core::Result<HashMap<String, Order>> {
     let ids = (0..).map(ThreadId).take(view.thread_count());
     ids.map(|id| view.thread(id).map(|thread| (thread.to_string(), profiles::order(&thread))))
@@ -253,7 +253,7 @@ fn seconds(ns: u64) -> f64 {
     std::time::Duration::from_nanos(ns).as_secs_f64()
 }
 
-/// What stands for each function in strips.
+/// Legend of the letters that stand for each function in strips.
 struct Legend {
     /// By function.
     letters: Vec<Option<(char, Style)>>,

@@ -28,7 +28,7 @@ impl Axis {
         (Self::new(0.0, span_ns as f64 / unit_ns as f64), name)
     }
 
-    /// Where a number is, from 0 to 1.
+    /// Returns the position of a number, from 0 to 1.
     pub(crate) fn place(self, number: f64) -> f64 {
         // Halves, since the whole range may be beyond all numbers.
         ((number / 2.0 - self.from / 2.0) / (self.to / 2.0 - self.from / 2.0)).clamp(0.0, 1.0)
@@ -60,7 +60,7 @@ impl Axis {
     }
 }
 
-/// What times are that are told in a unit after a moment.
+/// Returns the label of times that are given in a unit after a start.
 pub(crate) fn after(unit: &str, start: Shown) -> String {
     let seconds = if start.since_epoch { "" } else { " s" };
     format!("{unit} after {start}{seconds}")

@@ -25,7 +25,7 @@ const HATCHED: Color = [222, 222, 222];
 const HATCH: Color = [130, 130, 130];
 const HATCH_STEP: u8 = 6;
 
-/// How a text stands to its place.
+/// Position of a text relative to its place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Anchor {
     Start,
@@ -48,7 +48,7 @@ pub(crate) enum Shape {
     Image { at: (f64, f64), size: (f64, f64), columns: usize, pixels: Vec<Color> },
 }
 
-/// What is drawn.
+/// Drawing that is being made.
 #[derive(Debug)]
 pub(crate) struct Picture {
     /// Its size, in units of its own, which are pixels in PNG.
@@ -116,7 +116,7 @@ fn is_dark(color: Color) -> bool {
     0.2126 * red + 0.7152 * green + 0.0722 * blue < 0.179
 }
 
-/// What a picture is written as.
+/// File type of a picture.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Kind {
     Png,
@@ -124,7 +124,7 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    /// What the name of an output asks for; on standard output it is SVG.
+    /// Returns the file type that the name of an output asks for; on standard output it is SVG.
     pub(crate) fn of(output: &Path) -> anyhow::Result<Self> {
         if output.as_os_str() == "-" {
             return Ok(Self::Svg);

@@ -130,7 +130,7 @@ impl Canvas {
     }
 }
 
-/// Where a text is cut: three points, which the font lacks.
+/// Sign where a text is cut: three points, which the font lacks.
 const ELLIPSIS: [u8; LETTER] = [0, 0, 0, 0, 0, 0, 0b0100_1001, 0];
 
 /// The rows of a letter: of ASCII, Latin-1 and Greek, with what units are written in.

@@ -1,9 +1,9 @@
-//! What activities say: to a person, and under names.
+//! Contents of activities: for a person, and under names.
 
 use kymo_core::Value;
 use kymo_model::timeline::{Activity, Clock, Message, Shown, TimeNs, Track, TrackId};
 
-/// What an activity of a track is, for a person: `send PING to b, received at 0.000000080`.
+/// Describes an activity of a track for a person: `send PING to b, received at 0.000000080`.
 pub(crate) fn text(
     activity: &Activity<'_>,
     track: Option<&Track>,
@@ -23,7 +23,8 @@ pub(crate) fn text(
     text
 }
 
-/// What an activity says, by name; times are in nanoseconds. What it does not say is not there.
+/// Returns the fields of an activity, by name; times are in nanoseconds. A field that it does not
+/// give is not there.
 pub(crate) fn fields(activity: &Activity<'_>, tracks: &[Track]) -> Vec<(&'static str, Value)> {
     let number = |number: i64| Value::Int(number);
     let time = |time: TimeNs| Value::Int(time.0);

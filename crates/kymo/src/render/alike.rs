@@ -33,7 +33,7 @@ pub(crate) fn worst_first<'a>(findings: impl Iterator<Item = &'a Finding>) -> Ve
     groups
 }
 
-/// How many lines are shown of one rule.
+/// Number of lines that are shown of one rule.
 const LINES_MAX: u64 = 20;
 
 /// Findings of which no rule has more than a few lines, and what is left out then.
@@ -58,7 +58,7 @@ pub(crate) fn few<'a>(findings: impl Iterator<Item = &'a Finding>) -> Few<'a> {
     Few { shown, rest }
 }
 
-/// What a line says of what is left out: `3 more of rule line (--all shows each)`.
+/// Returns the line about what is left out: `3 more of rule line (--all shows each)`.
 pub(crate) fn rest_text((file, rule, rest): (Option<&str>, &str, u64)) -> String {
     let file = file.map(|file| format!("{file}: ")).unwrap_or_default();
     format!("{file}{} more of rule {rule} (--all shows each)", numbers::grouped(rest))

@@ -13,7 +13,7 @@ use kymo_model::arrays::{Order, Selection};
 use super::pad;
 use crate::output::Output;
 
-/// Where lines end when there is no terminal.
+/// Width at which lines end if there is no terminal.
 const USUAL_COLUMNS: usize = 80;
 
 /// Characters of one row of text that are held at once.
@@ -48,7 +48,7 @@ pub(crate) struct ArrayText<'a> {
     position: u64,
     left_in_row: u64,
     line: Vec<u8>,
-    /// How much of the line is before its first value.
+    /// Length of the line before its first value.
     lead: usize,
     value: Vec<u8>,
 }

@@ -7,7 +7,7 @@ use anstyle::Style;
 use super::pad::{self, Spaces, WIDTH_MAX};
 use crate::output::Output;
 
-/// What the last column is wrapped at, at the least, however narrow the terminal.
+/// Least width at which the last column is wrapped, however narrow the terminal.
 const LAST_MIN: usize = 24;
 
 /// Between two columns.
@@ -84,7 +84,7 @@ impl Columns {
     }
 }
 
-/// How many places a text takes.
+/// Returns the number of places that a text takes.
 pub(crate) fn width_of(text: &str) -> usize {
     text.chars().count()
 }

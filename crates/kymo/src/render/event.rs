@@ -18,10 +18,10 @@ use crate::output::Paint;
 /// Names of tracks are lined up to this width; longer ones stand out.
 const NAME_WIDTH_MAX: usize = 32;
 
-/// What the columns of CSV are called.
+/// Names of the columns of CSV.
 const CSV_HEADER: &[u8] = b"time_ns,time,stream,value\n";
 
-/// How events are written.
+/// Ways in which events are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Look {
     Text(Paint),
@@ -40,11 +40,11 @@ pub(crate) struct EventLines<'a> {
     /// True if lines tell the time since the one before, and when that was.
     has_delta: bool,
     before: Option<TimeNs>,
-    /// Where runs of text are told of by lines, what is open of them.
+    /// Open runs of text, where lines report runs.
     runs: Option<Runs>,
-    /// What tells which file of a directory an event is in.
+    /// Timeline that gives the file of a directory that an event is in.
     timeline: Option<Arc<dyn TimelineView>>,
-    /// What tells a person what samples are of.
+    /// Profile that gives a person the contexts of samples.
     contexts: Option<Arc<dyn ProfileView>>,
 }
 
@@ -81,7 +81,7 @@ impl<'a> EventLines<'a> {
         self.contexts = Some(contexts);
     }
 
-    /// What a context is called, where that can be read.
+    /// Returns the name of a context, where it can be read.
     fn context(&self, number: u64) -> Option<String> {
         let contexts = self.contexts.as_ref()?;
         let found = contexts.find(ContextNumber(number)).ok()??;
@@ -287,7 +287,7 @@ impl<'a> EventLines<'a> {
     }
 }
 
-/// What an event says by name.
+/// Returns the fields of an event by name.
 fn json_fields(
     event: &Event<'_>,
     fields: Option<&Fields<'_>>,
@@ -321,8 +321,8 @@ fn object<'a>(fields: impl Iterator<Item = (&'a str, Json)>) -> Map<String, Json
     object
 }
 
-/// What a person reads of a text that is no UTF-8, without the end of its line: other bytes are
-/// written as `\xb0`.
+/// Returns the text that a person reads where a text is no UTF-8, without the end of its line:
+/// other bytes are written as `\xb0`.
 pub(crate) fn broken_text(track: &Track, event: &Event<'_>) -> Option<String> {
     if !matches!(event.content, Content::Payload) || !matches!(&*track.content, "utf-8" | "text") {
         return None;

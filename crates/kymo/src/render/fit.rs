@@ -1,11 +1,11 @@
-//! Which columns of a table have room on a terminal, and how wide they are.
+//! Columns of a table that have room on a terminal, and their widths.
 
 use super::columns::GAP;
 
 /// A column of names keeps so many places while there are figures that can be left out.
 pub(crate) const NAME_MIN: usize = 16;
 
-/// What a column asks for.
+/// Space that a column asks for.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Wanted {
     /// The places that its longest cell takes.
@@ -53,7 +53,8 @@ fn taken(columns: &[Option<usize>]) -> usize {
     widths + GAP * columns.iter().flatten().count().saturating_sub(1)
 }
 
-/// How wide columns may be that share some places: what narrow ones do not need is for the others.
+/// Returns the greatest width of columns that share some places: places that narrow columns do not
+/// need are for the others.
 fn widest(mut widths: Vec<usize>, mut places: usize) -> usize {
     widths.sort_unstable();
     let count = widths.len();

@@ -12,7 +12,7 @@ use super::pad::{self, Spaces};
 use super::{escaped, measure, numbers, style};
 use crate::output::Output;
 
-/// How figures are printed.
+/// Options for printing figures.
 #[derive(Debug, Clone, Copy, Default, clap::Args)]
 pub(crate) struct GridArgs {
     /// Print one JSON object a line; times are in nanoseconds.
@@ -30,14 +30,14 @@ impl GridArgs {
         !self.json && !self.csv
     }
 
-    /// How many rows are shown, where nothing means all: as many as are asked for, and else all to
-    /// programs and some to a person.
+    /// Returns the number of rows that are shown, where 0 means all. It is as many as are asked
+    /// for, and else all to programs and some to a person.
     pub(crate) fn rows(self, asked: Option<usize>, to_person: usize) -> usize {
         asked.unwrap_or(if self.is_text() { to_person } else { 0 })
     }
 }
 
-/// How the figures of a column are read.
+/// Ways in which the figures of a column are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Look {
     /// As they are.
@@ -72,7 +72,7 @@ pub(crate) struct Grid {
     rows: Vec<Vec<Value>>,
     /// So many rows are kept.
     rows_max: usize,
-    /// How many there are besides.
+    /// Number of further rows.
     more: usize,
 }
 
@@ -106,7 +106,7 @@ impl Grid {
         }
     }
 
-    /// How many rows there are, with those that are not kept.
+    /// Returns the number of rows, with those that are not kept.
     pub(crate) fn len(&self) -> usize {
         self.rows.len() + self.more
     }
@@ -300,7 +300,7 @@ pub(crate) fn id(number: Option<i64>) -> Value {
     number.map_or(Value::Null, Value::from)
 }
 
-/// What part of a whole something is.
+/// Returns the part of a whole that something is.
 #[allow(clippy::cast_precision_loss, reason = "whoever shows it rounds it, once")]
 pub(crate) fn share(part: u64, whole: u64) -> Value {
     if whole == 0 {

@@ -10,11 +10,11 @@ use crate::output::Output;
 pub(crate) struct Listing<'a> {
     /// The file.
     pub(crate) file: &'a str,
-    /// What a person reads above it, besides the file.
+    /// Title above it that a person reads, besides the file.
     pub(crate) title: &'a str,
     /// True if nothing was printed before.
     pub(crate) is_first: bool,
-    /// How many rows are shown; nothing shows all.
+    /// Number of rows that are shown; 0 shows all.
     pub(crate) rows: usize,
 }
 

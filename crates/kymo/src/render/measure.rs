@@ -94,7 +94,8 @@ fn whole(size: f64) -> u64 {
     format!("{size:.0}").parse().unwrap_or(0)
 }
 
-/// How long a moment is after another, in seconds, where there is no room for the moment itself.
+/// Returns the duration from one timestamp to another, in seconds, where there is no room for the
+/// timestamp itself.
 pub(crate) fn after(first: TimeNs, time: TimeNs) -> String {
     let time = TimeNs(time.0.saturating_sub(first.0));
     Shown { time, since_epoch: false }.to_string()

@@ -1,4 +1,4 @@
-//! How things look: the same in every command.
+//! Appearance of output: the same in every command.
 
 pub(crate) mod activity;
 pub(crate) mod alike;

@@ -50,7 +50,7 @@ pub(crate) fn fact(value: &Value) -> String {
     }
 }
 
-/// How many there are of each severity: `2 errors, 1 warning`.
+/// Counts the findings of each severity: `2 errors, 1 warning`.
 pub(crate) fn severities(found: &[Severity]) -> String {
     let words = [
         (Severity::Error, "error", "errors"),

@@ -15,12 +15,12 @@ use crate::output::Output;
 /// Values of an array that are held at once.
 const CHUNK_VALUES: u64 = 1 << 16;
 
-/// How records are to look.
+/// Way in which records are to look.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Look<'a> {
     /// The file's name, where there are several.
     pub(crate) file: Option<&'a str>,
-    /// Which order arrays are taken to have.
+    /// Order that arrays are taken to have.
     pub(crate) order: Order,
     /// True if arrays of bytes are text.
     pub(crate) is_text: bool,
@@ -174,8 +174,8 @@ impl JsonRecords<'_> {
     }
 }
 
-/// What a field of a record is called: as every object has some keys, a field of that name has its
-/// kind before it.
+/// Returns the name of a field of a record: as every object has some keys, a field of that name has
+/// its kind before it.
 pub(crate) fn key<'a>(kind: &str, name: &'a str) -> Cow<'a, str> {
     match name {
         "file" | "record" | "index" | "offset" => format!("{kind}_{name}").into(),

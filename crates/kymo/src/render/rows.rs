@@ -19,7 +19,7 @@ pub(crate) struct RowArgs {
 }
 
 impl RowArgs {
-    /// What prints rows for programs; nothing where they are for people.
+    /// Returns the printer of rows for programs; `None` where they are for people.
     pub(crate) fn rows(self) -> Option<Rows> {
         (self.json || self.csv).then_some(Rows { is_csv: self.csv, is_begun: false })
     }

@@ -13,7 +13,7 @@ pub(crate) struct Runs {
     begun: BTreeMap<TrackId, Begun>,
 }
 
-/// What came of a line.
+/// Text begun by a line.
 #[derive(Debug, Default)]
 struct Begun {
     time: Option<TimeNs>,

@@ -6,21 +6,21 @@ use serde_json::{Map, Value, json};
 
 use crate::output::Paint;
 
-/// What a block is about.
+/// Style of the subject of a block.
 pub(crate) const TITLE: Style = Style::new().bold();
 /// The kind of a thing, before its name.
 pub(crate) const KIND: Style = AnsiColor::Cyan.on_default();
-/// What one may pass over.
+/// Style of text that one may pass over.
 pub(crate) const FAINT: Style = Style::new().dimmed();
-/// What one hopes for.
+/// Style of a result that one hopes for.
 pub(crate) const GOOD: Style = AnsiColor::Green.on_default();
 /// The word before advice.
 pub(crate) const HINT: Style = AnsiColor::Cyan.on_default();
-/// What failed.
+/// Style of something that failed.
 pub(crate) const ERROR: Style = AnsiColor::Red.on_default().bold();
-/// What spent a good part.
+/// Style of something that spent a good part.
 const WARM: Style = AnsiColor::Yellow.on_default();
-/// What spent most.
+/// Style of something that spent most.
 const HOT: Style = AnsiColor::Red.on_default();
 const WARNING: Style = AnsiColor::Yellow.on_default().bold();
 const NOTE: Style = AnsiColor::Blue.on_default();

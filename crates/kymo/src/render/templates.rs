@@ -71,7 +71,7 @@ fn folded(name: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Where a group that begins with `<` ends; nothing where it does not.
+/// Returns the end of a group that begins with `<`; `None` where it does not end.
 fn end_of_group(text: &str) -> Option<usize> {
     let (mut depth, mut round, mut before) = (0_usize, 0_usize, ' ');
     for (at, c) in text.char_indices() {

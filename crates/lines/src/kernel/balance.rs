@@ -28,7 +28,7 @@ pub fn unbalanced(reader: &Reader<impl Grammar>, limits: &Limits) -> Vec<Finding
     findings.into_vec()
 }
 
-/// What goes on on a processor.
+/// State of a processor.
 #[derive(Default)]
 struct Cpu {
     running: Option<i64>,

@@ -91,7 +91,7 @@ impl<'a> Wakeup<'a> {
     }
 }
 
-/// What comes before a field that is a number, the number, and what comes after the field that
+/// Returns the text before a field that is a number, the number, and the text after the field that
 /// follows it. Names of tasks may have either field in them, but are too short for both.
 fn numbered<'a>(text: &'a str, field: &str, then: &str) -> Option<(&'a str, &'a str, &'a str)> {
     text.match_indices(field).find_map(|(at, _)| {
@@ -200,8 +200,8 @@ fn task<'a, 'n>(names: [&'n str; 3], of: &Task<'a>) -> Vec<(&'n str, Cow<'a, str
     fields
 }
 
-/// What comes before the first pair like `name=value`, and the pairs. A value goes on to the next name,
-/// since names of tasks have spaces.
+/// Returns the text before the first pair like `name=value`, and the pairs. A value goes on to the
+/// next name, since names of tasks have spaces.
 fn pairs(text: &str) -> (&str, Vec<(&str, &str)>) {
     let bytes = text.as_bytes();
     let is_word = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';

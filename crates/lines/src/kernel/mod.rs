@@ -1,4 +1,4 @@
-//! What events of Linux mean, as `perf`, `ftrace` and `trace-cmd` print them.
+//! Meaning of events of Linux, as `perf`, `ftrace` and `trace-cmd` print them.
 //!
 //! A switch ends the stretch of one task and begins that of another; a task that goes to sleep has
 //! completed what it was woken for. What asks for a wakeup is a release, or the wakeup where nothing
@@ -22,11 +22,11 @@ pub use balance::unbalanced;
 /// Lines of a tool that prints events of Linux.
 #[derive(Debug, Clone, Copy)]
 pub struct KernelLines {
-    /// How a line of it is read.
+    /// Function that reads a line of it.
     pub read: fn(&str) -> Read<'_>,
-    /// Whose lines they are.
+    /// Program whose lines they are.
     pub dialect: &'static str,
-    /// What cannot be told of how lines are read.
+    /// Doubt about how lines are read, which cannot be resolved.
     pub doubt: Option<&'static str>,
 }
 
@@ -58,7 +58,7 @@ impl Grammar for KernelLines {
     }
 }
 
-/// What an event is to tasks.
+/// Role of an event for tasks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Role {
     Kernel(KernelEvent),
@@ -141,8 +141,8 @@ fn switch<'a>(line: &Line<'a>, telling: &mut Telling, to: &mut dyn FnMut(Told<'a
     }
 }
 
-/// Whether a task that stopped waits for something: `S`, `D|K`, or a number with a low bit set.
-/// `R` and `R+` could run.
+/// Returns true if a task that stopped waits for something: `S`, `D|K`, or a number with a low bit
+/// set. `R` and `R+` could run.
 fn is_asleep(state: &str) -> bool {
     match state.parse() {
         Ok(bits) => KernelEvent::is_asleep(bits),
@@ -242,7 +242,8 @@ fn graph<'a>(line: &Line<'a>, to: &mut dyn FnMut(Told<'a>)) {
     to(Told::activity(Key::Calls(Who::Id(tid)), line.task, activity));
 }
 
-/// When a call that took so long ended: `+ 12.345 us`, with a mark where it was long.
+/// Returns the time at which a call that took so long ended: `+ 12.345 us`, with a mark where it
+/// was long.
 fn ended(TimeNs(time): TimeNs, took: &str) -> TimeNs {
     let mut words = took.split_whitespace().rev();
     let length = match (words.next(), words.next()) {

@@ -46,19 +46,19 @@ const CLOSE_VALUES: u64 = 32;
 /// Values that no block covers and that are yet gone through, however few there are.
 const MISSING_MAX: u64 = 1 << 24;
 
-/// How many times what is there may be gone through, however much that is.
+/// Number of times that the present values may be gone through, however many they are.
 const MISSING_TIMES_MAX: u64 = 8;
 
-/// Where the values of a chunk come from.
+/// Plan of the sources for the values of a chunk.
 #[derive(Debug, Default)]
 struct Plan {
-    /// What to read: a block by its place among those near the chunk, and values of it.
+    /// Reads to do: a block by its place among those near the chunk, and values of it.
     reads: Vec<(usize, Range<u64>)>,
-    /// What the chunk is made of, in its order.
+    /// Pieces that make up the chunk, in its order.
     pieces: Vec<Piece>,
 }
 
-/// What is known of a block that a chunk reads from.
+/// State of a block that a chunk reads from.
 #[derive(Debug, Clone, Copy)]
 struct Reading {
     /// The last read of it.
@@ -111,7 +111,7 @@ impl Chunks {
         Ok(Self { view, data_type, blocks, spans, start, count, next: 0, chunk_values })
     }
 
-    /// How many values the selection has.
+    /// Returns the number of values in the selection.
     #[must_use]
     pub fn len(&self) -> u64 {
         volume(&self.count)
@@ -237,8 +237,8 @@ impl Chunks {
         plan
     }
 
-    /// How many values from `at` on lie one after the other in the block and in the selection,
-    /// before a block that comes earlier in the file.
+    /// Returns the number of values from `at` on that lie one after the other in the block and in
+    /// the selection. They come before a block that is earlier in the file.
     fn reach(&self, near: &Near<'_>, place: usize, block: &Block, at: &[u64]) -> u64 {
         if !near.are_apart() {
             let fastest = at.len().saturating_sub(1);
@@ -257,8 +257,9 @@ impl Chunks {
         length
     }
 
-    /// How far the block and the selection both go on from `at` in a dimension, and whether
-    /// they have the same bounds in it, so that the next row follows at once in both.
+    /// Returns how far the block and the selection both go on from `at` in a dimension. Also
+    /// returns whether they have the same bounds in it, so that the next row follows at once in
+    /// both.
     fn run(&self, block: &Block, at: &[u64], dimension: usize) -> (u64, bool) {
         let get = |numbers: &[u64]| numbers.get(dimension).copied().unwrap_or(0);
         let block = (get(&block.start), get(&block.count));
@@ -268,7 +269,7 @@ impl Chunks {
         (last.saturating_sub(get(at)), block == selection)
     }
 
-    /// How far it is from `at` to the end of the row.
+    /// Returns the distance from `at` to the end of the row.
     fn row_left(&self, at: &[u64]) -> u64 {
         match (self.start.last(), self.count.last(), at.last()) {
             (Some(start), Some(count), Some(i)) => start.saturating_add(*count) - i,

@@ -36,7 +36,7 @@ struct Joined {
 struct JoinedStep {
     shape: Vec<u64>,
     origins: Vec<Origin>,
-    /// Where its blocks begin. What begins where another does was written again.
+    /// Starts of its blocks. A block that begins where another does was written again.
     starts: HashSet<Vec<u64>>,
 }
 
@@ -48,7 +48,7 @@ struct Origin {
     step: u64,
 }
 
-/// What makes two variables the same. A word for a type may mean several widths.
+/// Properties that make two variables the same. A word for a type may mean several widths.
 type Key = (String, bool, String, DataType, VariableKind, usize);
 
 fn key(variable: &Variable) -> Key {
@@ -273,7 +273,7 @@ mod tests {
         JoinedArrays::new(views.collect()).unwrap()
     }
 
-    /// What every value of a step is, and where it stands.
+    /// Returns the position and the values of every block of a step.
     fn blocks(arrays: &JoinedArrays, step: u64) -> Vec<(Vec<u64>, Vec<i32>)> {
         use arrow_array::cast::AsArray;
         use arrow_array::types::Int32Type;

@@ -38,10 +38,10 @@ pub struct BlockId(pub u64);
 
 /// The arrays of a dataset.
 pub trait ArraysView: Send + Sync {
-    /// How many variables there are; their ids count from 0 in the order of the file.
+    /// Returns the number of variables; their ids count from 0 in the order of the file.
     fn variable_count(&self) -> usize;
 
-    /// What a variable is.
+    /// Returns the description of a variable.
     fn variable(&self, id: VariableId) -> Variable;
 
     /// The shape and the blocks of one step.
@@ -50,7 +50,8 @@ pub trait ArraysView: Send + Sync {
     /// Reads some values of a block, by their position in storage.
     fn read_block(&self, block: BlockId, values: Range<u64>) -> Result<ArrayRef>;
 
-    /// How many values of a block may be asked for in one [`read_block`](Self::read_block).
+    /// Returns the number of values of a block that may be asked for in one
+    /// [`read_block`](Self::read_block).
     ///
     /// A format whose values may be large, such as texts, says so here; all must go otherwise.
     fn values_at_once(&self, _block: BlockId) -> u64 {
@@ -69,8 +70,8 @@ pub trait ArraysView: Send + Sync {
         None
     }
 
-    /// How often so far some values that were read together had to be rounded: the format's type
-    /// is wider than any of ours, and a value needed it.
+    /// Returns the number of times so far that some values that were read together had to be
+    /// rounded. The format's type is wider than any of ours, and a value needed it.
     fn rounded(&self) -> u64 {
         0
     }
@@ -101,7 +102,7 @@ pub trait ArraysView: Send + Sync {
     fn find(&self, path: &str) -> Vec<VariableId>;
 }
 
-/// What a variable is.
+/// Description of a variable.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Variable {
     /// The whole path: `/fields/temperature`.
@@ -114,22 +115,22 @@ pub struct Variable {
     pub data_type: DataType,
     /// True if reading may round values: the format's type is wider than any of ours.
     pub rounds: bool,
-    /// How the parts make a whole.
+    /// Way in which the parts make a whole.
     pub kind: VariableKind,
-    /// How many dimensions it has.
+    /// Number of dimensions.
     pub rank: usize,
     /// The least length of each dimension over all steps.
     pub min_shape: Vec<u64>,
     /// The greatest length of each dimension over all steps. Mostly the same.
     pub max_shape: Vec<u64>,
-    /// How often it was written.
+    /// Number of times that it was written.
     pub steps: u64,
-    /// How many blocks its steps have in all.
+    /// Number of blocks of all its steps.
     pub blocks: u64,
 }
 
 impl Variable {
-    /// What a view says of a variable that it does not have.
+    /// Returns the description that a view gives of a variable that it does not have.
     #[must_use]
     pub fn none() -> Self {
         Self {
@@ -148,7 +149,7 @@ impl Variable {
     }
 }
 
-/// How the parts of a variable make a whole.
+/// Ways in which the parts of a variable make a whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum VariableKind {
     /// One value a step.
@@ -183,7 +184,7 @@ pub struct Step {
 /// A part of a step that lies in one run in the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Block {
-    /// What to read it by.
+    /// Id by which to read it.
     pub id: BlockId,
     /// Its first index in each dimension of the step.
     pub start: Vec<u64>,
@@ -207,11 +208,11 @@ pub struct Stored<'a> {
 pub struct Raw<'a> {
     /// All values, one after the other. Text need not be UTF-8; it is Latin-1 then.
     pub bytes: &'a [u8],
-    /// How many bytes each has.
+    /// Number of bytes of each.
     pub each: usize,
 }
 
-/// Which dimension varies fastest in storage, where the file does not say.
+/// Dimension that varies fastest in storage, where the file does not give it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Order {
     /// The last, as C programs have it.
@@ -236,7 +237,7 @@ impl Order {
 /// A name and a value that describe a variable or a group.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Attribute {
-    /// What it describes.
+    /// Object that it describes.
     pub target: Target,
     /// The path of what it describes.
     pub path: String,
@@ -244,19 +245,19 @@ pub struct Attribute {
     pub name: String,
     /// The format's word for its type.
     pub type_name: Cow<'static, str>,
-    /// What its value is stored as, where that has an Arrow type.
+    /// Type in which its value is stored, where that has an Arrow type.
     pub data_type: Option<DataType>,
     /// Its value; null where that is [`unread`](Self::unread).
     pub value: Value,
-    /// How many bytes a value has that was not read, for there are too many.
+    /// Number of bytes of a value that was not read, because there are too many.
     pub unread: Option<u64>,
-    /// Whether its path, its name or its text is no UTF-8 in the file, and was read as Latin-1.
+    /// True if its path, its name or its text is no UTF-8 in the file, and was read as Latin-1.
     pub is_recoded: bool,
     /// Its first byte in the file.
     pub offset: u64,
 }
 
-/// What an attribute describes.
+/// Object that an attribute describes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Target {
     /// A variable that is there.
@@ -272,7 +273,7 @@ pub enum Target {
 pub struct Selection {
     /// The first index in each dimension.
     pub start: Vec<u64>,
-    /// How many in each dimension.
+    /// Number of values in each dimension.
     pub count: Vec<u64>,
 }
 
@@ -308,7 +309,7 @@ impl Selection {
         Ok(selection)
     }
 
-    /// How many values the box has; saturates.
+    /// Returns the number of values in the box; saturates.
     #[must_use]
     pub fn len(&self) -> u64 {
         volume(&self.count)
@@ -321,7 +322,7 @@ impl Selection {
     }
 }
 
-/// Where a start and a count lie in a dimension, if they fit.
+/// Returns the range in a dimension for a start and a count, if they fit.
 fn range_of(length: u64, start: i64, count: i64) -> Option<(u64, u64)> {
     let first = match u64::try_from(start) {
         Ok(start) => start,
@@ -336,7 +337,7 @@ fn range_of(length: u64, start: i64, count: i64) -> Option<(u64, u64)> {
     (many <= left).then_some((first, many))
 }
 
-/// How many values a box of these lengths has; saturates.
+/// Returns the number of values in a box of these lengths; saturates.
 #[must_use]
 pub fn volume(lengths: &[u64]) -> u64 {
     lengths.iter().fold(1, |product, &length| product.saturating_mul(length))

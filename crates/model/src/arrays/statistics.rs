@@ -23,9 +23,9 @@ pub struct Statistics {
     pub min: Value,
     /// The largest; NaN does not count.
     pub max: Value,
-    /// How many values were looked at.
+    /// Number of values that were looked at.
     pub count: u64,
-    /// How many of them were no number.
+    /// Number of those that were no number.
     pub nan: u64,
 }
 

@@ -21,19 +21,19 @@ pub trait MeasurementView: Send + Sync {
     /// The directory that relative paths of modules are below.
     fn directory(&self) -> Option<PathBuf>;
 
-    /// How many threads there are; their numbers count from 0.
+    /// Returns the number of threads; their numbers count from 0.
     fn thread_count(&self) -> usize;
 
-    /// What the recorder calls a thread: what the names of its files begin with.
+    /// Returns the recorder's name for a thread: the names of its files begin with it.
     fn name(&self, thread: usize) -> String;
 
     /// The file that a thread is recorded in, as findings name it.
     fn file(&self, thread: usize) -> String;
 
-    /// What the program that a thread is of is called, where that was recorded.
+    /// Returns the name of the program that a thread is of, where that was recorded.
     fn program(&self, thread: usize) -> Option<String>;
 
-    /// What names a thread. Cheap: nothing else of it is read.
+    /// Returns the ids that name a thread. Cheap: nothing else of it is read.
     fn ids(&self, thread: usize) -> Vec<MeasuredId>;
 
     /// About how many bytes there are of a thread, to tell how far the work is.
@@ -45,8 +45,8 @@ pub trait MeasurementView: Send + Sync {
     /// Reads all of a thread but its samples.
     fn thread(&self, thread: usize) -> Result<MeasuredThread>;
 
-    /// Where a thread was from each moment on, in order of time. A sample may name a node that the
-    /// thread does not have.
+    /// Returns the node at which a thread was from each timestamp on, in order of time. A sample
+    /// may name a node that the thread does not have.
     fn samples(&self, thread: usize) -> Result<Samples<'_>>;
 
     /// The same in parts, where nothing has to be put in order for it.
@@ -55,8 +55,8 @@ pub trait MeasurementView: Send + Sync {
         None
     }
 
-    /// What a frame is called that is no code: a placeholder, or an entry or idleness where it hangs
-    /// below something, and is neither.
+    /// Returns the name of a frame that is no code. It is a placeholder, or an entry or idleness
+    /// where it hangs below something, and is neither.
     fn placeholder(&self, frame: Frame) -> String;
 
     /// The structure of modules that are wanted by their paths, as far as it lies beside the
@@ -77,7 +77,7 @@ pub type Samples<'a> = Box<dyn Iterator<Item = MeasuredSample> + Send + 'a>;
 /// Samples of a thread, in parts that follow each other.
 pub type SamplesInParts<'a> = Box<dyn Parts<MeasuredSample> + 'a>;
 
-/// Where a thread was from a moment on.
+/// Node at which a thread was from a timestamp on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MeasuredSample {
     /// From when on.
@@ -91,17 +91,17 @@ pub struct MeasuredSample {
 /// One part of what names a thread, as it was recorded.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct MeasuredId {
-    /// What kind of thing it numbers.
+    /// Kind of thing that it numbers.
     pub kind: IdKind,
     /// The number the system knows it by.
     pub physical: u64,
     /// The number that counts from 0.
     pub logical: u64,
-    /// Which of the numbers count.
+    /// Numbers of the id that count.
     pub given: GivenIds,
 }
 
-/// Which numbers of an id were given.
+/// Numbers of an id that were given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum GivenIds {
     /// Both.
@@ -114,48 +114,49 @@ pub enum GivenIds {
     Logical,
 }
 
-/// What was recorded of a thread.
+/// Recorded data of a thread.
 #[derive(Debug, Clone, Default)]
 pub struct MeasuredThread {
-    /// What was measured.
+    /// Metrics that were measured.
     pub metrics: Vec<MeasuredMetric>,
-    /// What is computed from that: formulas name metrics that have values, by their index.
+    /// Metrics that are computed from those: formulas name metrics that have values, by their
+    /// index.
     pub computed: Vec<Computed>,
     /// Paths of modules, which nodes name by their index. Threads of one process may share them.
     pub modules: Arc<[String]>,
     /// The nodes of its tree, each after the one above it.
     pub nodes: Vec<MeasuredNode>,
-    /// Which node has which number of the recorder.
+    /// Node for each number of the recorder.
     pub numbers: Numbers,
-    /// What was measured where.
+    /// Values that were measured, and the nodes at which they were.
     pub values: Vec<MeasuredValue>,
-    /// That nodes are in modules which are not listed: they are told as unknown code.
+    /// Finding that nodes are in modules which are not listed: they are reported as unknown code.
     pub unlisted: Option<Finding>,
-    /// What else is wrong with it, and what was passed over.
+    /// Findings about anything else that is wrong with it, and what was passed over.
     pub findings: Vec<Finding>,
 }
 
 /// A metric of a thread.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MeasuredMetric {
-    /// What it is.
+    /// Metric that was measured.
     pub metric: Metric,
     /// True if its values belong to what was called at a node, and not to the instruction.
     pub is_of_call: bool,
-    /// What it counts, where that helps to find out who called whom.
+    /// Kind of thing that it counts, where that helps to find out who called whom.
     pub counts: Option<Counts>,
-    /// What each value that was recorded stands for; values are told multiplied with it.
+    /// Amount that each recorded value stands for; values are multiplied with it when reported.
     pub period: u64,
     /// True if values were recorded as real numbers, and not as counts.
     pub is_real: bool,
 }
 
-/// What a metric counts of code whose callers nobody records, such as that of a GPU.
+/// Kind of thing that a metric counts in code whose callers nobody records, such as that of a GPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Counts {
-    /// How often kernels ran.
+    /// Number of times that kernels ran.
     Calls,
-    /// How often they ran while they were measured.
+    /// Number of times that they ran while they were measured.
     MeasuredCalls,
     /// Samples of instructions.
     Instructions,
@@ -166,22 +167,22 @@ pub enum Counts {
 pub struct MeasuredNode {
     /// The index of the node above; its own index where there is none.
     pub above: u32,
-    /// What it stands for.
+    /// Frame that the node stands for.
     pub frame: Frame,
 }
 
-/// What a node stands for.
+/// Frame that a node stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Frame {
     /// The whole program.
     Root,
     /// Nothing went on.
     Idle,
-    /// Where the main thread enters.
+    /// Place where the main thread enters.
     MainEntry,
-    /// Where any other thread enters.
+    /// Place where any other thread enters.
     ThreadEntry,
-    /// Where unwinding came to an end it could not explain.
+    /// Place where unwinding came to an end that it could not explain.
     UnknownEntry,
     /// Code that is in no module.
     UnknownCode,
@@ -191,7 +192,7 @@ pub enum Frame {
     Code {
         /// The index of the module.
         module: u32,
-        /// Where it is in the module.
+        /// Offset in the module.
         offset: u64,
         /// True if the node above is known to have called it. Of samples of a GPU it is not.
         is_called: bool,
@@ -206,19 +207,19 @@ pub struct MeasuredValue {
     /// The index of the metric. Those that are computed have no values: what is told of them is
     /// passed over.
     pub metric: u32,
-    /// How much, in the unit of the metric.
+    /// Amount, in the unit of the metric.
     pub value: f64,
 }
 
 /// Finds the index of a node by the number that the recorder gave it.
 #[derive(Debug, Clone, Default)]
 pub struct Numbers {
-    /// Where the numbers are close together: the index by the number less the first.
+    /// Indices for numbers that are close together: the index by the number less the first.
     close: Vec<u32>,
     first: u32,
-    /// Where they are not: numbers with indices, by number.
+    /// Numbers that are not close together, with their indices, by number.
     apart: Vec<(u32, u32)>,
-    /// How many numbers there are.
+    /// Number of numbers.
     count: usize,
 }
 
@@ -263,7 +264,7 @@ impl Numbers {
         }
     }
 
-    /// How many numbers there are: fewer than nodes where several have one.
+    /// Returns the number of numbers: fewer than nodes where several nodes have one.
     #[must_use]
     pub fn count(&self) -> usize {
         self.count

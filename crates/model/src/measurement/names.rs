@@ -1,13 +1,13 @@
-//! What names threads: logical ids that were not given are made up.
+//! Names of threads: logical ids that were not given are made up.
 
 use std::collections::HashMap;
 
 use super::{GivenIds, MeasuredId};
 use crate::profile::{IdKind, IdPart, Thread};
 
-/// What names each thread in a profile. Logical ids that were not given count from 0, in the order
-/// of all that names the threads and not in that in which they come: the same threads get the same
-/// ids wherever they are shown.
+/// Returns the names of threads in a profile. Logical ids that were not given count from 0. Their
+/// order is that of all that names the threads, and not that in which threads come: the same
+/// threads get the same ids wherever they are shown.
 #[must_use]
 pub fn thread_names(threads: &[Vec<MeasuredId>]) -> Vec<Thread> {
     let mut order: Vec<_> = threads.iter().zip(0_usize..).collect();
@@ -22,7 +22,7 @@ pub fn thread_names(threads: &[Vec<MeasuredId>]) -> Vec<Thread> {
     names
 }
 
-/// What was made up so far.
+/// Names that were made up so far.
 #[derive(Default)]
 struct Naming {
     within: Counting,
@@ -30,8 +30,8 @@ struct Naming {
     prefixes: HashMap<(Prefix, IdKind, u64), Prefix>,
 }
 
-/// What encloses a thing: the number of a list of ids, so that a long one is not kept for each of
-/// its parts. 0 is that of none.
+/// Number of the list of ids that encloses a thing, so that a long list is not kept for each of its
+/// parts. 0 is the number of none.
 type Prefix = usize;
 
 impl Naming {

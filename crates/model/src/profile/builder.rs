@@ -163,7 +163,7 @@ impl CallTreeBuilder {
         }
     }
 
-    /// How many contexts there are by now.
+    /// Returns the number of contexts so far.
     #[must_use]
     pub fn context_count(&self) -> usize {
         self.nodes.len()

@@ -1,4 +1,4 @@
-//! What two trees of paths have otherwise, by the names on their paths.
+//! Differences between two trees of paths, by the names on their paths.
 
 use std::collections::HashMap;
 
@@ -19,9 +19,9 @@ pub struct PathChanges {
 pub struct PathChange {
     /// The index of the path above.
     pub parent: Option<usize>,
-    /// What was spent there and below, in the one and in the other.
+    /// Values spent there and below, in the one and in the other.
     pub inclusive: [f64; 2],
-    /// What was spent there.
+    /// Values spent there.
     pub exclusive: [f64; 2],
     /// The last name, by its place.
     label: usize,

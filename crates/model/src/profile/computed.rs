@@ -5,30 +5,30 @@ use super::{Metric, MetricId};
 /// A metric that has no values of its own.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Computed {
-    /// What it is called, and how far it reaches.
+    /// Name and scope of the metric.
     pub metric: Metric,
-    /// How a number of it is shown, as `printf` has it; may be empty.
+    /// Format in which a number of it is shown, as `printf` has it; may be empty.
     pub format: String,
     /// True if it is also shown as a share of the whole.
     pub has_share: bool,
-    /// What it is.
+    /// Formula of the metric.
     pub formula: Expression,
     /// The metric that it is listed before; nothing at the end.
     pub before: Option<MetricId>,
 }
 
-/// What a metric is computed by.
+/// Expression that computes a metric.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Expression {
     /// A number.
     Number(f64),
-    /// What another metric comes to.
+    /// Value of another metric.
     Metric(MetricId),
     /// Something done to others.
     Apply(Operation, Vec<Expression>),
 }
 
-/// What is done to numbers.
+/// Operation on numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operation {
     /// The sum.

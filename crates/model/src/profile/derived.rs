@@ -13,10 +13,10 @@ use super::{
 };
 use kymo_core::{Error, Result};
 
-/// What may be computed from so many others whatever there is of them.
+/// Number of inputs up to which a metric may be computed whatever the number of their values.
 const INPUTS_FEW: u64 = 128;
 
-/// How many values there may be of all of them, in all contexts, where they are more.
+/// Greatest number of values of all inputs, in all contexts, where there are more inputs.
 const VALUES_MAX: u64 = 1 << 20;
 
 /// The same of parts of a formula, which are worked out for each row.
@@ -27,25 +27,25 @@ const PARTS_MAX: u64 = 1 << 24;
 /// row comes to, and is never summed up itself.
 #[derive(Debug, Clone)]
 pub struct Derived {
-    /// What it is.
+    /// Metric that is computed.
     pub metric: Metric,
-    /// What it is computed from.
+    /// Inputs from which it is computed.
     pub inputs: Vec<Input>,
-    /// How.
+    /// Formula that computes it.
     pub formula: Arc<dyn Formula>,
 }
 
-/// What a metric is computed from: a statistic over threads of a column.
+/// Input from which a metric is computed: a statistic over threads of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Input {
     /// Of what.
     pub column: Column,
-    /// Which statistic.
+    /// Statistic that is used.
     pub statistic: Statistic,
 }
 
-/// What of a metric is computed. A formula may be another for a place in the tree than for a row
-/// that stands for many places.
+/// Side of a metric that is computed. The formula for a place in the tree may differ from that for
+/// a row that stands for many places.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Side {
     /// With all that was called, of a row.
@@ -58,19 +58,19 @@ pub enum Side {
     ExclusiveAt,
 }
 
-/// How a metric is computed.
+/// Formula that computes a metric.
 pub trait Formula: fmt::Debug + Send + Sync {
-    /// What it comes to, from what each input comes to; nothing where an input has nothing.
+    /// Computes the value from the value of each input; `None` where an input has nothing.
     fn evaluate(&self, side: Side, inputs: &[Option<f64>]) -> Option<f64>;
 
-    /// How many parts it has, about.
+    /// Returns the number of its parts, about.
     fn size(&self) -> usize {
         1
     }
 }
 
 impl Derived {
-    /// What one side comes to; no number where it has no value.
+    /// Returns the value of one side; NaN where it has no value.
     pub(super) fn value(&self, side: Side, inputs: &[Option<f64>]) -> f64 {
         self.formula.evaluate(side, inputs).unwrap_or(f64::NAN)
     }
@@ -93,7 +93,7 @@ impl Derived {
         Ok(())
     }
 
-    /// What it comes to for all entry points together; no number where it has no value.
+    /// Returns the value for all entry points together; NaN where it has no value.
     pub(super) fn total(&self, view: &dyn ProfileView, threads: Option<&ThreadSet>) -> Result<f64> {
         let mut totals = Vec::with_capacity(self.inputs.len());
         for input in &self.inputs {
@@ -110,8 +110,8 @@ impl Input {
         self.column.reach == Reach::Execution
     }
 
-    /// What it comes to for all entry points together: what the context that stands for them has.
-    /// Where there is none, threads have what their entry points have.
+    /// Returns the value for all entry points together: that of the context that stands for them.
+    /// Where there is none, threads have the values of their entry points.
     fn total(self, view: &dyn ProfileView, threads: Option<&ThreadSet>) -> Result<f64> {
         let mut total = [0.0];
         if let Some(whole) = view.whole() {
@@ -127,7 +127,8 @@ impl Input {
         Ok(total)
     }
 
-    /// What each thread spent. What is exclusive of calls is only known of what stands for all.
+    /// Returns the value that each thread spent. Values exclusive of calls are only known of what
+    /// stands for all.
     fn per_thread(
         self,
         view: &dyn ProfileView,
@@ -162,15 +163,15 @@ impl Input {
         Question { view, metric: self.column.metric, threads }
     }
 
-    /// How it is read.
+    /// Returns the way in which it is read.
     pub(super) fn reading<'a>(self, question: &'a Question<'a>) -> Reading<'a> {
         let exclusive = if self.is_inclusive() { Reach::Function } else { self.column.reach };
         let (statistic, measured) = (self.statistic, Measured::BOTH);
         Reading { question, statistic, exclusive, is_without_loops: false, measured }
     }
 
-    /// How it is read of places in the tree. What a loop has without the loops within it is worked
-    /// out where it can be, since of single threads it is not kept.
+    /// Returns the way in which it is read of places in the tree. The value of a loop without the
+    /// loops within it is worked out where it can be. Of single threads it is not kept.
     pub(super) fn reading_of_places<'a>(self, question: &'a Question<'a>) -> Reading<'a> {
         let reading = self.reading(question);
         let is_lexical = self.column.reach == Reach::Lexical && self.statistic == Statistic::Sum;
@@ -201,7 +202,7 @@ pub fn flat_derived(
     Ok(Flat { odd: None, ..flat })
 }
 
-/// What the metric comes to in all, and for each label that it has a value for.
+/// Computes the total of the metric, and its value for each label that has one.
 fn derived_of<'v>(
     view: &'v dyn ProfileView,
     derived: &Derived,
@@ -232,7 +233,7 @@ fn derived_of<'v>(
     Ok(Summed { total, own, measured, outgrown, rows })
 }
 
-/// What each row has of each input, one row behind another; 0 where it has nothing.
+/// Values of each input in each row, one row behind another; 0 where there is none.
 pub(super) struct Inputs {
     count: usize,
     values: Vec<f64>,
@@ -265,8 +266,8 @@ impl Inputs {
     }
 }
 
-/// What a metric that is computed comes to for each thread, in all or in one place. What has no value
-/// is no number; a thread that has nothing of all that it is computed from has 0 of each.
+/// Computes the value of a computed metric for each thread, in all or in one place. It is NaN where
+/// there is no value. A thread that has nothing of all that it is computed from has 0 of each.
 ///
 /// # Errors
 /// When the profile cannot be read, or the metric is computed from too much.

@@ -70,7 +70,7 @@ struct Joining<'a> {
     /// The same for all inputs.
     labels: Labels<'a>,
     known: Nodes,
-    /// What each input comes to at each node.
+    /// Values of each input at each node.
     inputs: Inputs,
 }
 
@@ -82,8 +82,8 @@ impl<'a> Joining<'a> {
         Self { derived, tree, labels, known: Nodes::default(), inputs }
     }
 
-    /// What functions spent themselves of what it is computed from, by their labels: the largest
-    /// share of the totals.
+    /// Returns the inputs that functions spent themselves, by their labels: the largest share of
+    /// the totals.
     fn own_shares(
         &mut self,
         view: &dyn ProfileView,

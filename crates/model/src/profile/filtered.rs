@@ -10,7 +10,7 @@ use super::{
 use kymo_core::Result;
 use kymo_core::bytes::Limits;
 
-/// Which paths count, and which functions are shown on them.
+/// Filter for paths that count, and for functions that are shown on them.
 #[derive(Debug, Clone, Default)]
 pub struct PathFilter {
     /// Only paths through one of these functions count.
@@ -29,7 +29,7 @@ impl PathFilter {
     }
 }
 
-/// What a filter says of a function.
+/// Result of a filter for a function.
 #[derive(Clone, Copy)]
 struct Verdict {
     is_focus: bool,
@@ -39,18 +39,18 @@ struct Verdict {
 
 /// A context on the way to where the walk is.
 struct Open {
-    /// What it is; nothing where it is hidden.
+    /// Context that is shown; `None` where it is hidden.
     shown: Option<Context>,
     /// Its context in the new tree, once something was spent at it or below.
     made: Option<ContextId>,
     counts: bool,
-    /// What was spent at the very context: at first with what lies within it.
+    /// Value spent at the very context: at first with what lies within it.
     value: f64,
     /// The same with what lies within it, to tell what is left from what rounding leaves.
     whole: f64,
 }
 
-/// What is left of a sum may be a rounding error, this small a part of it.
+/// Share of a sum up to which a rest may be a rounding error.
 const ROUNDING: f64 = 1e-12;
 
 /// The contexts of a question that a filter lets through, as a profile of one thread and the one
@@ -88,7 +88,7 @@ struct Filtering<'a> {
     question: &'a Question<'a>,
     column: Column,
     labels: Labels<'a>,
-    /// What the filter says of labels, by their number.
+    /// Results of the filter for labels, by their number.
     known: Vec<Option<Verdict>>,
     builder: CallTreeBuilder,
     thread: ThreadId,
@@ -126,7 +126,8 @@ impl<'a> Filtering<'a> {
         })
     }
 
-    /// What the filter says of a context: functions have names, and entry points are no functions.
+    /// Returns the result of the filter for a context: functions have names, and entry points are
+    /// no functions.
     fn verdict(&mut self, context: &Context, filter: &PathFilter) -> Result<Verdict> {
         if !context.is_frame() || context.scope == Scope::Entry {
             return Ok(Verdict { is_focus: false, is_ignored: false, is_hidden: false });

@@ -170,7 +170,7 @@ pub(super) fn same() -> CallTree {
     b.finish()
 }
 
-/// What the nodes of a tree have, a line each.
+/// Shows the values of the nodes of a tree, a line each.
 pub(super) fn shown(tree: &PathTree) -> Vec<String> {
     let line = |node: &PathNode| {
         let (depth, label) = (node.depth, tree.label(node));

@@ -7,7 +7,7 @@ use super::stack::Stack;
 use super::{Context, Question, Relation, Scope, Step, Walk};
 use kymo_core::Result;
 
-/// What a flat profile has a row for.
+/// Kind of row in a flat profile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum By {
     /// Functions of one name, inlined or not. Code without a name counts by its address.
@@ -24,36 +24,36 @@ pub enum By {
 /// A flat profile.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Flat {
-    /// What all entry points spent together.
+    /// Total that all entry points spent together.
     pub total: f64,
     /// In no order, unless the most are asked for.
     pub rows: Vec<FlatRow>,
-    /// How many rows there are beside those.
+    /// Number of further rows.
     pub more: usize,
-    /// What no program does, in a sentence without full stop: values and contexts do not belong
-    /// together then. Only looked for where the most are asked for.
+    /// Description of something that no program does, in a sentence without full stop: values and
+    /// contexts do not belong together then. Only looked for where the most are asked for.
     pub odd: Option<String>,
 }
 
-/// What was spent in one function, module, file or line.
+/// Values spent in one function, module, file or line.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct FlatRow {
-    /// What it is called.
+    /// Label of the row.
     pub label: String,
-    /// What it spent with all that it called; calls of itself count once.
+    /// Value that it spent with all that it called; calls of itself count once.
     pub inclusive: f64,
-    /// What it spent itself.
+    /// Value that it spent itself.
     pub exclusive: f64,
     /// The file or module that it is of, where it has one. Only known of rows in no order.
     pub place: Option<Place>,
 }
 
-/// What a row is of that is called by the path of a file or module.
+/// Place of a row that is named by the path of a file or module.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Place {
     /// The path.
     pub path: String,
-    /// What the row is called with the whole path: how it begins, and how it goes on behind it.
+    /// Text of the row around the whole path: how it begins, and how it goes on behind the path.
     pub around: [String; 2],
 }
 
@@ -76,17 +76,17 @@ pub fn flat(question: &Question<'_>, by: By) -> Result<Flat> {
     Ok(Flat { total, rows, ..Flat::default() })
 }
 
-/// What was summed up.
+/// Sums over contexts.
 pub(super) struct Summed {
-    /// What all entry points spent together.
+    /// Total that all entry points spent together.
     pub(super) total: f64,
-    /// What everything that was called spent itself, where values are added up; no number where that
-    /// is not measured.
+    /// Value that everything that was called spent itself, where values are added up; NaN where
+    /// that is not measured.
     pub(super) own: f64,
-    /// What of the rest is measured: it is a number.
+    /// Parts of the rest that are measured: those that are numbers.
     pub(super) measured: Measured,
     pub(super) outgrown: Outgrown,
-    /// What each label spent that spent something.
+    /// Values of each label that spent something.
     pub(super) rows: Vec<(Label, Spent)>,
 }
 
@@ -133,10 +133,10 @@ struct Summing<'a, 'b, 'v> {
 #[derive(Clone, Copy, Default)]
 struct Row {
     spent: Spent,
-    /// How many contexts of this row we are within.
+    /// Number of open contexts of this row.
     within: u32,
-    /// Whether it is there for what it spent with all that it called, too, and not only for what
-    /// no line, file or module is known of.
+    /// True if the row is there also for what it spent with all that it called. If false, it is
+    /// there only for what no line, file or module is known of.
     is_place: bool,
 }
 
@@ -144,15 +144,15 @@ struct Row {
 struct Open {
     label: Option<Label>,
     kind: Kind,
-    /// What it spent itself, less what was counted for contexts within it.
+    /// Value that it spent itself, less what was counted for contexts within it.
     own: f64,
-    /// What it spent itself.
+    /// Value that it spent itself.
     exclusive: f64,
-    /// What it spent with all that it called.
+    /// Value that it spent with all that it called.
     inclusive: f64,
 }
 
-/// What has to be known of a context when it is left, or while another is below it.
+/// Facts that are needed about a context when it is left, or while another is below it.
 #[derive(Clone, Copy)]
 struct Kind {
     is_frame: bool,
@@ -292,7 +292,7 @@ impl Summing<'_, '_, '_> {
     }
 }
 
-/// What is left of a value when parts are taken off, or nothing where that is only rounding.
+/// Returns the rest of a value when parts are taken off, or zero where the rest is only rounding.
 pub(super) fn rest(own: f64, exclusive: f64) -> f64 {
     const ROUNDING: f64 = 1e-9;
     // What is no number stays that.

@@ -17,13 +17,13 @@ use kymo_core::{Error, Invariant as _, Result};
 use texts::Paths;
 pub(super) use texts::Texts;
 
-/// What contexts are grouped by.
+/// Key by which contexts are grouped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Key {
     Function(FunctionId, bool),
     Place(FileId, u32, bool),
     Point(ModuleId, u64, bool),
-    /// What is not known at all, by what it is.
+    /// Key of something that is not known at all, by what it is.
     Unknown(Scope),
 }
 
@@ -48,11 +48,12 @@ impl Key {
 pub(super) struct Label(pub(super) usize);
 
 impl Label {
-    /// That of what is not among those that are held.
+    /// Label of anything that is not among those that are held.
     const ELSEWHERE: Self = Self(usize::MAX);
 }
 
-/// What a label stands for. Names of functions are not held: they are read again where they are.
+/// Entry that a label stands for. Names of functions are not held: they are read again where they
+/// are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Entry {
     /// The name of a function, with the hash of its text.
@@ -81,7 +82,7 @@ enum Entry {
     Module(u32),
 }
 
-/// How many keys are remembered with their labels. Most contexts are of few functions.
+/// Number of keys that are remembered with their labels. Most contexts are of few functions.
 const RECENT: usize = 1 << 12;
 
 /// Names that are longer than this are not read again for what is known, unless they are very
@@ -106,7 +107,7 @@ pub(super) struct Labels<'a> {
     recent: Vec<Option<(Key, Label)>>,
     /// Keys of long names.
     long: HashMap<Key, Label>,
-    /// How many bytes the texts may still come to.
+    /// Number of bytes that the texts may still take.
     bytes_left: u64,
 }
 
@@ -137,7 +138,7 @@ impl<'a> Labels<'a> {
         }
     }
 
-    /// How many there will be, about; 0 where that is not known.
+    /// Returns the number of labels that there will be, about; 0 where that is not known.
     pub(super) fn expected(&self) -> usize {
         self.held.expected()
     }
@@ -362,13 +363,13 @@ impl<'a> Labels<'a> {
         Ok(texts)
     }
 
-    /// What labels are shown as, once all are known.
+    /// Returns the texts that labels are shown as, once all are known.
     pub(super) fn shown(&self) -> Shown<'_> {
         Shown { labels: self, files: self.files.told_apart(), modules: self.modules.told_apart() }
     }
 }
 
-/// What labels are shown as: of paths as much as tells them apart.
+/// Texts that labels are shown as: of paths as much as tells them apart.
 pub(super) struct Shown<'a> {
     labels: &'a Labels<'a>,
     files: Vec<&'a str>,

@@ -64,7 +64,7 @@ pub struct MetricId(pub u32);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ThreadId(pub u32);
 
-/// What a format finds a context by. Not the number a recording gives it.
+/// Id by which a format finds a context. Not the number that a recording gives it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ContextId(pub u64);
 
@@ -72,9 +72,9 @@ pub struct ContextId(pub u64);
 /// any more, as the view counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Siblings {
-    /// Where the next one is.
+    /// Position of the next sibling.
     pub next: u64,
-    /// Where they end. None is left where the next would be here or beyond.
+    /// End of the siblings. None is left where the next would be here or beyond.
     pub end: u64,
 }
 
@@ -95,15 +95,15 @@ impl ContextNumber {
     pub const NONE: Self = Self(u64::MAX);
 }
 
-/// What a format finds a function by. Several may have the same name.
+/// Id by which a format finds a function. Several may have the same name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FunctionId(pub u64);
 
-/// What a format finds a source file by.
+/// Id by which a format finds a source file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FileId(pub u64);
 
-/// What a format finds a module, such as a program or a library, by.
+/// Id by which a format finds a module, such as a program or a library.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ModuleId(pub u64);
 
@@ -114,7 +114,7 @@ pub type Values<'a, T> = Box<dyn Iterator<Item = Result<T>> + 'a>;
 ///
 /// Nothing here asks a format to hold contexts or values in memory.
 pub trait ProfileView: Send + Sync {
-    /// What was measured; ids count from 0. Few.
+    /// Returns the metrics that were measured; ids count from 0. Few.
     fn metrics(&self) -> Vec<Metric>;
 
     /// Metrics that are computed from those; none of them has values of its own.
@@ -122,15 +122,15 @@ pub trait ProfileView: Send + Sync {
         Vec::new()
     }
 
-    /// How one of them is computed, by its place among them.
+    /// Returns the computation of one of them, by its place among them.
     fn derive(&self, _place: usize) -> Option<Derived> {
         None
     }
 
-    /// How many threads there are; ids count from 0.
+    /// Returns the number of threads; ids count from 0.
     fn thread_count(&self) -> usize;
 
-    /// What a thread is.
+    /// Returns the description of a thread.
     fn thread(&self, id: ThreadId) -> Result<Thread>;
 
     /// Returns true if values of a thread were lost, so that what it spent is not known.
@@ -138,19 +138,19 @@ pub trait ProfileView: Send + Sync {
         false
     }
 
-    /// What is good to know of its values, in sentences without full stop.
+    /// Returns remarks that are good to know about its values, in sentences without full stop.
     fn remarks(&self) -> Vec<String> {
         Vec::new()
     }
 
-    /// What does not fit in what its values come from, so that they may be wrong, in sentences
-    /// without full stop.
+    /// Returns doubts about the source of its values: something in it does not fit, so that values
+    /// may be wrong. They are sentences without full stop.
     fn doubts(&self) -> Vec<String> {
         Vec::new()
     }
 
-    /// How many contexts there can be at most. [`Walk`] stops a tree that has more: it leads
-    /// round in circles.
+    /// Returns the greatest possible number of contexts. [`Walk`] stops a tree that has more: it
+    /// has cycles.
     fn contexts_max(&self) -> u64;
 
     /// Returns true if what cannot be read is left out, and all else is wanted.
@@ -175,14 +175,14 @@ pub trait ProfileView: Send + Sync {
         Ok(())
     }
 
-    /// How many bytes the names of contexts can come to, each once. Where there are more they lie
-    /// on top of each other, and a report ends.
+    /// Returns the greatest number of bytes that the names of contexts can take, each once. Where
+    /// there are more, they lie on top of each other, and a report ends.
     fn labels_max(&self) -> u64 {
         u64::MAX
     }
 
-    /// That names come to more than that, said of the function that was one too many, where it is
-    /// one.
+    /// Returns the error that names take more than that. It names the function that was one too
+    /// many, where it is one.
     fn names_on_top(&self, _of: Option<FunctionId>) -> Error {
         let why = "names come to more than the file has room for: they lie on top of each other";
         Error::request(why)
@@ -197,14 +197,14 @@ pub trait ProfileView: Send + Sync {
     /// Takes the first of contexts side by side; nothing where none is left.
     fn next_sibling(&self, siblings: &mut Siblings) -> Result<Option<ContextId>>;
 
-    /// What a context is.
+    /// Returns the description of a context.
     fn context(&self, id: ContextId) -> Result<Context>;
 
     /// The context of a number, if it is one of the tree. May have to look through all of it
     /// the first time.
     fn find(&self, number: ContextNumber) -> Result<Option<ContextId>>;
 
-    /// What a function is, or what an entry point or a placeholder is called.
+    /// Returns the description of a function, or the name of an entry point or a placeholder.
     fn function(&self, id: FunctionId) -> Result<Function>;
 
     /// The name of a function, which may lie in a file that is mapped; empty where it has none.
@@ -260,7 +260,8 @@ pub trait ProfileView: Send + Sync {
         inclusive_by_context(self, metric, contexts, to)
     }
 
-    /// What all entry points spent together, of each metric that is measured inclusive of calls.
+    /// Returns the totals that all entry points spent together, of each metric that is measured
+    /// inclusive of calls.
     fn totals(&self, threads: Option<&ThreadSet>) -> Result<Vec<f64>> {
         let count = u32::try_from(self.metrics().len()).unwrap_or(u32::MAX);
         let column = |metric| Column { metric: MetricId(metric), reach: Reach::Execution };
@@ -281,7 +282,7 @@ pub trait ProfileView: Send + Sync {
         None
     }
 
-    /// What a person calls a context: the function's name, or the place.
+    /// Returns the label of a context for a person: the function's name, or the place.
     fn label(&self, context: &Context) -> Result<String> {
         names::label(self, context)
     }
@@ -337,18 +338,18 @@ pub fn statistics_of_threads<V: ProfileView + ?Sized>(
     Ok(())
 }
 
-/// What was measured.
+/// Metric that was measured.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Metric {
     /// Its name: `CPUTIME (sec)`.
     pub name: String,
-    /// What it counts in, where that is known: `sec`.
+    /// Unit in which it counts, where that is known: `sec`.
     pub unit: Option<String>,
-    /// What it is, in a sentence; may be empty.
+    /// Description of the metric, in a sentence; may be empty.
     pub description: String,
-    /// How far its values reach; the kinds that are stored or computed for it.
+    /// Scopes of its values; the kinds that are stored or computed for it.
     pub reaches: Vec<Reach>,
-    /// How it is computed from others, where it is.
+    /// Formula that computes it from others, where there is one.
     pub formula: Option<String>,
     /// True if a list shows it without being asked.
     pub is_shown: bool,
@@ -370,7 +371,7 @@ impl Metric {
     }
 }
 
-/// How far up the tree a value counts: the propagation scope of a metric.
+/// Scope of a metric: how far up the tree a value counts (the propagation scope).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Reach {
     /// At the very context it was measured in.
@@ -404,42 +405,42 @@ impl Reach {
 pub struct Column {
     /// The metric.
     pub metric: MetricId,
-    /// How far its values reach.
+    /// Scope of its values.
     pub reach: Reach,
 }
 
 /// A value of a context.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ThreadValue {
-    /// Who measured it.
+    /// Thread that measured it.
     pub thread: ThreadId,
-    /// What was measured.
+    /// Column that was measured.
     pub column: Column,
-    /// How much.
+    /// Measured value.
     pub value: f64,
 }
 
 /// A value of a thread.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ContextValue {
-    /// Where it was measured.
+    /// Context at which it was measured.
     pub context: ContextNumber,
-    /// What was measured.
+    /// Column that was measured.
     pub column: Column,
-    /// How much.
+    /// Measured value.
     pub value: f64,
 }
 
 /// A place in the tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Context {
-    /// What to find it by.
+    /// Id by which to find it.
     pub id: ContextId,
     /// The number the recording gives it.
     pub number: ContextNumber,
-    /// What it is.
+    /// Kind of the context.
     pub scope: Scope,
-    /// How it hangs below the context above.
+    /// Relation to the context above.
     pub relation: Relation,
     /// The function, or what an entry point or a placeholder is called.
     pub function: Option<FunctionId>,
@@ -458,10 +459,10 @@ impl Context {
     }
 }
 
-/// What a context is.
+/// Kind of a context.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Scope {
-    /// Where a program or a thread begins.
+    /// Entry point: the place where a program or a thread begins.
     Entry,
     /// A function, called or inlined.
     Function,
@@ -471,7 +472,7 @@ pub enum Scope {
     Line,
     /// An instruction.
     Instruction,
-    /// What stands for something that is no code, such as waiting.
+    /// Placeholder for something that is no code, such as waiting.
     Placeholder,
     /// Something that the format names and we do not know.
     Other,
@@ -504,7 +505,7 @@ impl Scope {
     }
 }
 
-/// How a context hangs below the one above.
+/// Relation of a context to the one above.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Relation {
     /// It lies within it in the source.
@@ -527,16 +528,16 @@ impl Relation {
     }
 }
 
-/// What a function is.
+/// Description of a function.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct Function {
     /// Its name; empty where it has none.
     pub name: String,
-    /// Where its code is.
+    /// Module that its code is in.
     pub module: Option<ModuleId>,
     /// Its entry in the module; 0 where it is not known.
     pub offset: u64,
-    /// Where it is defined.
+    /// File that it is defined in.
     pub file: Option<FileId>,
     /// The line of the definition; 0 where it is not known.
     pub line: u32,

@@ -10,16 +10,16 @@ use super::question::{Reading, Spent};
 use super::{By, Flat, FlatRow, ProfileView, Question};
 use kymo_core::{Error, Result};
 
-/// Which rows are wanted.
+/// Rows that are wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Most {
-    /// How many; nothing means all.
+    /// Number of rows; `None` means all.
     pub number: Option<usize>,
     /// True if it goes by what was spent with all that was called.
     pub is_inclusive: bool,
 }
 
-/// How much memory labels and rows may take, and how much one of each takes.
+/// Memory that labels and rows may take, and memory that one of each takes.
 const HELD_BYTES: usize = 24 << 20;
 pub(super) const ROW_BYTES: usize = 48;
 
@@ -143,7 +143,7 @@ fn row(label: String, Spent { inclusive, exclusive }: Spent) -> FlatRow {
     FlatRow { label, inclusive, exclusive, place: None }
 }
 
-/// How many rows are held at once: as many as fill what tables grow to.
+/// Returns the number of rows that are held at once: as many as fill what tables grow to.
 fn held_at_once(row_bytes: usize) -> usize {
     let room: usize = 1 << (HELD_BYTES / row_bytes.max(1)).max(1).ilog2();
     room - room / 8

@@ -1,5 +1,5 @@
-//! What contexts are called: by a function, or by a place, of whose path a label has room for the
-//! last part.
+//! Names of contexts: of a function, or of a place, of whose path a label has room for the last
+//! part.
 
 use std::borrow::Cow;
 
@@ -8,10 +8,10 @@ use kymo_core::Result;
 
 const UNKNOWN_FUNCTION: &str = "<unknown function>";
 
-/// What stands before the place where a loop begins.
+/// Text before the place where a loop begins.
 pub(super) const LOOP: &str = "loop at ";
 
-/// What a context is called.
+/// Name of a context.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Name<'a> {
     /// By a name. It is that of a function, where there is one to find it by.
@@ -23,7 +23,7 @@ pub(super) enum Name<'a> {
 }
 
 impl<'a> Name<'a> {
-    /// What a context is called: its function, or the place.
+    /// Returns the name of a context: its function, or the place.
     pub(super) fn of<V: ProfileView + ?Sized>(view: &'a V, context: &Context) -> Result<Self> {
         let is_loop = context.scope == Scope::Loop;
         let place =
@@ -80,7 +80,7 @@ pub(super) fn of_point(path: &str, offset: u64, is_loop: bool) -> String {
     format!("{at}{path}+{offset:#x}")
 }
 
-/// What a context is called by itself: of a path the last part.
+/// Returns the label of a context by itself: of a path the last part.
 pub(super) fn label<V: ProfileView + ?Sized>(view: &V, context: &Context) -> Result<String> {
     Ok(match Name::of(view, context)? {
         Name::Text(text, _) => text.into_owned(),
@@ -137,10 +137,10 @@ fn last_parts(path: &str, parts: usize) -> &str {
     slash.and_then(|(at, _)| path.get(at + 1..)).filter(|rest| !rest.is_empty()).unwrap_or(path)
 }
 
-/// What stands between the names of a path, of which each called the next.
+/// Text between the names of a path, of which each called the next.
 pub const CALLS: &str = " > ";
 
-/// How many characters of a name a path has at most.
+/// Greatest number of characters of a name in a path.
 pub const PATH_NAME_MAX: usize = 512;
 
 /// The text of a path, given its names from the last one up: of a path that comes to more bytes than

@@ -1,15 +1,15 @@
-//! What no program does: values and contexts do not belong together then.
+//! Oddities that no program causes: values and contexts do not belong together then.
 
 use super::question::{Measured, Reading, Spent};
 use super::{Context, ContextId, PathTree, ProfileView, Question, Statistic};
 use kymo_core::Result;
 
-/// What sums may differ by because they are added up in another order.
+/// Share by which sums may differ because they are added up in another order.
 const ROUNDING: f64 = 1e-6;
 
-/// What no program does: a part is more than the whole, all parts come to something else, or what was
-/// measured is infinite or no number. Where something can be less than nothing, a part can be more
-/// than the whole.
+/// Oddity that no program causes: a part is more than the whole, all parts come to something else,
+/// or a measured value is infinite or no number. Where something can be less than nothing, a part
+/// can be more than the whole.
 #[derive(Default)]
 pub(super) struct Odd {
     has_negative: bool,
@@ -77,7 +77,7 @@ impl Odd {
     }
 }
 
-/// What a value is that nothing can be compared with.
+/// Description of a value that nothing can be compared with.
 const NO_NUMBER: &str = "a value that is infinite, or no number";
 
 /// The first context that spent more, with all that it called, than the one above it.
@@ -104,8 +104,8 @@ impl Outgrown {
     }
 }
 
-/// What is odd about a tree of paths. From the side of callers what a node has inclusive of calls may
-/// be part of another: an inlined copy is one, and a function by itself.
+/// Describes what is odd about a tree of paths. From the side of callers, the inclusive value of a
+/// node may be part of another: an inlined copy is one, and a function by itself.
 pub(super) fn of_tree(
     tree: &PathTree,
     values: &Reading<'_>,
@@ -127,8 +127,8 @@ pub(super) fn of_tree(
 }
 
 impl Question<'_> {
-    /// What is odd about what threads spent in one place, in a sentence without full stop: together
-    /// more than everything, or one of them what is no number.
+    /// Describes what is odd about the values that threads spent in one place, in a sentence
+    /// without full stop: together more than everything, or one of them no number.
     ///
     /// # Errors
     /// When what was spent in all cannot be read.

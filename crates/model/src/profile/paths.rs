@@ -10,7 +10,8 @@ use super::stack::Stack;
 use super::{Context, ContextNumber, NamePattern, Question, Scope, Step, Walk};
 use kymo_core::{Result, slot};
 
-/// Which contexts are nodes of a tree of paths. What is left out counts for the node above.
+/// Contexts that are nodes of a tree of paths. A context that is left out counts for the node
+/// above.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Detail {
     /// Functions.
@@ -35,7 +36,7 @@ impl Detail {
 /// A tree of paths: contexts that a person cannot tell apart are one.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct PathTree {
-    /// What all entry points spent together.
+    /// Total that all entry points spent together.
     pub total: f64,
     /// Parents before their children.
     pub nodes: Vec<PathNode>,
@@ -45,10 +46,10 @@ pub struct PathTree {
     pub is_computed: bool,
     /// True if shares, and what comes first, go by what was spent exclusive of calls.
     pub is_by_exclusive: bool,
-    /// What no program does, in a sentence without full stop: values and contexts do not belong
-    /// together then.
+    /// Description of something that no program does, in a sentence without full stop: values and
+    /// contexts do not belong together then.
     pub odd: Option<String>,
-    /// What everything that was called spent itself.
+    /// Value that everything that was called spent itself.
     pub(super) own: f64,
     pub(super) outgrown: Outgrown,
     pub(super) labels: Texts,
@@ -59,19 +60,20 @@ pub struct PathTree {
 pub struct PathNode {
     /// The index of the node above.
     pub parent: Option<usize>,
-    /// How deep it is; 0 at the top.
+    /// Depth of the node; 0 at the top.
     pub depth: usize,
     /// The number of the context, from the entry points down, where it is one and no more.
     pub context: Option<ContextNumber>,
-    /// What it is.
+    /// Kind of the context.
     pub scope: Scope,
     /// True if it was inlined.
     pub is_inlined: bool,
-    /// What was spent there and below. From callers' side: what the function at the top spent with
-    /// all that it called when it was called this way; calls of itself count once.
+    /// Value spent there and below. From callers' side: the value that the function at the top
+    /// spent with all that it called when it was called this way; calls of itself count once.
     pub inclusive: f64,
-    /// What was spent there. Of a loop, without the loops within it where that is told apart. From
-    /// callers' side: what the function at the top spent itself when it was called this way.
+    /// Value spent there. Of a loop, without the loops within it where these are recorded apart.
+    /// From callers' side: the value that the function at the top spent itself when it was called
+    /// this way.
     pub exclusive: f64,
     /// Its part of the total, or of what it is computed from the largest part.
     pub share: f64,
@@ -79,13 +81,13 @@ pub struct PathNode {
 }
 
 impl PathTree {
-    /// What a node is called.
+    /// Returns the label of a node.
     #[must_use]
     pub fn label(&self, node: &PathNode) -> &str {
         self.labels.get(node.label)
     }
 
-    /// What a node is ranked by.
+    /// Returns the value by which a node is ranked.
     #[must_use]
     pub fn weight(&self, node: &PathNode) -> f64 {
         if self.is_by_exclusive { node.exclusive } else { node.inclusive }
@@ -212,7 +214,7 @@ pub fn bottom_up(
     PathTree { labels: labels.texts()?, ..tree }.looked_at(&values, true)
 }
 
-/// Which functions have callers.
+/// Functions that have callers.
 pub(super) enum Wanted<'a> {
     /// Those that a pattern means.
     Called(&'a NamePattern),
@@ -222,7 +224,7 @@ pub(super) enum Wanted<'a> {
 }
 
 impl Wanted<'_> {
-    /// How many callers of a function are shown, itself included.
+    /// Returns the number of callers of a function that are shown, itself included.
     fn depth(
         &self,
         label: Label,
@@ -246,7 +248,7 @@ impl Wanted<'_> {
     }
 }
 
-/// What functions spent themselves, by their labels, as shares of the total.
+/// Computes the values that functions spent themselves, by their labels, as shares of the total.
 pub(super) fn own_shares(values: &Reading<'_>, labels: &mut Labels<'_>) -> Result<Vec<f64>> {
     let (mut total, mut called, mut own) = (0.0, 0.0, Vec::new());
     for step in Walk::new(values.view())? {
@@ -313,14 +315,14 @@ pub(super) fn bottom_up_of(
     Ok(making.finish())
 }
 
-/// Where a context on the way to where we are belongs.
+/// Place of a context on the way to the current one.
 #[derive(Clone, Copy, Default)]
 struct Above {
     /// Its node, or that of the nearest above that has one.
     node: Option<usize>,
     /// The node of the loop that it is, or lies in with no call between.
     around: Option<usize>,
-    /// What it spent with all that it called.
+    /// Value that it spent with all that it called.
     inclusive: f64,
 }
 
@@ -343,11 +345,11 @@ impl From<[u64; 3]> for Above {
 #[derive(Clone, Copy)]
 struct Frame {
     label: Label,
-    /// How deep it is in the tree of contexts.
+    /// Depth in the tree of contexts.
     depth: usize,
     scope: Scope,
     is_inlined: bool,
-    /// What it spent with all that it called.
+    /// Value that it spent with all that it called.
     inclusive: f64,
 }
 
@@ -399,7 +401,7 @@ struct Making<'a, 'b, 'v> {
     tree: PathTree,
     labels: &'b mut Labels<'v>,
     known: Nodes,
-    /// Which labels are those of the function in question.
+    /// Flags of labels: true for those of the function in question.
     called: HashMap<Label, bool>,
 }
 
@@ -409,7 +411,7 @@ impl<'a, 'b, 'v> Making<'a, 'b, 'v> {
         Self { values, tree, labels, known, called }
     }
 
-    /// What a context spent; entry points make the total.
+    /// Returns the values that a context spent; entry points make the total.
     fn spent(&mut self, context: &Context, depth: usize) -> Result<Spent> {
         let spent = self.values.spent(context)?;
         if depth == 0 {

@@ -1,4 +1,4 @@
-//! Which functions are meant by a text that one types.
+//! Functions that are meant by a text that one types.
 
 use regex::Regex;
 

@@ -1,4 +1,4 @@
-//! What each thread spent, in all or in one place.
+//! Values that each thread spent, in all or in one place.
 
 use std::collections::HashMap;
 
@@ -6,7 +6,7 @@ use super::labels::{Label, Labels};
 use super::{Context, ContextNumber, NamePattern, Question, Step, ThreadId, Walk};
 use kymo_core::{Error, Result};
 
-/// Where something was spent, with all that was called from there.
+/// Place in which something was spent, with all that was called from there.
 #[derive(Debug, Clone, Copy, Default)]
 pub enum Within<'a> {
     /// Anywhere.
@@ -21,7 +21,7 @@ pub enum Within<'a> {
     Context(ContextNumber),
 }
 
-/// What each thread spent with all that it called, in the order of threads.
+/// Computes the value that each thread spent with all that it called, in the order of threads.
 ///
 /// # Errors
 /// When the profile cannot be read, or has no context of the number.

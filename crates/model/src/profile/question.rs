@@ -1,39 +1,40 @@
-//! What is asked of a profile, and what a context has to say to it.
+//! Question about a profile, and the answer of a context to it.
 
 use super::{Column, Context, MetricId, ProfileView, Reach, Statistic, Step, ThreadSet, Walk};
 use kymo_core::Result;
 
-/// Which values of a profile a report is about.
+/// Values of a profile that a report is about.
 #[derive(Clone, Copy)]
 pub struct Question<'a> {
     /// Of what.
     pub view: &'a dyn ProfileView,
-    /// What was measured.
+    /// Metric that was measured.
     pub metric: MetricId,
     /// Only these threads; nothing means all.
     pub threads: Option<&'a ThreadSet>,
 }
 
-/// What a context spent.
+/// Values that a context spent.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(super) struct Spent {
     pub(super) inclusive: f64,
     pub(super) exclusive: f64,
 }
 
-/// What is read of each context for a report: a statistic over threads of the values in question.
+/// Values that are read of each context for a report: a statistic over threads of the values in
+/// question.
 #[derive(Clone, Copy)]
 pub(super) struct Reading<'a> {
     pub(super) question: &'a Question<'a>,
     pub(super) statistic: Statistic,
-    /// What counts as what a context spent itself.
+    /// Scope of the values that count as spent by the context itself.
     pub(super) exclusive: Reach,
     /// True if a loop is without the loops within it.
     pub(super) is_without_loops: bool,
     pub(super) measured: Measured,
 }
 
-/// What of a metric is measured.
+/// Parts of a metric that are measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Measured {
     /// Inclusive of calls.
@@ -45,7 +46,7 @@ pub(super) struct Measured {
 impl Measured {
     pub(super) const BOTH: Self = Self { inclusive: true, exclusive: true };
 
-    /// What is not measured is no number.
+    /// Replaces values that are not measured by NaN.
     pub(super) fn of(self, Spent { inclusive, exclusive }: Spent) -> Spent {
         let known = |value: f64, is_measured: bool| if is_measured { value } else { f64::NAN };
         Spent {
@@ -101,8 +102,8 @@ impl<'a> Reading<'a> {
         self.statistic.combine(to, value);
     }
 
-    /// What all entry points spent together; where that is not measured, what all that was called
-    /// spent itself.
+    /// Returns the total that all entry points spent together; where that is not measured, the
+    /// value that all that was called spent itself.
     pub(super) fn total(&self, entries: f64, own: f64) -> f64 {
         if self.measured.inclusive { entries } else { own }
     }
@@ -117,8 +118,8 @@ impl Question<'_> {
         metric.is_some_and(|metric| metric.reaches.contains(&reach))
     }
 
-    /// What all entry points together spent; where that is not measured, what all that was called
-    /// spent itself.
+    /// Returns the total that all entry points spent together; where that is not measured, the
+    /// value that all that was called spent itself.
     ///
     /// # Errors
     /// When they cannot be read.
@@ -137,7 +138,7 @@ impl Question<'_> {
     }
 }
 
-/// What all that was called spent itself, of each of some metrics.
+/// Computes the value that all that was called spent itself, of each of some metrics.
 ///
 /// # Errors
 /// When the profile cannot be read.

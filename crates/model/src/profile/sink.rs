@@ -22,7 +22,7 @@ pub trait ProfileSink {
         Ok(())
     }
 
-    /// How many metrics there may be, with the statistics that there will be.
+    /// Returns the greatest number of metrics, with the statistics that there will be.
     fn metrics_max(&self) -> usize {
         usize::MAX
     }
@@ -126,22 +126,22 @@ pub trait ProfileSink {
     }
 }
 
-/// Where a thread was from a moment on; no context is idle.
+/// Context at which a thread was from a timestamp on; no context is idle.
 pub type SunkSample = (TimeNs, Option<ContextNumber>);
 
 /// Things in parts that follow each other. Several threads may ask at once, each for another part.
 pub trait Parts<T>: Sync {
-    /// How many parts there are.
+    /// Returns the number of parts.
     fn count(&self) -> usize;
 
     /// Tells what is in a part, in order. Each part is asked for once.
     fn tell(&self, part: usize, take: &mut dyn FnMut(T));
 }
 
-/// What is computed of a column over all threads.
+/// Statistic that is computed of a column over all threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Statistic {
-    /// How many threads have the metric there.
+    /// Number of threads that have the metric there.
     Count,
     /// The sum of values.
     Sum,
@@ -154,7 +154,7 @@ pub enum Statistic {
 }
 
 impl Statistic {
-    /// What one thread's value is to it.
+    /// Returns the contribution of one thread's value to the statistic.
     #[must_use]
     pub fn of(self, value: f64) -> f64 {
         match self {
@@ -184,24 +184,24 @@ impl Statistic {
 /// A statistic over all threads.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SummaryValue {
-    /// Where it was measured.
+    /// Context at which it was measured.
     pub context: ContextNumber,
-    /// What was measured.
+    /// Column that was measured.
     pub column: Column,
-    /// What is computed of it.
+    /// Statistic that is computed of it.
     pub statistic: Statistic,
-    /// How much.
+    /// Value of the statistic.
     pub value: f64,
 }
 
 /// A value that a sink takes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SunkValue {
-    /// Where it was measured.
+    /// Context at which it was measured.
     pub context: ContextNumber,
-    /// What was measured.
+    /// Column that was measured.
     pub column: Column,
-    /// How much.
+    /// Measured value.
     pub value: f64,
 }
 

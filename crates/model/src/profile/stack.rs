@@ -5,7 +5,7 @@ use std::io::{Read, Seek, SeekFrom, Write};
 
 use kymo_core::{Error, Result};
 
-/// How many are moved to a file at once, or back; twice as many are held before that.
+/// Number of values that are moved to a file at once, or back; twice as many are held before that.
 const BLOCK: usize = 1 << 14;
 
 /// A stack of what can be kept as so many numbers.
@@ -15,7 +15,7 @@ pub(super) struct Stack<T, const N: usize> {
     /// The top of it.
     held: Vec<T>,
     file: Option<File>,
-    /// How many blocks below that are in the file.
+    /// Number of blocks below that are in the file.
     blocks: u64,
 }
 
@@ -46,7 +46,7 @@ impl<T: Copy + From<[u64; N]> + Into<[u64; N]>, const N: usize> Stack<T, N> {
         Ok(self.held.last_mut())
     }
 
-    /// How many there are.
+    /// Returns the number of values.
     pub(super) fn len(&self) -> usize {
         let blocks = usize::try_from(self.blocks).unwrap_or(usize::MAX);
         blocks.saturating_mul(BLOCK).saturating_add(self.held.len())

@@ -9,14 +9,14 @@ use super::ThreadId;
 /// One profile of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Thread {
-    /// What names it, from the outermost in: the node, the rank, the thread.
+    /// Ids that name it, from the outermost in: the node, the rank, the thread.
     pub ids: Vec<IdPart>,
 }
 
 /// One part of what names a thread.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IdPart {
-    /// What kind of thing it numbers.
+    /// Kind of thing that it numbers.
     pub kind: IdKind,
     /// The number that counts from 0.
     pub logical: u64,
@@ -79,7 +79,7 @@ impl ThreadSet {
         self.ids.iter().copied()
     }
 
-    /// How many there are.
+    /// Returns the number of threads.
     #[must_use]
     pub fn len(&self) -> usize {
         self.ids.len()

@@ -13,15 +13,15 @@ use kymo_core::{Error, Invariant as _, Result};
 /// Stands for no context.
 pub(super) const NONE: u32 = u32::MAX;
 
-/// How many columns of sums are kept for the next question.
+/// Number of columns of sums that are kept for the next question.
 const KEPT_COLUMNS: usize = 8;
 
-/// What a context is, apart from where in the tree it is.
+/// Description of a context, apart from its place in the tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Node {
-    /// What it is.
+    /// Kind of the context.
     pub scope: Scope,
-    /// How it hangs below the context above.
+    /// Relation to the context above.
     pub relation: Relation,
     /// The function, or what an entry point or a placeholder is called.
     pub function: Option<FunctionId>,
@@ -97,7 +97,7 @@ impl Stored {
     }
 }
 
-/// What a thread measured of a metric at the very contexts.
+/// Values that a thread measured of a metric at the very contexts.
 #[derive(Debug)]
 pub(super) struct Own {
     pub(super) metric: MetricId,
@@ -211,7 +211,7 @@ impl CallTree {
         }
     }
 
-    /// What contexts come to in one column, for all threads or for some.
+    /// Returns the values of contexts in one column, for all threads or for some.
     fn column(&self, column: Column, threads: Option<&ThreadSet>) -> Arc<Vec<f64>> {
         // What is kept stays right whoever panicked meanwhile.
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
@@ -275,7 +275,7 @@ impl CallTree {
         sums
     }
 
-    /// Which contexts reach one, in each reach. The context itself is among them.
+    /// Finds the contexts that reach one, in each scope. The context itself is among them.
     fn reaching_one(&self, one: ContextId) -> Vec<[bool; 4]> {
         let mut marks: Vec<[bool; 4]> = vec![[false; 4]; self.nodes.len()];
         let is_loop = self.stored(one).is_ok_and(|stored| stored.scope == Scope::Loop);

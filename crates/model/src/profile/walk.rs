@@ -12,15 +12,15 @@ use kymo_core::{Result, slot};
 /// way only the end is in memory.
 pub struct Walk<'a> {
     view: &'a dyn ProfileView,
-    /// Where it starts; those that were not entered yet.
+    /// Contexts at which the walk starts; those that were not entered yet.
     roots: std::vec::IntoIter<ContextId>,
     /// The contexts on the way to where we are.
     open: Stack<Open, 3>,
-    /// How many more contexts there can be.
+    /// Greatest number of further contexts.
     left: u64,
     /// Those that were come by, where one that is come by again is left out.
     known: Option<HashSet<ContextId>>,
-    /// How many more that were come by before may be passed over.
+    /// Number of further contexts that may be passed over because they were met before.
     again: u64,
     numbers: Numbers,
 }
@@ -73,7 +73,7 @@ impl From<[u64; 3]> for Open {
     }
 }
 
-/// Where a walk is.
+/// Position of a walk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
     /// At a context, before what is below it. The depth of an entry point is 0.

@@ -44,7 +44,7 @@ pub enum Scope {
         name: String,
         /// The name in the symbol table, where it is another.
         link_name: Option<String>,
-        /// Where it is defined.
+        /// Place where it is defined.
         at: Option<Place>,
         /// The address of its first instruction, where it is known.
         entry: Option<u64>,
@@ -53,21 +53,21 @@ pub enum Scope {
     Inlined {
         /// The name of the function that was inlined.
         name: String,
-        /// Where that is defined.
+        /// Place where that is defined.
         at: Option<Place>,
-        /// Where the call stands.
+        /// Place of the call.
         call: Option<Place>,
     },
     /// A loop.
     Loop {
-        /// Where it begins.
+        /// Place where it begins.
         at: Place,
         /// The address of its first instruction, where it is known.
         entry: Option<u64>,
     },
     /// A line of source.
     Line {
-        /// Which one.
+        /// Place of the line.
         at: Place,
     },
 }
@@ -139,7 +139,7 @@ impl Module {
         self.files.get(index).map(String::as_str)
     }
 
-    /// What a scope is.
+    /// Returns the description of a scope.
     #[must_use]
     pub fn scope(&self, id: ScopeId) -> Option<&Scope> {
         self.nested(id).map(|nested| &nested.scope)
@@ -176,7 +176,8 @@ impl Module {
         self.calls.as_deref()
     }
 
-    /// How many ranges were left out because an earlier one had some of their addresses.
+    /// Returns the number of ranges that were left out because an earlier one had some of their
+    /// addresses.
     #[must_use]
     pub fn dropped(&self) -> u64 {
         self.dropped

@@ -5,8 +5,9 @@ pub type SourcePlace = (String, u32);
 
 /// Tells of modules that no structure file tells of.
 pub trait Symbols: Sync {
-    /// What looks up addresses of a module; nothing where nothing is known of it. The path is the
-    /// one that was recorded, and the other one where it leads, if it is relative.
+    /// Returns the resolver that looks up addresses of a module; `None` where nothing is known of
+    /// it. The path is the one that was recorded, and the other one where it leads, if it is
+    /// relative.
     fn module<'a>(&'a self, path: &str, resolved: Option<&str>) -> Option<Box<dyn Resolver + 'a>>;
 }
 
@@ -15,12 +16,14 @@ pub trait Resolver: Send {
     /// Appends the scopes around an address, from the function in; nothing where none is known.
     fn resolve(&mut self, address: u64, to: &mut Vec<Resolved>);
 
-    /// Why less is known of the module than could be, in words that follow its name.
+    /// Returns the reason why less is known of the module than could be, in words that follow its
+    /// name.
     fn lack(&self) -> Option<String> {
         None
     }
 
-    /// Whether that is because what tells of it is damaged, or more than is read: something is lost.
+    /// Returns true if that is because the file that describes it is damaged, or more than is read:
+    /// something is lost.
     fn is_damaged(&self) -> bool {
         false
     }
@@ -31,36 +34,37 @@ pub trait Resolver: Send {
 pub enum Resolved {
     /// A function.
     Function {
-        /// What tells of it: the same function of the module has the same number.
+        /// Number of the record that describes it: the same function of the module has the same
+        /// number.
         record: u64,
         /// The name that a person reads.
         name: String,
-        /// Where it is defined.
+        /// Place where it is defined.
         at: Option<SourcePlace>,
         /// The address of its first instruction, where it is known.
         entry: Option<u64>,
     },
     /// A call whose code the compiler put in place.
     Inlined {
-        /// What tells of the function.
+        /// Number of the record that describes the function.
         record: u64,
         /// The name of the function that was inlined.
         name: String,
-        /// Where that is defined.
+        /// Place where that is defined.
         at: Option<SourcePlace>,
-        /// Where the call stands.
+        /// Place of the call.
         call: Option<SourcePlace>,
     },
     /// A loop.
     Loop {
-        /// Where it begins, if anything tells of lines.
+        /// Place where it begins, if there is information on lines.
         at: Option<SourcePlace>,
         /// The address of its first instruction.
         entry: u64,
     },
     /// A line of source.
     Line {
-        /// Which one.
+        /// Place of the line.
         at: SourcePlace,
     },
 }

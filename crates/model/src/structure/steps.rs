@@ -10,11 +10,12 @@ pub type SourceLine<'a> = (&'a str, u32);
 pub enum Step<'a> {
     /// A function.
     Function {
-        /// What tells of it: the same function of the module has the same number.
+        /// Number of the record that describes it: the same function of the module has the same
+        /// number.
         record: u64,
         /// The name that a person reads.
         name: &'a str,
-        /// Where it is defined.
+        /// Line at which it is defined.
         at: Option<SourceLine<'a>>,
         /// The address of its first instruction, where it is known.
         entry: Option<u64>,
@@ -23,21 +24,21 @@ pub enum Step<'a> {
     },
     /// A loop.
     Loop {
-        /// Where it begins, if anything tells of lines.
+        /// Line at which it begins, if there is information on lines.
         at: Option<SourceLine<'a>>,
         /// The address of its first instruction, where it is known.
         entry: Option<u64>,
     },
     /// A line of source.
     Line {
-        /// Which one.
+        /// Place of the line.
         at: SourceLine<'a>,
     },
 }
 
 impl Module {
-    /// What a scope is within the one around it: one context, or the line of a call that was
-    /// inlined and what was called.
+    /// Returns the steps of a scope within the one around it: one context, or the line of a call
+    /// that was inlined and the function that was called.
     pub fn steps(&self, id: ScopeId) -> impl Iterator<Item = Step<'_>> {
         let record = u64::from(id.0);
         let source = |at: Place| (self.file(at.file).unwrap_or_default(), at.line);
@@ -83,7 +84,7 @@ fn line((path, line): &SourcePlace) -> SourceLine<'_> {
     (path, *line)
 }
 
-/// Where the call stands, and what was called there.
+/// Returns the steps for the line of the call, and for the function that was called there.
 fn inlined<'a>(
     record: u64,
     name: &'a str,

@@ -29,7 +29,7 @@ pub trait Columns: Send + Sync + 'static {
     fn brief(&self) -> Vec<usize> {
         super::always_there(&self.schema())
     }
-    /// How many rows there are.
+    /// Returns the number of rows.
     fn row_count(&self) -> u64;
     /// Reads some rows: the first of those asked for, at least one, and fewer than asked where
     /// their values are large, so that a batch stays small.

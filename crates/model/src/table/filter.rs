@@ -17,7 +17,7 @@ use arrow_schema::{DataType, Schema, TimeUnit};
 use super::arrow;
 use kymo_core::{Error, Result};
 
-/// How a column compares with a value.
+/// Comparison of a column with a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Comparison {
     /// `=`
@@ -53,7 +53,7 @@ const SPELLINGS: [(&str, Comparison); 7] = [
 pub struct Filter {
     /// The column, by index into the schema.
     pub column: usize,
-    /// How it must compare.
+    /// Comparison that must hold.
     pub comparison: Comparison,
     value: ArrayRef,
 }
@@ -98,7 +98,7 @@ impl Filter {
         Self { column, ..self.clone() }
     }
 
-    /// What the column is compared with: one value of the column's type.
+    /// Returns the value that the column is compared with: one value of the column's type.
     #[must_use]
     pub fn value(&self) -> &ArrayRef {
         &self.value
@@ -118,7 +118,7 @@ impl Filter {
         Self::new(schema, column.trim(), comparison, value.trim())
     }
 
-    /// Which rows meet all of some conditions; nothing when there are no conditions.
+    /// Finds the rows that meet all of some conditions; nothing when there are no conditions.
     pub fn all(
         filters: &[Self],
         mut column: impl FnMut(usize) -> Result<ArrayRef>,
@@ -134,7 +134,7 @@ impl Filter {
         Ok(mask)
     }
 
-    /// Which values of the column meet the condition.
+    /// Finds the values of the column that meet the condition.
     pub fn matches(&self, column: &ArrayRef) -> Result<BooleanArray> {
         let met = match (column.data_type(), self.value.data_type()) {
             (DataType::Float16, DataType::Float16) => self.numbers::<Float16Type>(column),
@@ -225,7 +225,7 @@ mod tests {
 
     use super::*;
 
-    /// Which of some floats meet a condition, in both widths.
+    /// Finds the floats that meet a condition, in both widths.
     fn met(condition: &str, values: &[Option<f64>]) -> Vec<usize> {
         let schema = |data_type| Schema::new(vec![Field::new("x", data_type, true)]);
         let wide: ArrayRef = Arc::new(Float64Array::from(values.to_vec()));

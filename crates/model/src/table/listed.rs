@@ -15,7 +15,7 @@ use kymo_core::{Error, Result, Value};
 pub struct Listed<T> {
     /// The name of the table, a plural noun.
     pub name: &'static str,
-    /// What a row is, in a line.
+    /// Description of a row, in a line.
     pub about: &'static str,
     /// The columns, in their order.
     pub columns: Vec<(&'static str, Cells<T>)>,
@@ -23,7 +23,7 @@ pub struct Listed<T> {
     pub list: Box<dyn Fn() -> Vec<T> + Send + Sync>,
 }
 
-/// How the cells of a column are made of rows.
+/// Ways in which the cells of a column are made of rows.
 pub enum Cells<T> {
     /// Numbers that are always there.
     UInt(fn(&T) -> u64),

@@ -30,7 +30,7 @@ pub trait Table: Send + Sync {
     /// The name in commands and in SQL, a plural noun: `elements`.
     fn name(&self) -> &str;
 
-    /// What a row is, in a line.
+    /// Returns the description of a row, in a line.
     fn about(&self) -> &str;
 
     /// The columns.
@@ -41,7 +41,7 @@ pub trait Table: Send + Sync {
         always_there(&self.schema())
     }
 
-    /// How many rows there are, where that is known without a scan.
+    /// Returns the number of rows, where that is known without a scan.
     fn row_count(&self) -> Option<u64>;
 
     /// Reads rows: exactly those that pass every filter, in the order of the file.
@@ -54,7 +54,7 @@ fn always_there(schema: &SchemaRef) -> Vec<usize> {
     fields.filter(|(_, field)| !field.is_nullable()).map(|(index, _)| index).collect()
 }
 
-/// What is wanted of a table.
+/// Part of a table that is wanted.
 #[derive(Debug, Clone)]
 pub struct Scan {
     /// The columns, by index into the schema; all of them when absent.

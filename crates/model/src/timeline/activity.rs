@@ -1,11 +1,11 @@
-//! What tasks, functions and state machines do.
+//! Activities of tasks, functions and state machines.
 
 use std::borrow::Cow;
 use std::fmt;
 
 use super::{TimeNs, TrackId};
 
-/// What a task, an interrupt, a function or a state machine did at a moment.
+/// Activity of a task, an interrupt, a function or a state machine at a timestamp.
 ///
 /// Stretches of time are told by their two ends, so that a recording can be read as it comes: a
 /// range of time may have the one and not the other.
@@ -13,11 +13,12 @@ use super::{TimeNs, TrackId};
 pub enum Activity<'a> {
     /// A stretch begins: a task runs, a function is called.
     Begin {
-        /// What, where the track does not say.
+        /// Name of the stretch, where the track does not give it.
         name: Option<Cow<'a, str>>,
         /// The priority it has from here on.
         priority: Option<i64>,
-        /// When it will be over, where that is told beforehand. There may be no end of it then.
+        /// Time at which it will be over, where that is recorded beforehand. There may be no end of
+        /// it then.
         ends: Option<TimeNs>,
     },
     /// The stretch that began last on the track ends.
@@ -25,21 +26,21 @@ pub enum Activity<'a> {
     /// The innermost stretch of a name ends, and with it those within whose own ends are missing.
     /// Where none of the name is under way, nothing ends.
     EndOf {
-        /// What it was called when it began, or as much of that as an end knows
+        /// Name that it had when it began, or as much of that as an end knows
         /// ([`known_by`](crate::kernel::known_by)).
         name: Cow<'a, str>,
     },
     /// There is something to do.
     Release {
-        /// How long it may take, in nanoseconds.
+        /// Longest duration that it may take, in nanoseconds.
         budget_ns: Option<i64>,
-        /// Where it was released: the track of a processor, whose running task did it, or that of
+        /// Track where it was released: that of a processor, whose running task did it, or that of
         /// the task itself.
         by: Option<TrackId>,
     },
     /// It is done.
     Complete {
-        /// How much of its time was left, in nanoseconds; less than nothing where it was late.
+        /// Time that was left, in nanoseconds; less than nothing where it was late.
         remaining_ns: Option<i64>,
     },
     /// A message leaves.
@@ -48,19 +49,20 @@ pub enum Activity<'a> {
     Receive(Message<'a>),
     /// A state begins, and stays until the next.
     Enter {
-        /// Which.
+        /// Name of the state.
         state: Cow<'a, str>,
-        /// When the transition to it was over.
+        /// Time at which the transition to it was over.
         settled: Option<TimeNs>,
     },
     /// From here on something is missing: what it would tell is not known until it is told again.
     Gap(Missing),
 }
 
-/// What is missing where there is a gap.
+/// Kind of data that is missing where there is a gap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Missing {
-    /// Who runs on the processor that the track is or is of. Everything else is there.
+    /// Changes of the running task on the processor that the track is or is of. Everything else is
+    /// there.
     Switches,
     /// Events of that processor, and of all that is beneath it.
     Events,
@@ -72,7 +74,7 @@ impl Missing {
     /// All there are.
     const ALL: [Self; 3] = [Self::Switches, Self::Events, Self::AllEvents];
 
-    /// What a word is for.
+    /// Returns what a word is for.
     #[must_use]
     pub fn named(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|missing| missing.name() == word)
@@ -97,11 +99,11 @@ pub struct Message<'a> {
     pub name: Cow<'a, str>,
     /// The track of the other end.
     pub peer: Option<TrackId>,
-    /// When it was at the other end.
+    /// Time at the other end.
     pub peer_time: Option<TimeNs>,
 }
 
-/// What a person reads: `begin, priority 20`, `send SAMPLE`.
+/// Writes the text that a person reads: `begin, priority 20`, `send SAMPLE`.
 impl fmt::Display for Activity<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -1,11 +1,11 @@
-//! What a recording says of a track, under the names it uses.
+//! Attributes that a recording gives of a track, under the names it uses.
 
 use std::borrow::Cow;
 
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value as Json};
 
-/// What a recording says of a track, in the order in which it was said.
+/// Attributes that a recording gives of a track, in the order in which they are given.
 ///
 /// A recording may have a million tasks and say of each just its number and its priority: these take
 /// no room of their own.
@@ -41,7 +41,7 @@ impl Attributes {
         self.numbers.is_none() && self.any.as_ref().is_none_or(|map| map.is_empty())
     }
 
-    /// What is said under a name.
+    /// Returns the value given under a name.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<Cow<'_, Json>> {
         match &self.any {

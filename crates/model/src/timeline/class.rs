@@ -1,8 +1,8 @@
-//! What events are, in the words of timelines and in those of formats.
+//! Classes of events, in the words of timelines and in those of formats.
 
 use super::{Activity, Content, Event, Track};
 
-/// What an event is.
+/// Class of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Class {
     /// A task, a function or an interrupt begins to run.
@@ -94,7 +94,7 @@ impl Class {
 pub struct ClassWord {
     /// The word, as the format's specification has it.
     pub word: &'static str,
-    /// What such events are.
+    /// Classes of such events.
     pub classes: &'static [Class],
     /// True if a track may have them; nothing is a track that is not known.
     pub is_on: fn(Option<&Track>) -> bool,

@@ -41,7 +41,7 @@ enum Told {
     Last(HashMap<Place, VecDeque<Option<Fields<'static>>>>),
 }
 
-/// What an event is known by.
+/// Key of an event.
 type Place = (TrackId, Option<TimeNs>, u64);
 
 /// An event that is told by its fields.
@@ -123,7 +123,7 @@ fn fielding(event: Event<'_>) -> Fielding {
     }
 }
 
-/// What tracks hold whose texts are JSON.
+/// Format name of tracks whose texts are JSON.
 const JSON: &str = "json";
 
 /// The tracks of messages that have events with fields, which their texts do not say as JSON.

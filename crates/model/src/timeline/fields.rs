@@ -8,7 +8,7 @@ use kymo_core::Value;
 /// An event with a name and fields, as a tracer or a log has it.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Fields<'a> {
-    /// What the event is called: `sched_switch`.
+    /// Name of the event: `sched_switch`.
     pub name: Cow<'a, str>,
     /// Its fields in their order.
     pub fields: Vec<Field<'a>>,
@@ -21,11 +21,11 @@ pub struct Field<'a> {
     pub name: Cow<'a, str>,
     /// Its value.
     pub value: Value,
-    /// How many bits a number was recorded with, where that is known.
+    /// Number of bits that a number was recorded with, where that is known.
     pub bits: Option<u32>,
 }
 
-/// Which events are asked for, among those that have fields.
+/// Events that are asked for, among those that have fields.
 #[derive(Clone, Copy)]
 pub struct Asked<'a> {
     /// True if it is those that are called so.
@@ -49,7 +49,7 @@ impl Fields<'_> {
     }
 }
 
-/// What a person reads: `sched_switch: prev_tid = 7, next_comm = init`.
+/// Writes the text that a person reads: `sched_switch: prev_tid = 7, next_comm = init`.
 impl fmt::Display for Fields<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.name)?;

@@ -12,7 +12,7 @@ const LISTED_MAX: usize = 100;
 /// with how many there are, however many there are.
 #[derive(Debug, Clone, Default)]
 pub struct Losses {
-    /// Where the first of each is, and how many there are.
+    /// Offset of the first of each kind, and number of that kind.
     kinds: BTreeMap<Kind, (u64, u64)>,
 }
 

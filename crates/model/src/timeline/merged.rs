@@ -15,7 +15,7 @@ pub trait Run: Send {
     /// The places of the events that are asked for.
     fn places(&self) -> Range<u64>;
 
-    /// When the event at a place was.
+    /// Returns the time of the event at a place.
     ///
     /// # Errors
     /// When it cannot be read.

@@ -66,7 +66,7 @@ pub trait TimelineView: Send + Sync {
     /// A format with an index reads only what it needs to.
     fn events(self: Arc<Self>, window: &Window) -> Result<Box<dyn Events>>;
 
-    /// What events with fields are called, where the recording declares that before they come.
+    /// Returns the names of events with fields, where the recording declares them before they come.
     fn declared(&self) -> Option<Vec<String>> {
         None
     }
@@ -119,8 +119,8 @@ pub trait TimelineView: Send + Sync {
         Ok(range.map(|(first, last)| first..=last))
     }
 
-    /// What the events of a window have in common, track by track; there are none of tracks that
-    /// are not asked for.
+    /// Computes what the events of a window have in common, track by track; there are none of
+    /// tracks that are not asked for.
     ///
     /// Looks at all of them unless a format has something better.
     fn tallies(self: Arc<Self>, window: &Window) -> Result<Vec<Tally>> {
@@ -134,8 +134,9 @@ pub trait TimelineView: Send + Sync {
         None
     }
 
-    /// What the recording has and the timeline has no word for: lost where the timeline is
-    /// written in another format. Whoever only looks at the timeline misses nothing.
+    /// Returns findings about what the recording has and the timeline has no word for: it is lost
+    /// where the timeline is written in another format. A reader of the timeline alone misses
+    /// nothing.
     ///
     /// May look at all events.
     fn untold(self: Arc<Self>) -> Result<Vec<Finding>> {
@@ -148,9 +149,9 @@ pub trait Events: Send {
     /// The next event, or nothing at the end.
     fn next(&mut self) -> Result<Option<Event<'_>>>;
 
-    /// Where the record of the event that was given last begins in what is decompressed from its
-    /// offset on; 0 where the file has it as it is. With the file and the offset, that tells a
-    /// record from all others.
+    /// Returns the position at which the record of the event that was given last begins in what is
+    /// decompressed from its offset on. It is 0 where the file has the record as it is. With the
+    /// file and the offset, the position distinguishes a record from all others.
     fn position(&self) -> u64 {
         0
     }
@@ -164,12 +165,12 @@ pub trait Events: Send {
     }
 }
 
-/// What gives a track its times.
+/// Clock that gives a track its times.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Clock {
     /// Its name in the recording.
     pub name: String,
-    /// Which of the dataset's recordings it is of.
+    /// Number of the dataset's recording that it is of.
     pub recording: usize,
     /// True if its times count from the Epoch. Otherwise they count from a zero of its own.
     pub since_epoch: bool,
@@ -180,13 +181,13 @@ pub struct Clock {
 pub struct Track {
     /// Its name.
     pub name: String,
-    /// Which of the dataset's recordings it is of.
+    /// Number of the dataset's recording that it is of.
     pub recording: usize,
     /// The track it belongs under.
     pub parent: Option<TrackId>,
-    /// What its events are.
+    /// Kind of its events.
     pub kind: TrackKind,
-    /// What gives its times. Without one, its events have an order and no time.
+    /// Clock that gives its times. Without one, its events have an order and no time.
     pub clock: Option<ClockId>,
     /// The format's word for what its events hold: `uint16le`.
     pub content: Cow<'static, str>,
@@ -223,8 +224,8 @@ impl Track {
     /// only.
     pub const RECORDING: &str = "recording";
 
-    /// Which of several recordings it was of before these became one: what has the same name and
-    /// number in another is another.
+    /// Returns the number of the recording that it was of, before several recordings became one.
+    /// The same name and number in another recording mean another thing.
     #[must_use]
     pub fn part(&self) -> Option<u64> {
         self.attributes.get(Self::RECORDING)?.as_u64()
@@ -253,7 +254,7 @@ impl Track {
     /// otherwise.
     pub const THREAD: &str = "thread";
 
-    /// What profiles call the thread that a track is of.
+    /// Returns the name of the thread that a track is of, as in profiles.
     #[must_use]
     pub fn thread(&self) -> &str {
         let named = self.attributes.text(Self::THREAD);
@@ -302,20 +303,20 @@ impl Track {
     }
 }
 
-/// What the events of a track are.
+/// Kind of the events of a track.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum TrackKind {
     /// Numbers that stay until the next one.
     Counter,
     /// Things that happen at a moment, with a text or a payload.
     Messages,
-    /// Where a thread was when it was sampled.
+    /// Places at which a thread was when it was sampled.
     Samples,
     /// Remarks about moments, made later.
     Annotations,
-    /// When a task or an interrupt ran, and what it was told.
+    /// Times at which a task or an interrupt ran, and messages to it.
     Task,
-    /// Which functions ran, one within another.
+    /// Functions that ran, one within another.
     Calls,
     /// States that stay until the next one.
     States,
@@ -365,19 +366,19 @@ impl TrackKind {
 pub struct Event<'a> {
     /// Its track.
     pub track: TrackId,
-    /// When, on the track's clock; where the recording does not tell, nothing.
+    /// Time on the track's clock; `None` where the recording does not give it.
     pub time: Option<TimeNs>,
     /// Its first byte in the file.
     pub offset: u64,
-    /// What happened.
+    /// Content of the event.
     pub content: Content<'a>,
     /// The bytes as they were recorded, where the recording keeps each event's together.
     pub payload: &'a [u8],
-    /// What is missing of it, or may be, in words: a part of the recording was lost.
+    /// Description of what is missing of it, or may be: a part of the recording was lost.
     pub partial: Option<&'static str>,
 }
 
-/// What happened.
+/// Content of an event.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Content<'a> {
     /// A number, or another value that has been decoded.
@@ -390,11 +391,11 @@ pub enum Content<'a> {
     Payload,
     /// A sample: the calling context, by the number the recording gives it.
     Sample(u64),
-    /// What a task, a function or a state machine did.
+    /// Activity of a task, a function or a state machine.
     Activity(Activity<'a>),
 }
 
-/// Which events are asked for.
+/// Window of events that are asked for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Window {
     /// Only these tracks, in ascending order; nothing means all.
@@ -408,7 +409,7 @@ pub struct Window {
     pub last: Option<u64>,
 }
 
-/// Which tracks are asked for, by their numbers: what is asked of every event.
+/// Tracks that are asked for, by their numbers: this is asked of every event.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Wanted(Option<Vec<bool>>);
 

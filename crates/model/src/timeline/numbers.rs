@@ -1,4 +1,4 @@
-//! What kind of number holds all values of a track or field, for formats that ask for one.
+//! Kind of number that holds all values of a track or field, for formats that ask for one.
 
 use kymo_core::Value;
 
@@ -11,7 +11,7 @@ pub struct Numbers {
     least: i64,
     /// The most of those that have none.
     most: u64,
-    /// What those with a point are.
+    /// Kind of those with a point.
     point: Option<NumberKind>,
 }
 

@@ -1,4 +1,4 @@
-//! What happened, as JSON, for formats that have no place of their own for it.
+//! Content of events as JSON, for formats that have no place of their own for it.
 //!
 //! A text is a string, a number a number, and an activity an object: `{"activity":"begin",
 //! "priority":20}`. Events with fields are objects, too ([`Fields::to_json`](super::Fields::to_json)). Tracks are named by their numbers among those that are written.
@@ -15,7 +15,7 @@ use kymo_core::Value;
 const ACTIVITY: &str = "activity";
 
 impl Content<'_> {
-    /// What happened, as JSON; nothing where there is only a payload.
+    /// Returns the content as JSON; `None` where there is only a payload.
     #[must_use]
     pub fn to_json(&self) -> Option<String> {
         let value = match self {
@@ -31,8 +31,8 @@ impl Content<'_> {
 }
 
 impl Content<'static> {
-    /// What JSON says that happened; `track` finds a track by its number. Nothing where it is no
-    /// JSON. An event with fields is its text.
+    /// Reads the content from JSON; `track` finds a track by its number. Returns `None` where it is
+    /// no JSON. An event with fields is its text.
     #[must_use]
     pub fn from_json(bytes: &[u8], track: impl Fn(u64) -> Option<TrackId>) -> Option<Self> {
         if let Some((fields, text)) = spelt_fields::read(bytes) {

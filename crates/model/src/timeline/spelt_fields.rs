@@ -24,10 +24,10 @@ const BOOL: &str = "bool";
 const TEXT: &str = "text";
 /// Whatever else, as JSON has it.
 const OTHER: &str = "json";
-/// What follows the word for the values of a list.
+/// Text after the word for the values of a list.
 const LIST: &str = "[]";
 
-/// How each event with fields begins.
+/// First bytes of each event with fields.
 const BEGIN: &[u8] = b"{\"event\":";
 
 impl Fields<'_> {
@@ -39,7 +39,7 @@ impl Fields<'_> {
     }
 }
 
-/// What JSON says that such an event is: its fields, and its text where that is of its own.
+/// Reads such an event from JSON: its fields, and its text where that is of its own.
 pub(super) fn read(bytes: &[u8]) -> Option<(Fields<'static>, Option<String>)> {
     if !bytes.starts_with(BEGIN) {
         return None;

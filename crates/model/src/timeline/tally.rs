@@ -1,12 +1,12 @@
-//! What the events of a track have in common.
+//! Facts that the events of a track have in common.
 
 use super::{Content, Event, Events, TimeNs};
 use kymo_core::{Result, Value};
 
-/// How many events a track has, from when to when, and what they amount to.
+/// Number of events of a track, their first and last time, and what they amount to.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Tally {
-    /// How many there are.
+    /// Number of events.
     pub events: u64,
     /// The bytes of their payloads together.
     pub payload_bytes: u64,
@@ -17,7 +17,7 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// What the events of each of so many tracks have in common, found by looking at every one.
+    /// Computes what the events of each of so many tracks have in common, by looking at every one.
     ///
     /// # Errors
     /// When events cannot be read.

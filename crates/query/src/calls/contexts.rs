@@ -6,11 +6,11 @@ use foldhash::fast::RandomState;
 use kymo_core::Result;
 use kymo_model::profile::{CallTreeBuilder, ContextId, Function, IDLE, Node, Relation, Scope};
 
-/// What is called from where.
+/// Contexts of calls: functions and their callers.
 #[derive(Debug, Default)]
 pub(super) struct Contexts {
     below: HashMap<Option<ContextId>, HashMap<String, ContextId, RandomState>, RandomState>,
-    /// Where a thread is that is in no function.
+    /// Context of a thread that is in no function.
     idle: Option<ContextId>,
 }
 

@@ -1,4 +1,4 @@
-//! What functions took: calls, one within another, as a profile.
+//! Duration of functions: calls, one within another, as a profile.
 
 mod contexts;
 mod samples;
@@ -58,13 +58,14 @@ impl Calls {
         Ok(Some(Self { timeline, tree, contexts: Arc::new(contexts) }))
     }
 
-    /// What functions took, by the way that calls led to them.
+    /// Returns the durations of functions, by the way that calls led to them, as a profile.
     #[must_use]
     pub fn profile(&self) -> Arc<dyn ProfileView> {
         Arc::clone(&self.tree) as Arc<dyn ProfileView>
     }
 
-    /// Who was in which function when: each call and each return is a sample.
+    /// Returns samples of threads and the functions they are in: each call and each return is a
+    /// sample.
     #[must_use]
     pub fn samples(&self) -> Arc<dyn TimelineView> {
         Arc::new(Samples::new(Arc::clone(&self.timeline), Arc::clone(&self.contexts)))
@@ -76,7 +77,7 @@ fn tracks_of_calls(tracks: &[Track]) -> Vec<TrackId> {
     all.filter(|(_, track)| track.kind == TrackKind::Calls).map(|(id, _)| id).collect()
 }
 
-/// What a profile calls the thread of a track: `glxgears 16073 / THREAD 0`, after the name and the
+/// Returns the thread of a track for a profile: `glxgears 16073 / THREAD 0`, after the name and the
 /// number that the track has, and its place.
 fn thread_of(track: &Track, place: TrackId) -> Thread {
     let part = |kind: &str, logical| {
@@ -97,9 +98,9 @@ fn thread_of(track: &Track, place: TrackId) -> Thread {
 struct Open {
     context: ContextId,
     since: TimeNs,
-    /// When it ends, where that was told when it began.
+    /// Time at which it ends, where that was recorded at its begin.
     ends: Option<TimeNs>,
-    /// What was called from it took so long.
+    /// Duration of the calls made from it.
     within_ns: u64,
 }
 
@@ -108,18 +109,18 @@ struct Open {
 struct Stack {
     thread: Option<ThreadId>,
     open: Nest<Open>,
-    /// When something last happened.
+    /// Time of the last event.
     last: Option<TimeNs>,
 }
 
-/// What a thread spent at a context itself.
+/// Values that a thread spent at a context itself.
 #[derive(Default)]
 struct Spent {
     ns: u64,
     calls: u64,
 }
 
-/// What is known so far.
+/// State of the profile so far.
 struct Building<'a> {
     tracks: &'a [Track],
     builder: CallTreeBuilder,
@@ -356,7 +357,7 @@ impl<'a> Building<'a> {
     }
 }
 
-/// How many there are, in words; nothing where there are none.
+/// Describes the number in words; `None` where there are none.
 fn counted(count: u64, one: &str, many: &str) -> Option<String> {
     (count > 0).then(|| format!("{count} {}", if count == 1 { one } else { many }))
 }

@@ -45,7 +45,8 @@ impl TimelineView for Samples {
         tracks.into()
     }
 
-    /// Where a thread is depends on all calls before.
+    /// Returns the samples of a window. All calls before it are read: the place of a thread depends
+    /// on them.
     fn events(self: Arc<Self>, window: &Window) -> Result<Box<dyn Events>> {
         let names = self.timeline.tracks();
         let mut tracks = tracks_of_calls(&names);

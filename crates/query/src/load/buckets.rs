@@ -8,13 +8,13 @@ use crate::own::own;
 /// Stretches of time of one length, one after another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Buckets {
-    /// Where the first begins.
+    /// Start of the first bucket.
     pub start: TimeNs,
-    /// Where the last ends; it may be shorter than the others.
+    /// End of the last; it may be shorter than the others.
     pub end: TimeNs,
-    /// How long each but the last is.
+    /// Width of each bucket but the last.
     pub width_ns: u64,
-    /// How many there are.
+    /// Number of buckets.
     pub count: usize,
 }
 
@@ -35,7 +35,7 @@ impl Buckets {
         TimeNs(self.start.0.saturating_add_unsigned(ns))
     }
 
-    /// How much of each stretch is in some times.
+    /// Returns the part of each stretch that lies in some times.
     #[must_use]
     pub fn shares_of(&self, times: &[(TimeNs, TimeNs)]) -> Vec<u64> {
         let mut shares = vec![0_u64; self.count];
@@ -47,7 +47,7 @@ impl Buckets {
         shares
     }
 
-    /// How long a stretch is: the last may be shorter than the others.
+    /// Returns the length of a stretch: the last may be shorter than the others.
     #[must_use]
     pub fn length_ns(&self, index: usize) -> u64 {
         elapsed(self.begin(index), self.end).min(self.width_ns)
@@ -76,15 +76,15 @@ impl Buckets {
     }
 }
 
-/// How long something went on within each bucket. Most tasks of a recording that has very many run
-/// in few of them, or in one: the others take no room, and one takes none of its own.
+/// Duration of something within each bucket. Most tasks of a recording that has very many run in
+/// few of them, or in one: the others take no room, and one takes none of its own.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Spread(Kept);
 
 /// A bucket, and how long within it.
 type Part = (u32, u64);
 
-/// What is kept of buckets.
+/// Durations of buckets, as they are kept.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 enum Kept {
     #[default]
@@ -98,7 +98,7 @@ enum Kept {
 struct Parts(Vec<Part>);
 
 impl Spread {
-    /// How long within each of so many buckets.
+    /// Returns the duration within each of so many buckets.
     #[must_use]
     pub fn to_vec(&self, count: usize) -> Vec<u64> {
         let mut all = vec![0; count];

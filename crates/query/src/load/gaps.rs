@@ -1,4 +1,4 @@
-//! When nobody ran on a processor, as long as other events may yet tell more of it.
+//! Times when no task ran on a processor, as long as other events may yet give more about them.
 
 use std::collections::BTreeMap;
 
@@ -15,9 +15,9 @@ pub(super) struct Gaps {
     since: Option<TimeNs>,
     /// The ends of gaps by their begins.
     all: BTreeMap<TimeNs, TimeNs>,
-    /// How many there were.
+    /// Number of gaps.
     count: u64,
-    /// When the last switch was, and the latest.
+    /// Time of the last switch, and the latest time.
     times: Option<(TimeNs, TimeNs)>,
 }
 
@@ -54,7 +54,7 @@ impl Gaps {
         self.count += u64::from(self.since.take().is_some_and(|since| since < until));
     }
 
-    /// How many there were.
+    /// Returns the number of gaps.
     pub(super) fn count(&self) -> u64 {
         self.count
     }

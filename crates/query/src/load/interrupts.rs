@@ -1,4 +1,4 @@
-//! What interrupts used of processors.
+//! Time that interrupts used of processors.
 
 use kymo_model::timeline::TimeNs;
 
@@ -8,20 +8,20 @@ use crate::{Interrupt, InterruptRun, elapsed};
 /// The interrupts of a processor. One within another is a part of that.
 #[derive(Debug, Default)]
 pub(super) struct Interrupts {
-    /// How many are under way, one within another.
+    /// Number of interrupts under way, one within another.
     under_way: usize,
     since: Option<TimeNs>,
-    /// When the last ended. Where times go back, what comes then counts from there.
+    /// Time when the last ended. Where times go back, what comes then counts from there.
     ended: Option<TimeNs>,
-    /// What is in the processor's time.
+    /// Part of the interrupts that is in the processor's time.
     ran: Ran,
-    /// What came before the processor's first switch, or after the last so far.
+    /// Part that came before the processor's first switch, or after the last so far.
     later: Later,
-    /// How long they took before the processor's first switch, and after its last.
+    /// Duration before the processor's first switch, and after its last.
     outside_ns: u64,
-    /// How many have no end that is known.
+    /// Number of interrupts without a known end.
     lost: u64,
-    /// How many ended that did not begin.
+    /// Number of interrupts that ended and did not begin.
     unbegun: u64,
 }
 
@@ -91,7 +91,7 @@ impl Interrupts {
         }
     }
 
-    /// What came last is not in the processor's time.
+    /// Counts what came last as outside the processor's time.
     pub(super) fn leave_outside(&mut self) {
         let later = std::mem::take(&mut self.later).ran.ns;
         self.outside_ns = self.outside_ns.saturating_add(later);
@@ -111,17 +111,17 @@ impl Interrupts {
         (self.since, self.under_way) = (None, 0);
     }
 
-    /// How many have no end that is known.
+    /// Returns the number of interrupts without a known end.
     pub(super) fn lost(&self) -> u64 {
         self.lost
     }
 
-    /// How many ended that did not begin.
+    /// Returns the number of interrupts that ended and did not begin.
     pub(super) fn unbegun(&self) -> u64 {
         self.unbegun
     }
 
-    /// What they used, where there were any.
+    /// Returns the time that interrupts used, where there were any.
     pub(super) fn load(&self) -> Option<InterruptLoad> {
         let Ran { ns: run_ns, stretches, ref buckets } = self.ran;
         let (outside_ns, buckets) = (self.outside_ns, buckets.clone());
@@ -139,17 +139,17 @@ impl Later {
     }
 }
 
-/// What the interrupts of a processor used of it.
+/// Time that the interrupts of a processor used of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InterruptLoad {
-    /// How long they took of the processor's time; that is also time of the tasks which they
-    /// interrupted.
+    /// Duration of interrupts within the processor's time; that is also time of the tasks which
+    /// they interrupted.
     pub run_ns: u64,
-    /// How long they took besides, before the processor's first switch and after its last.
+    /// Duration of interrupts besides, before the processor's first switch and after its last.
     pub outside_ns: u64,
-    /// How many there were, without those within others.
+    /// Number of interrupts, without those within others.
     pub stretches: u64,
-    /// How long within each bucket.
+    /// Duration within each bucket.
     pub buckets: Spread,
 }
 

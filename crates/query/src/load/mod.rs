@@ -1,4 +1,4 @@
-//! Who used the processors, in all and over time.
+//! Use of the processors by tasks, in all and over time.
 
 mod buckets;
 mod gaps;
@@ -18,7 +18,7 @@ use gaps::Gaps;
 pub use interrupts::InterruptLoad;
 use interrupts::Interrupts;
 
-/// How long each task ran on each processor.
+/// Duration for which each task ran on each processor.
 ///
 /// A processor's time is from its first switch to its last in the whole recording, for who ran before
 /// and after is not known; of a window it is the part within. So windows that adjoin add up: what
@@ -28,19 +28,19 @@ pub struct Load {
     buckets: Option<Buckets>,
     /// From when to when each processor was seen.
     seen: Vec<Option<(TimeNs, TimeNs)>>,
-    /// What tasks ran, in the order in which they came to processors.
+    /// Loads of tasks, in the order in which they came to processors.
     ran: Vec<TaskLoad>,
     /// The first place there of each task, and the next of the same task.
     first: Vec<Slot>,
     next: Vec<Slot>,
-    /// When it is not known who ran.
+    /// Times at which the running task is not known.
     unknown: HashMap<CpuId, Ran, RandomState>,
     gaps: HashMap<CpuId, Gaps, RandomState>,
     interrupts: HashMap<CpuId, Interrupts, RandomState>,
-    /// What is looked at, and from when to when that is of each processor that switched.
+    /// Times that are looked at, and their beginning and end for each processor that switched.
     bounds: Option<Bounds>,
     ranges: Vec<Option<(TimeNs, TimeNs)>>,
-    /// How long each processor was looked at that switches anywhere in the recording.
+    /// Duration for which each processor was looked at that switches anywhere in the recording.
     looked_at_ns: BTreeMap<CpuId, u64>,
 }
 
@@ -73,35 +73,36 @@ impl Ran {
     }
 }
 
-/// What a task used of a processor.
+/// Time that a task used of a processor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskLoad {
     /// The processor.
     pub cpu: CpuId,
     /// The task.
     pub task: TaskId,
-    /// How long it ran.
+    /// Duration for which it ran.
     pub run_ns: u64,
     /// In how many stretches.
     pub stretches: u64,
-    /// How long within each bucket.
+    /// Duration within each bucket.
     pub buckets: Spread,
 }
 
-/// How a processor was used, or several together.
+/// Use of a processor, or of several together.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CpuLoad {
     /// The processor; of several, the first.
     pub cpu: CpuId,
     /// From when to when that is known, of each processor; nothing of one that is not known at all.
     pub seen: Vec<(TimeNs, TimeNs)>,
-    /// How long it was looked at besides: before its first switch, and after its last.
+    /// Duration for which it was looked at besides: before its first switch, and after its last.
     pub unseen_ns: u64,
-    /// How long tasks ran that are not idle.
+    /// Duration for which tasks ran that are not idle.
     pub busy_ns: u64,
-    /// How long idle tasks ran, where the recording has any.
+    /// Duration for which idle tasks ran, where the recording has any.
     pub idle_ns: u64,
-    /// How long it is not known who ran, since switches are missing or not in the order of their times.
+    /// Duration for which the running task is not known, since switches are missing or not in the
+    /// order of their times.
     pub unknown: UnknownLoad,
     /// Its tasks, the busiest first, idle ones last.
     pub tasks: Vec<TaskLoad>,
@@ -112,16 +113,16 @@ pub struct CpuLoad {
 /// Time of a processor of which it is not known who ran.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct UnknownLoad {
-    /// How long that is.
+    /// Total duration.
     pub ns: u64,
     /// In how many stretches.
     pub stretches: u64,
-    /// How long within each bucket.
+    /// Duration within each bucket.
     pub buckets: Spread,
 }
 
 impl CpuLoad {
-    /// How long the processor was looked at; of several, the sum.
+    /// Returns the duration for which the processor was looked at; of several, the sum.
     #[must_use]
     pub fn span_ns(&self) -> u64 {
         let spans = self.seen.iter().map(|(first, last)| elapsed(*first, *last));
@@ -223,7 +224,7 @@ impl Load {
         Self { buckets: Some(buckets), ..Self::default() }
     }
 
-    /// What loads over time are told by.
+    /// Returns the buckets by which loads over time are given.
     #[must_use]
     pub fn buckets(&self) -> Option<Buckets> {
         self.buckets
@@ -259,7 +260,7 @@ impl Load {
         }
     }
 
-    /// What a task ran on a processor. Few run on several.
+    /// Returns the load of a task on a processor. Few tasks run on several.
     fn of(&mut self, cpu: CpuId, task: TaskId) -> Option<&mut TaskLoad> {
         let mut place = at(&self.first, task.0);
         while let Some(known) = place {
@@ -296,8 +297,9 @@ impl Load {
         }
     }
 
-    /// Where times go back, nothing that is told until they are where they were is used. So what is
-    /// earlier than anything before is not known, nor is what somebody ran in and nobody was said to.
+    /// Handles times that go back: no event is used until times are where they were. So time
+    /// earlier than anything before is unknown. Time in which a task ran without a record of it is
+    /// unknown too.
     fn go_back(&mut self, cpu: CpuId, seen: &Seen<'_>, begins: bool) {
         self.look_at(cpu, seen.tasks);
         let first = self.seen(cpu).map(|(first, _)| first);
@@ -319,7 +321,7 @@ impl Load {
         self.seen.get(cpu.0).copied().flatten()
     }
 
-    /// What was found, a processor after the other: those that switch anywhere in the recording.
+    /// Returns the loads, a processor after the other: those that switch anywhere in the recording.
     #[must_use]
     pub fn cpus(&self, tasks: &Tasks) -> Vec<CpuLoad> {
         self.found(self.ran.clone(), tasks)
@@ -373,8 +375,8 @@ impl Load {
         load
     }
 
-    /// Where a task runs when there is nothing to do, somebody always does: time that is nobody's is
-    /// not known.
+    /// Counts time that no task has as unknown, where there is an idle task: then some task always
+    /// runs.
     fn miss(&self, load: &mut CpuLoad) {
         let known_ns = load.busy_ns.saturating_add(load.idle_ns).saturating_add(load.unknown.ns);
         let missed_ns = load.span_ns().saturating_sub(known_ns);
@@ -392,7 +394,8 @@ impl Load {
         }
     }
 
-    /// What runs counts up to where events are missing. Interrupts that are under way have no end.
+    /// Counts running tasks up to where events are missing. Interrupts that are under way have no
+    /// end.
     fn gap(&mut self, seen: &Seen<'_>) {
         for stretch in seen.cut.iter().filter(|stretch| stretch.since < stretch.until) {
             self.ran(stretch);
@@ -491,7 +494,7 @@ impl Pass for Load {
         self.looked_at_ns.insert(cpu, 0);
     }
 
-    /// Where the window cuts through the recording, interrupts went on to its end.
+    /// Counts interrupts up to the end of the window, where it cuts through the recording.
     fn finish(&mut self, bounds: &Bounds, tasks: &Tasks) {
         let track = |cpu: CpuId| tasks.cpu(cpu).map(|cpu| cpu.track);
         for (cpu, looked_at_ns) in &mut self.looked_at_ns {

@@ -1,4 +1,4 @@
-//! What is under way to a track, for receivers that do not tell who sent it.
+//! Messages under way to a track, for receivers that do not record the sender.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ pub(super) struct InboxId(pub(super) usize);
 /// Messages of one name to one track, of any number of senders.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Inbox {
-    /// When the message left of each sender that may arrive next.
+    /// Time when the message left of each sender that may arrive next.
     first: BTreeSet<(TimeNs, TrackId)>,
     /// Messages that told when they arrive: by that, and by when they left.
     expected: BTreeSet<(TimeNs, TimeNs, TrackId, MessageId)>,
@@ -45,8 +45,9 @@ impl Inbox {
         self.settled = self.settled.max(Some((arrives, from)));
     }
 
-    /// Who sent what arrives now: the one who told so, and else the one whose message waits longest.
-    /// Where none does it may have been counted already.
+    /// Returns the sender of the message that arrives now: the one who recorded this time of
+    /// arrival, and else the one whose message waits longest. Where none does, the message may have
+    /// been counted already.
     pub(super) fn sender(&self, now: TimeNs) -> Option<TrackId> {
         let from = (now, TimeNs(i64::MIN), TrackId(0), MessageId(0));
         let next = self.expected.range(from..).next().filter(|(arrives, ..)| *arrives == now);

@@ -32,7 +32,7 @@ const ARRIVING_MAX: usize = 1 << 16;
 /// Pairs that are told apart.
 const PAIRS_MAX: usize = 1 << 16;
 
-/// Who sends what to whom.
+/// Sender, receiver and name of messages.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PairKey {
     /// The track that sends.
@@ -50,7 +50,7 @@ pub struct MessageId(pub u64);
 /// A message that arrived, with both ends.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sent {
-    /// Which it is, where it was seen to leave in what is looked at.
+    /// Id of the message, where it was seen to leave in what is looked at.
     pub id: Option<MessageId>,
     /// Its name.
     pub name: String,
@@ -58,27 +58,27 @@ pub struct Sent {
     pub from: Option<TrackId>,
     /// The track that received it.
     pub to: TrackId,
-    /// When it left, where that is known.
+    /// Time at which it left, where that is known.
     pub left: Option<TimeNs>,
-    /// When it arrived.
+    /// Time at which it arrived.
     pub arrived: TimeNs,
-    /// When it was to arrive, where its sender told that.
+    /// Time at which it was to arrive, where its sender gave that.
     pub told: Option<TimeNs>,
 }
 
-/// What is wrong with latencies: how many pairs there are whose messages may have been taken for
-/// others, since those that arrived do not all tell when they left, and which messages have none.
+/// Doubts about latencies. For pairs: messages may have been taken for others, since not all that
+/// arrived record when they left. For messages: those that have no latency.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Doubts {
     /// Some did not arrive: latencies may be too long.
     pub too_long: u64,
     /// Some left before what is known: latencies may be too short.
     pub too_short: u64,
-    /// How many messages arrived before they left: latencies are without them.
+    /// Number of messages that arrived before they left: latencies are without them.
     pub backwards: u64,
-    /// How many messages arrived at a time that nothing tells: latencies are without them.
+    /// Number of messages whose time of arrival is not recorded: latencies are without them.
     pub untimed: u64,
-    /// How many messages are unsent and may have left before what is known.
+    /// Number of messages that are unsent and may have left before what is known.
     pub unsent: u64,
 }
 
@@ -87,7 +87,7 @@ pub struct Doubts {
 pub struct Messages {
     keys: HashMap<PairKey, usize, RandomState>,
     pairs: Vec<Pair>,
-    /// What is under way to a track by a name, for receivers that do not tell who sent it.
+    /// Messages under way to a track by a name, for receivers that do not record the sender.
     inbox_of: HashMap<(TrackId, String), InboxId, RandomState>,
     inboxes: Vec<Inbox>,
     /// Messages that left, in that order, with their pairs; some of them have arrived.
@@ -96,12 +96,12 @@ pub struct Messages {
     /// Messages that told when they arrive, by that, with when they left and their pairs; some of
     /// them have arrived.
     due: BinaryHeap<Reverse<(TimeNs, MessageId, TimeNs, usize)>>,
-    /// How many of them may be told of once more.
+    /// Number of those that may be reported once more.
     arriving: usize,
     count: u64,
     /// The first that left in what is looked at.
     first: MessageId,
-    /// Where the window cuts through the recording.
+    /// Points at which the window cuts through the recording.
     bounds: Option<Bounds>,
     /// True if it is not known what was under way at the begin.
     is_begin_unknown: bool,
@@ -132,7 +132,7 @@ impl Messages {
         self
     }
 
-    /// What was found, the busiest pair first.
+    /// Returns the pairs, the busiest first.
     #[must_use]
     pub fn pairs(&self) -> Vec<(&PairKey, &Pair)> {
         let pair = |(key, at): (_, &usize)| Some((key, self.pairs.get(*at)?));
@@ -193,7 +193,7 @@ impl Messages {
         })
     }
 
-    /// How many of some pairs may have latencies that are wrong, or have none.
+    /// Counts the messages of some pairs that may have wrong latencies, or have none.
     #[must_use]
     pub fn doubts(&self, is_meant: impl Fn(&PairKey) -> bool) -> Doubts {
         let mut doubts = Doubts::default();
@@ -207,7 +207,7 @@ impl Messages {
         doubts
     }
 
-    /// What is looked at of a pair.
+    /// Returns the times that are looked at for a pair.
     fn within(&self, key: &PairKey) -> Within {
         let bounds = self.bounds.as_ref().zip(key.to.or(key.from));
         Within {
@@ -263,7 +263,8 @@ impl Messages {
         Some(id)
     }
 
-    /// Where a receiver may look for messages of a pair, and who sends them.
+    /// Returns the inbox in which a receiver may look for messages of a pair, and the track that
+    /// sends them.
     fn inbox(&mut self, at: usize) -> Option<(&mut Inbox, TrackId)> {
         let (inbox, from) = self.pairs.get(at)?.inbox?;
         Some((self.inboxes.get_mut(inbox.0)?, from))
@@ -326,8 +327,8 @@ impl Messages {
         }
     }
 
-    /// Who sent what arrives without saying so: the one who told that it arrives now, and else the
-    /// one whose message waits longest.
+    /// Returns the sender of a message that arrives without naming it: the one who recorded that it
+    /// arrives now, and else the one whose message waits longest.
     fn sender(&self, to: TrackId, name: &str, now: TimeNs) -> Option<TrackId> {
         let inbox = self.inbox_of.get(&(to, name.to_owned()))?;
         self.inboxes.get(inbox.0)?.sender(now)
@@ -528,7 +529,7 @@ pub enum Moved {
 /// A message that leaves.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Left {
-    /// Which it is; nothing when there are too many pairs for it to be told from others.
+    /// Id of the message; `None` when there are too many pairs to distinguish it from others.
     pub id: Option<MessageId>,
     /// Its name.
     pub name: String,
@@ -536,9 +537,9 @@ pub struct Left {
     pub from: TrackId,
     /// The track that is to receive it, where that is known.
     pub to: Option<TrackId>,
-    /// When.
+    /// Time at which it leaves.
     pub time: TimeNs,
-    /// When it arrives, where its sender tells that.
+    /// Time at which it arrives, where its sender gives that.
     pub arrives: Option<TimeNs>,
     /// True if its sender tells that it arrives after all that is looked at.
     pub is_later: bool,
@@ -569,7 +570,7 @@ impl Pass for Messages {
         self.take(seen);
     }
 
-    /// What told when it arrives has arrived, or does so later.
+    /// Settles messages whose time of arrival was given: they have arrived, or do so later.
     fn finish(&mut self, _bounds: &Bounds, _tasks: &Tasks) {
         self.pairs.iter_mut().for_each(Pair::settle_all);
     }

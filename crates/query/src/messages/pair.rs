@@ -1,4 +1,4 @@
-//! What is known of the messages from one track to another.
+//! Facts about the messages from one track to another.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,26 +8,28 @@ use super::MessageId;
 use super::inbox::InboxId;
 use crate::{Distribution, took};
 
-/// What is known of a pair's messages.
+/// Facts about a pair's messages.
 #[derive(Debug, Clone, Default)]
 pub struct Pair {
-    /// How many left.
+    /// Number of messages that left.
     pub sent: u64,
-    /// How many arrived, as either end tells.
+    /// Number of messages that arrived, as recorded at either end.
     pub received: u64,
-    /// How long they took.
+    /// Distribution of their durations.
     pub latency_ns: Distribution,
-    /// How many arrived and did not leave, as far as was recorded.
+    /// Number of messages that arrived and did not leave, as far as was recorded.
     pub unsent: u64,
-    /// How many arrived before they left, as the recording has it: how long they took is not known.
+    /// Number of messages that arrived before they left, as the recording has it: their durations
+    /// are not known.
     pub backwards: u64,
-    /// How many arrived at a time that nothing tells: how long they took is not known.
+    /// Number of messages whose time of arrival is not recorded: their durations are not known.
     pub untimed: u64,
-    /// How many arrived without a word of when they left, and are taken for the first that waited.
+    /// Number of messages that arrived without the time when they left, and are taken for the first
+    /// that waited.
     pub guessed: u64,
-    /// Where the receiver may look for its sender, and who that is.
+    /// Inbox in which the receiver may look for its sender, and that sender.
     pub(super) inbox: Option<(InboxId, TrackId)>,
-    /// When the message left that is first there.
+    /// Time at which the message left that is first there.
     pub(super) queued: Option<TimeNs>,
     /// One of the two, where any is known.
     pub(super) end: Option<TrackId>,
@@ -35,30 +37,31 @@ pub struct Pair {
     pub(super) is_open: bool,
     /// Up to when what left may have arrived where events are missing.
     cut_at: Option<TimeNs>,
-    /// How many of those that left have arrived.
+    /// Number of those that left and have arrived.
     arrived: u64,
-    /// Whether any arrived that did not leave, here or before what is looked at.
+    /// True if any arrived that did not leave, here or before what is looked at.
     is_late: bool,
     /// Those that left and did not arrive yet, with their numbers.
     waiting: BTreeSet<(TimeNs, MessageId)>,
     arriving: Arriving,
     pub(super) within: Within,
-    /// When the latest left of which that is told. Where nothing is told, messages arrive in the
-    /// order in which they left: those before it are lost.
+    /// Time at which the latest message left of which that is recorded. Where nothing is recorded,
+    /// messages arrive in the order in which they left: those before it are lost.
     told: Option<TimeNs>,
     /// The latest of the messages that are taken to have arrived as told: when it left, and when it
     /// arrived.
     settled: Option<(TimeNs, TimeNs)>,
 }
 
-/// What is looked at: other messages count in other windows, so that those that adjoin add up.
+/// Times that are looked at: other messages count in other windows, so that those that adjoin add
+/// up.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Within {
     /// The first message that left in it.
     pub(super) first: MessageId,
-    /// Where the window begins, if it cuts through the recording.
+    /// Start of the window, if it cuts through the recording.
     pub(super) from: Option<TimeNs>,
-    /// Where it ends, if it does.
+    /// End of the window, if it cuts through the recording.
     pub(super) until: Option<TimeNs>,
 }
 
@@ -93,11 +96,11 @@ struct Arriving {
 pub(super) struct UnderWay {
     pub(super) left: TimeNs,
     pub(super) id: MessageId,
-    /// When it arrives, where its sender tells that.
+    /// Time at which it arrives, where its sender gives that.
     pub(super) arrives: Option<TimeNs>,
 }
 
-/// What a message that arrives is.
+/// Kind of a message that arrives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Arrival {
     /// One that was under way.
@@ -157,7 +160,7 @@ impl Pair {
         self.guessed > 0 && (self.is_late || !is_begin_known)
     }
 
-    /// How many left and did not arrive, as far as was recorded.
+    /// Returns the number of messages that left and did not arrive, as far as was recorded.
     #[must_use]
     pub fn unreceived(&self) -> u64 {
         self.sent.saturating_sub(self.arrived)
@@ -184,7 +187,8 @@ impl Pair {
         self.waiting.remove(&(left, id))
     }
 
-    /// What left up to a moment is not taken to arrive after it, unless it says so.
+    /// Closes the messages that left up to a timestamp: none is taken to arrive after it, unless it
+    /// states so.
     pub(super) fn cut(&mut self, at: TimeNs) {
         (self.is_open, self.cut_at) = (false, Some(at));
         self.told = self.told.max(Some(TimeNs(at.0.saturating_add(1))));
@@ -292,7 +296,7 @@ impl Pair {
         }
     }
 
-    /// What arrives later is not lost, and is received then.
+    /// Receives a message at the time that was given: a message that arrives later is not lost.
     fn arrive_as_told(&mut self, found: UnderWay) {
         let Some(arrives) = found.arrives.filter(|_| !self.within.is_past(&found)) else { return };
         self.arrived += u64::from(self.within.has(found.id));

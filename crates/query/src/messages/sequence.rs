@@ -17,9 +17,9 @@ pub struct Transfer {
     pub from: Option<TrackId>,
     /// The track that received it, or is to.
     pub to: Option<TrackId>,
-    /// When it left, where that is known.
+    /// Time at which it left, where that is known.
     pub left: Option<TimeNs>,
-    /// When it arrived, where that is known.
+    /// Time at which it arrived, where that is known.
     pub arrived: Option<TimeNs>,
     /// True if it did not arrive, as far as was recorded.
     pub is_lost: bool,
@@ -36,14 +36,14 @@ pub struct Sequence {
     of: Option<BTreeSet<TrackId>>,
     /// Those that are kept, with which they are where they were seen to leave.
     transfers: BTreeMap<Place, (Transfer, Option<MessageId>)>,
-    /// Where those are that have not arrived.
+    /// Places of those that have not arrived.
     places: HashMap<MessageId, Place, RandomState>,
     count: u64,
     more: u64,
     elsewhere: u64,
 }
 
-/// Where a message is: by when it left, or arrived where that is not known, and by its number.
+/// Place of a message: the time when it left, or arrived where that is not known, and its number.
 type Place = (TimeNs, u64);
 
 #[derive(Debug)]
@@ -91,13 +91,13 @@ impl Sequence {
         self.transfers.values().map(|(transfer, _)| transfer)
     }
 
-    /// How many there are besides.
+    /// Returns the number of further messages.
     #[must_use]
     pub fn more(&self) -> u64 {
         self.more
     }
 
-    /// How many are not between the tracks that are asked for.
+    /// Returns the number of messages that are not between the tracks that are asked for.
     #[must_use]
     pub fn elsewhere(&self) -> u64 {
         self.elsewhere

@@ -6,7 +6,7 @@ use super::{Left, Messages, Moved, PairKey};
 use crate::own::own;
 use crate::{Pass, Run, Seen, Standing, TaskId};
 
-/// What these messages are called.
+/// Name of these messages.
 const WAKEUP: &str = "wakeup";
 
 /// Wakeups and how long they took. Where a recording tells of no messages, they tell who makes
@@ -15,27 +15,27 @@ const WAKEUP: &str = "wakeup";
 pub struct Wakeups {
     messages: Messages,
     tasks: Vec<Woken>,
-    /// How often events are missing, by recording.
+    /// Number of gaps, by recording.
     gaps: Vec<u32>,
 }
 
-/// Who woke a task, and when.
+/// Track that woke a task, and the time.
 type By = (TrackId, TimeNs);
 
-/// What is known of a task. There may be a million, and most are woken by nobody.
+/// State of a task. There may be a million, and most are woken by nobody.
 #[derive(Debug, Clone, Default)]
 struct Woken {
     is_running: bool,
     /// True if it was complete in the stretch that is not over.
     is_complete: bool,
-    /// How many gaps are behind it: of these it matters whether there are others than before.
+    /// Number of gaps so far: it only matters whether there are others than before.
     gaps: u32,
-    /// When its last stretch ended.
+    /// End of its last stretch.
     ended: Option<TimeNs>,
     by: Option<Box<WokenBy>>,
 }
 
-/// What a task is woken for.
+/// Wakeup for which a task is to run.
 #[derive(Debug, Clone, Copy, Default)]
 struct WokenBy {
     /// It is to run for this.
@@ -50,7 +50,7 @@ impl Woken {
         self.by.as_deref().copied().unwrap_or_default()
     }
 
-    /// What it was to run for, which it has run for now.
+    /// Takes the wakeup that the task was to run for, and has run for now.
     fn take(&mut self) -> Option<By> {
         self.by.as_mut()?.for_this.take()
     }
@@ -70,7 +70,7 @@ impl Wakeups {
         self
     }
 
-    /// What was found, as messages.
+    /// Returns the wakeups, as messages.
     #[must_use]
     pub fn messages(&self) -> &Messages {
         &self.messages
@@ -125,7 +125,8 @@ impl Wakeups {
         None
     }
 
-    /// Where events are missing, it is not known who runs nor what tasks were woken for.
+    /// Forgets the running tasks and the wakeups of tasks: they are not known where events are
+    /// missing.
     fn gap(&mut self, seen: &Seen<'_>) {
         for stretch in seen.cut {
             if let Some(woken) = self.of(stretch.task) {

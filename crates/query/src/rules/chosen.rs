@@ -1,10 +1,10 @@
-//! Which tracks rules are applied to, and which of them can be compared.
+//! Tracks that rules are applied to, and those of them that can be compared.
 
 use kymo_model::timeline::{Clock, Track, TrackId};
 
 use crate::tasks::{TaskId, Tasks};
 
-/// Which tracks rules are applied to, and which of them can be compared.
+/// Tracks that rules are applied to, and those of them that can be compared.
 #[derive(Debug)]
 pub(super) struct Chosen {
     /// Nothing means all.
@@ -12,7 +12,7 @@ pub(super) struct Chosen {
     eras: Vec<Era>,
 }
 
-/// What times are counted from. Those of one era can be compared.
+/// Start that times are counted from. Times of one era can be compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Era {
     /// The epoch.
@@ -42,7 +42,7 @@ impl Chosen {
         tasks.get(task).is_some_and(|task| self.has(task.home))
     }
 
-    /// What the times of a track are counted from.
+    /// Returns the era of a track: what its times are counted from.
     pub(super) fn era(&self, track: TrackId) -> Era {
         self.eras.get(track.0).copied().unwrap_or(Era::None)
     }

@@ -1,4 +1,4 @@
-//! What has not come when the recording ends.
+//! Events that have not come when the recording ends.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ use crate::sched::{Open, Sched};
 use crate::tasks::{TaskId, Tasks};
 use crate::{CpuLoad, Load, Seen, elapsed};
 
-/// What is known when all is seen.
+/// Facts that are known when all is seen.
 pub(super) struct Ending<'a> {
     pub(super) bounds: &'a Bounds,
     pub(super) tasks: &'a Tasks,
@@ -182,7 +182,7 @@ fn by_recording(cpus: Vec<CpuLoad>, tasks: &Tasks) -> BTreeMap<usize, Vec<CpuLoa
     of_recording
 }
 
-/// Where a task ran.
+/// Describes the processors on which a task ran.
 fn place(task: TaskId, cpus: &[CpuLoad], tasks: &Tasks) -> String {
     let ran_on = |cpu: &&CpuLoad| cpu.tasks.iter().any(|of| of.task == task);
     let cpus: Vec<_> = cpus.iter().filter(ran_on).collect();

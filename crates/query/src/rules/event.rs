@@ -1,4 +1,4 @@
-//! What an event means to a rule.
+//! Meaning of an event for a rule.
 
 use kymo_model::timeline::{Activity, Content, TimeNs, TrackId};
 
@@ -165,12 +165,13 @@ impl Memory {
     }
 }
 
-/// How long a message takes, as its sender tells; of one that arrives later that proves nothing yet.
+/// Returns the duration of a message, as its sender gives it. For one that arrives later, that
+/// proves nothing yet.
 fn told(left: &Left) -> Option<u64> {
     crate::took(left.time, left.arrives.filter(|_| !left.is_later)?)
 }
 
-/// How long a message took, unless its sender told of it, and that was said.
+/// Returns the duration of a message, unless its sender gave one and that was reported.
 fn took(sent: &Sent, most: u64, chosen: &Chosen) -> Option<u64> {
     let left = sent.left?;
     let is_seen = sent.id.is_some() && sent.from.is_some_and(|from| chosen.has(from));

@@ -1,4 +1,4 @@
-//! What must come after something else.
+//! Events that must come after something else.
 
 use std::collections::BTreeMap;
 
@@ -6,16 +6,17 @@ use kymo_model::timeline::{TimeNs, TrackId};
 
 use super::chosen::Era;
 
-/// What is waited for at once; beyond that, the oldest is given up.
+/// Greatest number of events that are waited for at once; beyond that, the oldest is given up.
 const WAITING_MAX: usize = 1 << 16;
 
-/// What is waited for, in the times of each era.
+/// Events that are waited for, in the times of each era.
 #[derive(Debug, Default)]
 pub(super) struct Follow {
     /// By when it is waited for since. It must come within the same time, so that it is due in the
     /// same order.
     waiting: BTreeMap<Era, BTreeMap<(TimeNs, u64), Due>>,
-    /// How much was waited for: what is waited for since one moment is told apart by that.
+    /// Number of events waited for so far: it distinguishes those that are waited for since the
+    /// same timestamp.
     count: u64,
     given_up: u64,
 }
@@ -48,7 +49,7 @@ impl Follow {
         self.count += 1;
     }
 
-    /// How much was too much to be waited for.
+    /// Returns the number of events that were given up, because too many were waited for.
     pub(super) fn given_up(&self) -> u64 {
         self.given_up
     }
@@ -70,7 +71,7 @@ impl Follow {
         self.waiting.remove(&era);
     }
 
-    /// What did not come in time.
+    /// Returns the events that did not come in time.
     pub(super) fn overdue(&mut self, era: Era, now: TimeNs) -> Vec<Due> {
         let mut overdue = Vec::new();
         let Some(waiting) = self.waiting.get_mut(&era) else { return overdue };
@@ -80,7 +81,7 @@ impl Follow {
         overdue
     }
 
-    /// What is waited for when all is seen.
+    /// Returns the events that are still waited for when all is seen.
     pub(super) fn rest(&mut self) -> impl Iterator<Item = Due> + use<> {
         std::mem::take(&mut self.waiting).into_values().flat_map(BTreeMap::into_values)
     }

@@ -1,4 +1,4 @@
-//! Where rules do not hold.
+//! Places where rules do not hold.
 
 use kymo_model::timeline::{TimeNs, TrackId};
 
@@ -8,27 +8,27 @@ use super::follow::Due;
 /// Violations of a rule that are told one by one; the rest are counted.
 const TOLD_MAX: u64 = 1000;
 
-/// Where a rule does not hold.
+/// Place where a rule does not hold.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Violation {
     /// The rule's place among all.
     pub rule: usize,
-    /// When.
+    /// Time of the violation.
     pub time: Option<TimeNs>,
     /// On which track.
     pub track: Option<TrackId>,
     /// The byte of the event that shows it.
     pub offset: Option<u64>,
-    /// What is wrong.
+    /// Description of what is wrong.
     pub what: String,
-    /// How long it took, in nanoseconds, where that is wrong.
+    /// Duration in nanoseconds, where that is wrong.
     pub took_ns: Option<u64>,
-    /// How long it may take.
+    /// Longest duration allowed.
     pub most_ns: Option<u64>,
 }
 
 impl Violation {
-    /// What is wrong in one sentence, with times as a person reads them.
+    /// Describes what is wrong in one sentence, with times as a person reads them.
     #[must_use]
     pub fn message(&self, shown: impl Fn(u64) -> String) -> String {
         let what = &self.what;
@@ -51,7 +51,7 @@ pub(super) struct At {
 /// Violations as they are found.
 pub(super) struct Found {
     list: Vec<Violation>,
-    /// How many there are of each rule.
+    /// Number of violations of each rule.
     counts: Vec<u64>,
 }
 
@@ -71,7 +71,7 @@ impl Found {
         OfRule { found: self, rule, at }
     }
 
-    /// What was found, by time, and for each rule how many more there are.
+    /// Returns the violations, by time, and the number of further violations for each rule.
     pub(super) fn sorted(mut self) -> (Vec<Violation>, Vec<u64>) {
         self.list.sort_by_key(|of| (of.time.is_none(), of.time, of.rule));
         let more = self.counts.iter().map(|count| count.saturating_sub(TOLD_MAX));

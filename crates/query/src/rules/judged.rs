@@ -1,8 +1,8 @@
-//! How much there was that a rule on tasks could be judged by.
+//! Number of cases by which a rule on tasks could be judged.
 
 use super::{Demand, Vacuous};
 
-/// How much there was that each demand on tasks is about.
+/// Number of cases for each demand on tasks.
 #[derive(Debug, Default)]
 pub(super) struct Judged {
     /// Jobs that began or ended, or are not complete.
@@ -42,7 +42,8 @@ impl Judged {
         idle.into_iter().map(told).collect()
     }
 
-    /// What a rule demands, how much there was of it, and what there is not where that is nothing.
+    /// Returns each part of a demand, the number of its cases, and the reason to give where there
+    /// are none.
     fn parts(&self, demand: &Demand) -> Vec<(&'static str, u64, &'static str)> {
         let Demand::Task { response_max, delay_max, run_max, on_time, load_max, .. } = demand
         else {

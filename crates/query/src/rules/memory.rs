@@ -1,4 +1,4 @@
-//! What a rule has to remember.
+//! Memory of a rule.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,18 +12,18 @@ use super::{Demand, Matcher, Meant, Vacuous};
 use crate::elapsed;
 use crate::tasks::{TaskId, Tasks};
 
-/// What a rule has to remember.
+/// Memory of a rule.
 #[derive(Default)]
 pub(super) struct Memory {
-    /// Which of the tracks that are chosen the rule is about.
+    /// Flags of the chosen tracks that the rule is about.
     is_meant: Vec<bool>,
     /// On which of them what must follow comes.
     is_expected: Vec<bool>,
-    /// Why what must follow cannot be waited for, though it is recorded.
+    /// Reason why the event that must follow cannot be waited for, though it is recorded.
     blind: Option<&'static str>,
-    /// Which tasks it is about, as far as they were looked at.
+    /// Flags of the tasks that it is about, as far as they were looked at.
     tasks: Vec<Option<bool>>,
-    /// How much there was that it is about.
+    /// Number of cases that it is about.
     pub(super) matched: u64,
     pub(super) judged: Judged,
     /// The first event of a track; of a task, of the one that stands for all of its tracks.
@@ -119,7 +119,7 @@ impl Memory {
         }
     }
 
-    /// What there is nothing of that the rule is about.
+    /// Returns the parts of the rule for which there are no cases.
     pub(super) fn vacuous(&self, rule: usize, demand: &Demand) -> Vec<Vacuous> {
         let has_track = self.is_meant.contains(&true);
         let is_nothing = self.matched == 0;
@@ -141,7 +141,7 @@ impl Memory {
         vec![Vacuous { rule, part: None, why: why.to_owned(), is_suspect }]
     }
 
-    /// Why a rule that something must follow is about nothing.
+    /// Returns the reason why a rule that something must follow has no cases.
     fn unfollowed(&self, rule: usize, after: &Meant, expect: &Meant) -> Option<Vacuous> {
         let suspect = |why| Some(Vacuous { rule, part: None, why, is_suspect: true });
         if let Some(why) = self.blind {

@@ -1,4 +1,4 @@
-//! What must hold over a recording, and where it does not.
+//! Rules that must hold over a recording, and the places where they do not.
 
 mod chosen;
 mod ending;
@@ -25,25 +25,25 @@ pub use number::Number;
 /// Decides whether a name or a text is meant.
 pub type Matcher = Box<dyn Fn(&str) -> bool + Send>;
 
-/// What must hold.
+/// Rule that must hold.
 pub struct Rule {
-    /// What people call it.
+    /// Name of the rule for people.
     pub name: String,
-    /// What it is about.
+    /// Demand of the rule.
     pub demand: Demand,
 }
 
-/// What is demanded. Limits are the largest that are allowed, in nanoseconds.
+/// Demand of a rule. Limits are the largest that are allowed, in nanoseconds.
 pub enum Demand {
     /// Jobs of tasks are quick.
     Task {
-        /// Which tasks.
+        /// Tasks that it is about.
         task: Matcher,
         /// From release to completion.
         response_max: Option<u64>,
         /// From release to the first stretch.
         delay_max: Option<u64>,
-        /// How long a job runs.
+        /// Longest run of a job.
         run_max: Option<u64>,
         /// No job is later than its budget.
         on_time: bool,
@@ -52,14 +52,14 @@ pub enum Demand {
     },
     /// Events of streams come often. A task is one stream, wherever it runs.
     Gap {
-        /// Which streams.
+        /// Streams that it is about.
         stream: Matcher,
         /// From one event to the next.
         gap_max: u64,
     },
     /// Numbers of streams stay within bounds.
     Value {
-        /// Which streams.
+        /// Streams that it is about.
         stream: Matcher,
         /// The smallest.
         min: Option<Number>,
@@ -68,38 +68,38 @@ pub enum Demand {
     },
     /// One thing follows another.
     Follows {
-        /// What starts the time.
+        /// Event that starts the time.
         after: Meant,
-        /// What must come.
+        /// Event that must come.
         expect: Meant,
-        /// How soon.
+        /// Time within which it must come.
         within: u64,
     },
     /// Messages arrive, and soon.
     Message {
-        /// Which, by their names.
+        /// Messages that it is about, by their names.
         message: Matcher,
         /// From one end to the other.
         latency_max: u64,
     },
     /// State machines do not stay in a state for too long, or never enter it.
     State {
-        /// Which machines.
+        /// Machines that it is about.
         machine: Matcher,
-        /// Which states.
+        /// States that it is about.
         state: Matcher,
-        /// How long they may last.
+        /// Longest duration of such a state.
         stay_max: u64,
     },
 }
 
-/// Which events are meant: those of some streams, with some text.
+/// Events that are meant: those of some streams, with some text.
 pub struct Meant {
-    /// What people call them.
+    /// Name of the events for people.
     pub name: String,
-    /// Which streams.
+    /// Streams of the events.
     pub stream: Matcher,
-    /// What they say.
+    /// Text of the events.
     pub text: Option<Matcher>,
 }
 
@@ -109,7 +109,7 @@ impl Meant {
     }
 }
 
-/// What an event says.
+/// Returns the text of an event.
 fn text_of(event: &Event<'_>) -> String {
     match &event.content {
         Content::Value(value) => value.to_string(),
@@ -135,9 +135,9 @@ pub struct Rules {
 pub struct Vacuous {
     /// The rule's place among all.
     pub rule: usize,
-    /// What of the rule nothing is about, where it is not all of it.
+    /// Part of the rule that has no cases, where it is not all of it.
     pub part: Option<String>,
-    /// What it is about that is not there.
+    /// Reason why there are none: what is not there.
     pub why: String,
     /// True if a name is probably misspelt. What a rule forbids may well never happen.
     pub is_suspect: bool,
@@ -171,7 +171,7 @@ impl Rules {
         self.all.get(rule).map_or("", |(rule, _)| &rule.name)
     }
 
-    /// How many rules there are.
+    /// Returns the number of rules.
     #[must_use]
     pub fn len(&self) -> usize {
         self.all.len()
@@ -190,7 +190,8 @@ impl Rules {
         rules.flat_map(|(at, (rule, memory))| memory.vacuous(at, &rule.demand)).collect()
     }
 
-    /// What is wrong, by time, and for each rule how much more there is. Loads are looked at last.
+    /// Returns the violations, by time, and the number of further violations for each rule. Loads
+    /// are looked at last.
     #[must_use]
     pub fn violations(&mut self, load: &Load, tasks: &Tasks) -> (Vec<Violation>, Vec<u64>) {
         let Self { all, chosen, found, .. } = self;
@@ -200,7 +201,7 @@ impl Rules {
         std::mem::replace(found, Found::new(all.len())).sorted()
     }
 
-    /// How many pairs have messages that rules are about and whose latencies may be wrong.
+    /// Counts the pairs that have messages that rules are about and whose latencies may be wrong.
     #[must_use]
     pub fn doubts(&self) -> Doubts {
         let is_meant = |name: &str| self.messages_meant().any(|message| message(name));

@@ -1,4 +1,4 @@
-//! What a task is at.
+//! State of the job of a task.
 
 use std::collections::VecDeque;
 use std::ops::{Deref, DerefMut};
@@ -16,12 +16,12 @@ const WAITING_MAX: usize = 1 << 16;
 pub struct Release {
     /// Since when.
     pub time: TimeNs,
-    /// How long it may take, as it was recorded.
+    /// Longest time that it may take, as it was recorded.
     pub budget_ns: Option<u64>,
 }
 
 impl Release {
-    /// How long it may take: a budget of 0 is none.
+    /// Returns the longest time that it may take: a budget of 0 is none.
     #[must_use]
     pub fn budget(&self) -> Option<u64> {
         self.budget_ns.filter(|ns| *ns > 0)
@@ -37,13 +37,13 @@ impl Release {
 /// A job that is complete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Completed {
-    /// When it was released, where that is known.
+    /// Time of its release, where that is known.
     pub release: Option<TimeNs>,
-    /// How long it ran since, as far as that is known.
+    /// Duration of its run since, as far as that is known.
     pub run_ns: u64,
     /// True if it did not run besides.
     pub is_run_known: bool,
-    /// How long it took, where that is known.
+    /// Response time, where that is known.
     pub response_ns: Option<u64>,
     /// True if it took longer than it might, where it has a budget.
     pub is_late: Option<bool>,
@@ -52,30 +52,30 @@ pub struct Completed {
 /// A job that is released and not complete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Open {
-    /// When it was released, and how long it may take.
+    /// Release of the job, and the time that it may take.
     pub release: Release,
     /// True if it has run.
     pub is_started: bool,
-    /// How long it ran.
+    /// Duration of its run.
     pub run_ns: u64,
 }
 
-/// What a task is at. What it is released for takes no room where nothing tells of releases.
+/// State of the job of a task. Its releases take no room where the recording has none.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Job {
     is_started: bool,
     /// True if it ran besides, and it is not known for how long.
     is_run_unknown: bool,
-    /// How many gaps are behind it: of these it matters whether there are others than before.
+    /// Number of gaps so far: it only matters whether there are others than before.
     gaps: u32,
-    /// When the job before was complete, or the task preempted.
+    /// Last event of the task: the job before was complete, or the task preempted.
     last: Last,
     ran_ns: u64,
     running_since: Option<TimeNs>,
     releases: Option<Box<Releases>>,
 }
 
-/// What came last of a task.
+/// Last event of a task.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum Last {
     /// Nothing that matters.
@@ -87,10 +87,10 @@ enum Last {
     Preempted(TimeNs),
 }
 
-/// What a task is released for.
+/// Releases of a task.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Releases {
-    /// What the job was released for, where that is known.
+    /// Release of the job, where that is known.
     release: Option<Release>,
     /// Releases that came before the job was complete.
     waiting: Option<Box<Waiting>>,
@@ -99,7 +99,7 @@ pub(super) struct Releases {
     /// Releases behind those, of which nothing else is kept.
     counted: u64,
     released_last: Option<TimeNs>,
-    /// When the job was released that started last.
+    /// Release time of the job that started last.
     started_last: Option<TimeNs>,
     /// Releases after which the task did not run yet.
     delayed: Delayed,

@@ -1,4 +1,4 @@
-//! How tasks were scheduled: how long they waited, ran, and took to answer.
+//! Scheduling of tasks: the time that they waited, ran, and took to answer.
 
 mod job;
 
@@ -13,7 +13,7 @@ use crate::{Distribution, LeftOut, Pass, Run, Seen, Standing, Stretch, elapsed, 
 use job::Job;
 pub use job::{Completed, Open, Release};
 
-/// What tasks did with what they were released for.
+/// Jobs of tasks, and how they went on after their release.
 ///
 /// A *job* is what a task does from its release to its completion. A *delay* is the time from a
 /// release until the task runs next, whether the job is ever complete or not; a task that goes on
@@ -33,9 +33,9 @@ pub use job::{Completed, Open, Release};
 #[derive(Debug, Default)]
 pub struct Sched {
     tasks: Vec<(TaskSched, Job)>,
-    /// Where the window cuts through the recording.
+    /// Points at which the window cuts through the recording.
     bounds: Option<Bounds>,
-    /// How often events are missing, by recording.
+    /// Number of gaps, by recording.
     gaps: Vec<u32>,
 }
 
@@ -47,7 +47,7 @@ pub struct TaskSched {
     /// The smallest and the largest priority of stretches, as they began; the other way round where
     /// there is none.
     priorities: (i64, i64),
-    /// How often a stretch ended with the job not complete.
+    /// Number of stretches that ended with the job not complete.
     preemptions: u32,
     /// True if what ends and is not complete is known to be preempted.
     tells_completion: bool,
@@ -57,15 +57,15 @@ pub struct TaskSched {
 /// The figures of the jobs of a task.
 #[derive(Debug, Clone, Default)]
 pub struct Jobs {
-    /// How often it was released.
+    /// Number of releases.
     pub activations: u64,
-    /// How often it was complete.
+    /// Number of completions.
     pub completions: u64,
     /// From release to the first stretch.
     pub delay_ns: Distribution,
-    /// How long jobs ran whose response is known.
+    /// Run times of jobs whose response time is known.
     pub run_ns: Distribution,
-    /// How long those waited, before and between stretches.
+    /// Waiting times of those, before and between stretches.
     pub wait_ns: Distribution,
     /// From release to completion: as many as there are jobs of which both is known.
     pub response_ns: Distribution,
@@ -73,9 +73,9 @@ pub struct Jobs {
     pub period_ns: Distribution,
     /// Jobs that are not complete at the end.
     pub open: u64,
-    /// How many jobs had a budget that they kept, or not.
+    /// Number of jobs that had a budget, whether they kept it or not.
     pub budgets: u64,
-    /// How many of those took longer.
+    /// Number of those that took longer.
     pub misses: u64,
     /// Jobs that were too many to be kept apart: they count, and when they were released is not
     /// known.
@@ -140,7 +140,7 @@ impl TaskSched {
         Some((max - mean).max(mean.saturating_sub(min)))
     }
 
-    /// Where times go back, a distance is none.
+    /// Adds the distance of two times; where times go back, there is none.
     fn add_period(&mut self, last: TimeNs, next: TimeNs) {
         if let Some(ns) = took(last, next) {
             self.period_ns.add(ns);
@@ -202,7 +202,7 @@ impl Sched {
         self.bounds.as_ref().is_some_and(|bounds| bounds.from(track).is_some())
     }
 
-    /// How often events are missing of the recording that a task is of.
+    /// Returns the number of gaps in the recording that a task is of.
     fn gaps_of(&self, task: TaskId, tasks: &Tasks) -> u32 {
         if self.gaps.is_empty() {
             return 0;
@@ -210,8 +210,8 @@ impl Sched {
         self.gaps.get(tasks.recording(task)).copied().unwrap_or(0)
     }
 
-    /// What runs counts up to where events are missing. Whatever else waits may have run there, on any
-    /// processor, and be complete: it is told of no more.
+    /// Counts running tasks up to where events are missing. Any other job that waits may have run
+    /// there, on any processor, and be complete: it is reported no more.
     fn gap(&mut self, seen: &Seen<'_>) {
         for stretch in seen.cut {
             if let Some((figures, job)) = self.of(stretch.task) {
@@ -279,7 +279,7 @@ impl Sched {
     }
 }
 
-/// How a job went on.
+/// Progress of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Progress {
     /// It ran for the first time, so many nanoseconds after its release.

@@ -1,4 +1,4 @@
-//! Where values of C come in, and errors and panics do not go out.
+//! Border to C: values of C come in, and errors and panics do not go out.
 
 use std::cell::RefCell;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
@@ -10,7 +10,7 @@ use super::items::Items;
 use super::kymo_recorder;
 use crate::error::Error;
 
-/// Why a call failed, in words.
+/// Reason why a call failed, in words.
 pub(super) type Failure = String;
 
 #[allow(clippy::needless_pass_by_value, reason = "for map_err")]

@@ -1,4 +1,4 @@
-//! What the numbers that C programs are given stand for.
+//! Items that the numbers given to C programs stand for.
 
 use super::border::{Failure, in_words};
 use crate::clock::Clock;
@@ -8,7 +8,7 @@ use crate::recorder::Recorder;
 use crate::stream::Stream;
 use crate::time::{Time, Timespec};
 
-/// What C programs have numbers for, from 1.
+/// Item that C programs have a number for, from 1.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Item {
     Clock(Clock),
@@ -25,7 +25,7 @@ pub(super) struct Items {
     scratch: Vec<u8>,
 }
 
-/// Why a number of a C program cannot be used.
+/// Returns the reason why a number of a C program cannot be used.
 fn no_item(kind: &str, number: i32) -> Failure {
     format!("{number} is not the number of {kind}")
 }

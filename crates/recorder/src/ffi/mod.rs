@@ -50,7 +50,7 @@ pub const KYMO_CONT: u32 = 1;
 /// The stream is left out of indices: for what nobody searches by time.
 pub const KYMO_HIDDEN: u32 = 2;
 
-/// How to record. Zeros are the defaults: `kymo_config config = {0};`
+/// Configuration of a recorder. Zeros are the defaults: `kymo_config config = {0};`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default)]
 pub struct kymo_config {
@@ -506,7 +506,8 @@ pub unsafe extern "C" fn kymo_annotate(
     })
 }
 
-/// Why the last call that failed in this thread did so: text that stays until the next one fails.
+/// Returns the reason why the last call that failed in this thread did so: text that stays until
+/// the next one fails.
 #[unsafe(no_mangle)]
 pub extern "C" fn kymo_error() -> *const c_char {
     border::last_error()

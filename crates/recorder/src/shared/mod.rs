@@ -20,7 +20,7 @@ use queue::{Batch, Date, Queue};
 /// The name of the stream that tells what was dropped.
 const DROPS: &str = "kymo.drops";
 
-/// What is done when the queue is full.
+/// Policy for a full queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Overflow {
     /// Whoever records waits: nothing is lost.
@@ -164,7 +164,7 @@ impl<F: Format> SharedStream<F> {
     }
 }
 
-/// What clones share: the last one to go finishes the recording.
+/// Part that clones share: the last one to go finishes the recording.
 #[derive(Debug)]
 struct Owner {
     core: Arc<Core>,
@@ -196,7 +196,7 @@ impl Drop for Owner {
     }
 }
 
-/// What clones and the thread share.
+/// Part that clones and the thread share.
 #[derive(Debug)]
 struct Core {
     queue: Queue,
@@ -208,7 +208,7 @@ struct Core {
     is_finished: AtomicBool,
 }
 
-/// What only one thread at a time writes with. Whoever has it first writes what is queued.
+/// Writer that only one thread at a time uses. The thread that has it first writes what is queued.
 #[derive(Debug)]
 struct Writing {
     recorder: Recorder,
@@ -288,7 +288,7 @@ impl Core {
     }
 }
 
-/// When something is written, if it says so.
+/// Time at which something is written, if that is given.
 type Moment = Option<(Clock, Time)>;
 
 /// An error of the queue about a clock, with the name of the clock.

@@ -10,10 +10,10 @@ use crate::clock::Clock;
 use crate::error::{Error, Result};
 use crate::time::{Steady, Time};
 
-/// What a message counts in the queue beside its bytes.
+/// Number of bytes that a message counts in the queue beside its own.
 const RECORD_BYTES: usize = size_of::<Record>();
 
-/// When a message happened.
+/// Time at which a message happened.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Date {
     At(Time),
@@ -74,7 +74,7 @@ impl Batch {
         })
     }
 
-    /// How many messages of each stream were dropped.
+    /// Returns the number of dropped messages of each stream.
     pub(super) fn drops(&self) -> impl Iterator<Item = (&str, u64)> {
         self.drops.values().map(|(name, count)| (&**name, *count))
     }

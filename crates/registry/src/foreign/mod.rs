@@ -12,7 +12,7 @@ use crate::Unrecognised;
 struct Kind {
     /// Its name with an article: "an HDF5 file".
     name: &'static str,
-    /// What to do with it.
+    /// Advice on what to do with it.
     advice: &'static str,
 }
 

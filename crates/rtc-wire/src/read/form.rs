@@ -1,4 +1,4 @@
-//! What the bytes of a value have to look like, as far as its format tells.
+//! Form that the bytes of a value must have, as far as its format gives it.
 
 use crate::leb128;
 
@@ -42,7 +42,7 @@ impl Form {
     }
 }
 
-/// How many bytes the number has that some bytes begin with.
+/// Returns the number of bytes of the number that some bytes begin with.
 pub(super) fn number_bytes(bytes: &[u8]) -> Option<usize> {
     let most = bytes.get(..leb128::BYTES_MAX).unwrap_or(bytes);
     most.iter().position(|byte| byte & 0x80 == 0).map(|last| last + 1)

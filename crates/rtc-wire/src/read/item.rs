@@ -1,4 +1,4 @@
-//! What a walk gives.
+//! Items that a walk gives.
 
 use crate::crc::Polynomial;
 
@@ -15,7 +15,7 @@ pub enum Item {
     Unit(Unit),
     /// A frame, of whichever kind.
     Frame(Frame),
-    /// What the Crc frame that was just given says about its Unit.
+    /// Statement of the Crc frame that was just given about its Unit.
     Checksum(Checksum),
     /// Bytes that were passed over.
     Damage(Damage),
@@ -31,18 +31,18 @@ pub enum Item {
 pub struct Unit {
     /// Its first byte that is there.
     pub position: u64,
-    /// Which session of the walk it is of, from 0.
+    /// Number of the session of the walk that it is of, from 0.
     pub session: u64,
     /// Its number in the session; unknown where the Index is damaged or missing.
     pub count: Option<u64>,
-    /// Where its boundaries are, as far as that is known.
+    /// Boundaries of the Unit, as far as they are known.
     pub ruler: Option<Ruler>,
 }
 
 /// A frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Frame {
-    /// Where its header is.
+    /// Offset of its header.
     pub position: u64,
     /// Its stream.
     pub id: u32,
@@ -50,9 +50,9 @@ pub struct Frame {
     pub more: bool,
     /// True if it begins a message.
     pub begin: Begin,
-    /// Where its payload starts.
+    /// Offset at which its payload starts.
     pub payload: u64,
-    /// Where it ends.
+    /// Offset at which it ends.
     pub end: u64,
 }
 
@@ -76,10 +76,10 @@ pub enum Begin {
     Unknown,
 }
 
-/// What was found of a Unit's checksum.
+/// Result for a Unit's checksum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Checksum {
-    /// Where the Crc frame is.
+    /// Offset of the Crc frame.
     pub position: u64,
     /// The polynomial with which it holds; nothing when it does not hold.
     pub polynomial: Option<Polynomial>,
@@ -95,11 +95,11 @@ pub struct Checksum {
 pub struct Damage {
     /// Its first byte.
     pub start: u64,
-    /// Where reading goes on.
+    /// Offset at which reading goes on.
     pub end: u64,
-    /// Where it was noticed.
+    /// Offset at which it was noticed.
     pub noticed: u64,
-    /// What was noticed there.
+    /// Fault that was noticed there.
     pub why: Why,
 }
 
@@ -111,7 +111,7 @@ impl Damage {
     }
 }
 
-/// What makes no sense.
+/// Kind of bytes that make no sense.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Why {

@@ -17,7 +17,7 @@ pub struct Lookup<'a> {
     is_major: bool,
 }
 
-/// What an index says of a stream.
+/// Entry of an index for a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Listed {
     /// Nothing.
@@ -58,7 +58,7 @@ impl<'a> Lookup<'a> {
         (is_major || header == 0x08).then_some(Self { position, end: at, payload, is_major })
     }
 
-    /// Where its last frame ends.
+    /// Returns the offset at which its last frame ends.
     #[must_use]
     pub fn end(&self) -> u64 {
         self.end
@@ -73,14 +73,15 @@ impl<'a> Lookup<'a> {
         }
     }
 
-    /// Where it says that each stream was last, as far as it makes sense.
+    /// Returns the offset at which each stream was last, as given by the index, as far as it makes
+    /// sense.
     pub fn places(&self) -> impl Iterator<Item = (u32, u64)> {
         let entries = self.entries().iter().map_while(Result::ok);
         let seen = entries.filter(|entry| entry.back_bytes > 0);
         seen.filter_map(|entry| Some((entry.id, self.position.checked_sub(entry.back_bytes)?)))
     }
 
-    /// What it says of a stream; nothing where it makes no sense.
+    /// Returns the entry of the index for a stream; `None` where it makes no sense.
     #[must_use]
     pub fn find(&self, id: u32) -> Option<Listed> {
         match self.entries().find(id).ok()? {

@@ -11,17 +11,17 @@ use super::{Ruler, View};
 const RUN: u64 = PAYLOAD_BYTES_MAX as u64;
 const MARKER: u64 = MARKER_BYTES as u64;
 
-/// How many bytes from a Marker's first on tell whether it is one.
+/// Number of bytes from a Marker's first on that show whether it is one.
 pub(super) const PROOF_BYTES: u64 = MARKER + 3 + RUN;
 
-/// What the first frame of an Index says of its Unit.
+/// Facts that the first frame of an Index gives about its Unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MajorIndex {
     /// The number of the Unit in its session.
     pub count: u64,
     /// The sizes that entries 3 and 4 tell, with the Marker's place.
     pub ruler: Ruler,
-    /// Where the Crc of the Unit before is, counted back from this Index; 0 when there was none.
+    /// Distance to the Crc of the Unit before, counted back from this Index; 0 when there was none.
     pub crc_back: u64,
 }
 
@@ -94,8 +94,8 @@ pub(super) fn looks_like_marker(bytes: &[u8]) -> bool {
     }
 }
 
-/// Where an Index is behind what is left of a Marker at `from`: bytes of it may be changed, missing
-/// or too many, and most of those before the Index are still right.
+/// Finds the Index behind what is left of a Marker at `from`. Bytes of the Marker may be changed,
+/// missing or too many, and most of those before the Index are still right.
 pub(super) fn index_behind_spoilt(view: &View<'_>, from: u64) -> Option<u64> {
     let bytes = view.get(from..from.saturating_add(2 * MARKER));
     let mut right = 0_usize;

@@ -12,29 +12,29 @@ use alloc::vec::Vec;
 
 use serde_json::value::RawValue;
 
-/// How deep objects may nest before a text is taken for damaged.
+/// Greatest depth of nested objects before a text is taken for damaged.
 const DEPTH_MAX: usize = 64;
 
-/// How an object of Meta begins.
+/// First bytes of an object of Meta.
 const OBJECT_START: &str = "{\"id\":";
 
-/// How long the frames of a stream are.
+/// Length of the frames of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Declared {
     /// Each frame has its length.
     Variable,
     /// Each message has so many bytes.
     Fixed(u64),
-    /// What would say so is missing or damaged.
+    /// Unknown length: the part that would give it is missing or damaged.
     Unproven,
 }
 
-/// What a Meta says of one stream.
+/// Definition of one stream in a Meta.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Definition {
     /// The stream.
     pub id: u32,
-    /// How long its frames are.
+    /// Length of its frames.
     pub length: Declared,
     /// Its object, or as much of it as could be recovered, as JSON or JSON5.
     pub text: String,
@@ -55,7 +55,7 @@ impl Definition {
     }
 }
 
-/// What a Meta says.
+/// Definitions in a Meta.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Definitions {
     /// The streams, in the order of the text.
@@ -100,7 +100,7 @@ fn json(text: &str) -> Option<Definitions> {
     Some(found)
 }
 
-/// How long frames are by what an object says of it, of which perhaps not all is left.
+/// Returns the length of frames that an object of a stream gives, of which perhaps not all is left.
 fn declared(length: Option<&str>, is_whole: bool) -> Declared {
     match length {
         None if is_whole => Declared::Variable,
@@ -184,7 +184,8 @@ fn pair(text: &str) -> Option<(&str, &str)> {
     Some((text.get(..colon)?.trim(), text.get(colon + 1..)?.trim()))
 }
 
-/// Whether each has a key, in quotes or not, and a value. After the last one there may be nothing.
+/// Returns true if each part has a key, in quotes or not, and a value. After the last one there may
+/// be nothing.
 fn are_pairs(parts: &[&str]) -> bool {
     let (last, before) = parts.split_last().unwrap_or((&"", &[]));
     let is_pair =
@@ -218,7 +219,7 @@ fn is_value(text: &str) -> bool {
     true
 }
 
-/// Whether a text is a key: a name, or in quotes.
+/// Returns true if a text is a key: a name, or in quotes.
 fn is_key(text: &str) -> bool {
     let is_letter = |letter: char| letter.is_alphanumeric() || ['_', '$'].contains(&letter);
     let is_name =
@@ -226,8 +227,8 @@ fn is_key(text: &str) -> bool {
     !text.is_empty() && (is_name || is_quoted(text, '"') || is_quoted(text, '\''))
 }
 
-/// Whether a text is a number as JSON5 has them and JSON does not: with a plus, without digits
-/// before or after the point, with base 16, or without end.
+/// Returns true if a text is a number as JSON5 has them and JSON does not: with a plus, without
+/// digits before or after the point, with base 16, or without end.
 fn is_number(text: &str) -> bool {
     let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
     let hexadecimal = unsigned.strip_prefix("0x").or_else(|| unsigned.strip_prefix("0X"));
@@ -389,7 +390,7 @@ fn balanced(text: &str) -> Option<&str> {
     None
 }
 
-/// What is whole of an object that is damaged: each pair that is one by itself.
+/// Returns the whole parts of an object that is damaged: each pair that is one by itself.
 ///
 /// Its length counts where it is among them. Where it is not, messages vary in length if every
 /// other piece still shows its key, for then none of them was the length.

@@ -19,7 +19,7 @@ pub(super) struct Parsed {
     pub end: u64,
 }
 
-/// Why there is no frame at a place.
+/// Reason why there is no frame at a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Trouble {
     /// The bytes end before the frame does.
@@ -98,7 +98,7 @@ impl Tried<'_> {
     }
 }
 
-/// What is known of a stream after a frame of it.
+/// Returns the state of a stream after a frame of it.
 fn after(slot: Slot, frame: &Parsed, boundary: u64) -> Slot {
     let is_open = matches!(slot.chain, Chain::Open | Chain::Within);
     let received = if is_open { slot.received } else { 0 };
@@ -113,7 +113,7 @@ fn after(slot: Slot, frame: &Parsed, boundary: u64) -> Slot {
     Slot { received: if frame.more { received.saturating_add(length) } else { 0 }, chain, ..slot }
 }
 
-/// What padding leads to.
+/// Result of following padding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Padding {
     /// A boundary, the end of the bytes, or the next Marker or checksum.
@@ -131,7 +131,7 @@ pub(super) enum Padding {
 /// As many zeros as a writer may leave that has no room for a checksum.
 const STOP_ZEROS_MAX: u64 = 4;
 
-/// What the padding from here on leads to.
+/// Returns what the padding from here on leads to.
 pub(super) fn padding(view: &View<'_>, mut position: u64, boundary: u64) -> Padding {
     let mut sound = Padding::Sound;
     while position < boundary {

@@ -12,7 +12,7 @@ pub(super) struct Plain {
     pub id: u32,
     pub more: bool,
     pub begin: Begin,
-    /// Where the payload starts, counted from the header.
+    /// Start of the payload, counted from the header.
     pub payload: usize,
     pub end: usize,
 }

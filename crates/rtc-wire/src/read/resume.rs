@@ -1,4 +1,4 @@
-//! Where frames go on after damage.
+//! Places where frames go on after damage.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -269,7 +269,7 @@ fn long_readings(
     next
 }
 
-/// Where all ways to read have met, counted from where they begin.
+/// Returns the place where all ways to read have met, counted from where they begin.
 fn meeting(next: &[u32], span: usize) -> Option<usize> {
     let first = next.iter().position(|next| *next > 0)?;
     let last_start = if first > NEXT_MAX { first + NEXT_MAX } else { NEXT_MAX };

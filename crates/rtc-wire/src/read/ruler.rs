@@ -1,4 +1,4 @@
-//! Where a Unit's boundaries are.
+//! Boundaries of a Unit.
 
 use crate::spec::{CRC_BYTES, MARKER_BYTES, MINOR_BYTES_MIN};
 
@@ -11,7 +11,7 @@ pub(super) const MAJOR_UNKNOWN: u64 = 1 << 48;
 /// The ruler of one Unit: where its Marker is, or would be, and how far apart the ticks are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ruler {
-    /// Where the Marker starts; before the file's first byte when that part was cut off.
+    /// Offset at which the Marker starts; before the file's first byte when that part was cut off.
     pub marker: i64,
     /// The size of a Unit.
     pub major: u64,
@@ -42,7 +42,7 @@ impl Ruler {
         self.major < MAJOR_UNKNOWN
     }
 
-    /// Where the Index of the Unit is.
+    /// Returns the offset of the Index of the Unit.
     #[must_use]
     pub fn index(&self) -> i64 {
         self.marker.saturating_add_unsigned(MARKER)
@@ -64,13 +64,13 @@ impl Ruler {
         Self { marker: self.marker.saturating_sub_unsigned(self.major), ..*self }
     }
 
-    /// Where the next Marker is to be.
+    /// Returns the offset at which the next Marker is to be.
     #[must_use]
     pub fn end(&self) -> u64 {
         u64::try_from(self.marker.saturating_add_unsigned(self.major)).unwrap_or(0)
     }
 
-    /// Where the oldest writer has the next Marker in all but the first Unit.
+    /// Returns the offset at which the oldest writer has the next Marker in all but the first Unit.
     #[must_use]
     pub fn early_end(&self) -> u64 {
         self.end().saturating_sub(CRC)

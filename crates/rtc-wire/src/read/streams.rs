@@ -1,4 +1,4 @@
-//! What is known of each stream while frames are walked through.
+//! State of each stream while frames are walked through.
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -14,18 +14,19 @@ const DENSE_MAX: usize = 4096;
 /// Streams that a file may have; what a file defines beyond is not known.
 pub(super) const STREAMS_MAX: usize = 1 << 20;
 
-/// What is known of a stream.
+/// State of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Slot {
     pub length: Declared,
     pub chain: Chain,
     /// Bytes of the open chain so far, which tell the length of the next frame where it is fixed.
     pub received: u64,
-    /// Which loss of frames it was last seen after. What is older says nothing of the chain.
+    /// Number of the loss of frames after which it was last seen. An older number means that
+    /// nothing is known of the chain.
     pub age: u32,
     /// True if no Meta told of it, and frames make sense if it is of variable length.
     pub is_guessed: bool,
-    /// What its values have to look like.
+    /// Form that its values must have.
     pub form: Form,
 }
 
@@ -61,7 +62,7 @@ pub struct Streams {
     is_undescribed: bool,
     /// True if a stream that no Meta described and no frame was seen of has something open.
     unseen: Chain,
-    /// How often frames were lost.
+    /// Number of times that frames were lost.
     age: u32,
     /// A frame was seen since: those of fixed length that were not begin with a message.
     is_settled: bool,
@@ -158,7 +159,7 @@ impl Streams {
         self.dense.get(usize::try_from(id).ok()?).filter(|slot| slot.age == self.age)
     }
 
-    /// What is known of a stream, or of one that is read by way of trial.
+    /// Returns the state of a stream, or of one that is read by way of trial.
     #[inline]
     pub(super) fn slot_as(&self, id: u32, trial: Assumed) -> Slot {
         let found = usize::try_from(id).ok().and_then(|index| self.dense.get(index));
@@ -226,7 +227,7 @@ impl Streams {
     }
 }
 
-/// What a trial takes for granted that its streams do not know.
+/// Assumptions of a trial about what its streams do not know.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Assumed {
     /// Nothing is known of what is open.
@@ -237,9 +238,9 @@ pub(super) struct Assumed {
     pub is_described: bool,
 }
 
-/// What tells of each stream: the streams that are known, or those of a trial.
+/// Source of the state of each stream: the streams that are known, or those of a trial.
 pub(super) trait Known {
-    /// What is known of a stream.
+    /// Returns the state of a stream.
     fn slot(&self, id: u32) -> Slot;
 }
 

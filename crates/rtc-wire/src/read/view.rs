@@ -32,13 +32,13 @@ impl<'a> View<'a> {
         Self { is_paused: true, ..self }
     }
 
-    /// Where the bytes begin in the file.
+    /// Returns the offset of the bytes in the file.
     #[must_use]
     pub fn base(&self) -> u64 {
         self.base
     }
 
-    /// Where they end.
+    /// Returns the offset at which they end.
     #[inline]
     #[must_use]
     pub fn end(&self) -> u64 {
@@ -51,13 +51,13 @@ impl<'a> View<'a> {
         self.is_final
     }
 
-    /// Whether the bytes before `position` are all there, or never will be.
+    /// Returns true if the bytes before `position` are all there, or never will be.
     #[must_use]
     pub fn reaches(&self, position: u64) -> bool {
         self.is_final || position <= self.end()
     }
 
-    /// Whether the bytes before `position` are all there, or are not to be waited for.
+    /// Returns true if the bytes before `position` are all there, or are not to be waited for.
     #[must_use]
     pub(super) fn reaches_for_now(&self, position: u64) -> bool {
         self.is_paused || self.reaches(position)

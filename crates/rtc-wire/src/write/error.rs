@@ -1,7 +1,7 @@
-//! Why something was not written.
+//! Reason why something was not written.
 
-/// Why something was not written. After [`WriteError::Output`] the writer takes nothing more;
-/// after any other it goes on as if the call had not been made.
+/// Reason why something was not written. After [`WriteError::Output`] the writer takes nothing
+/// more; after any other it goes on as if the call had not been made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum WriteError<E> {
@@ -25,14 +25,14 @@ pub enum WriteError<E> {
     /// Frames of a fixed length have no length field, so their messages cannot come in parts.
     #[error("a part of a message in a stream of a fixed length")]
     Part,
-    /// What describes and indexes the streams would not leave room for their messages.
+    /// Too little room: describing and indexing the streams would leave none for their messages.
     #[error(
         "the streams need {needed} bytes where there are {available}: choose larger Units and units"
     )]
     NoRoom {
-        /// What Index or Meta would take.
+        /// Number of bytes that Index or Meta would take.
         needed: u64,
-        /// What the chosen sizes offer.
+        /// Number of bytes that the chosen sizes offer.
         available: u64,
     },
     /// The id is taken, reserved, or under one that was given before; ids are never reused.

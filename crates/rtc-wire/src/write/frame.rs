@@ -115,19 +115,19 @@ pub(super) fn id_unlike_a_marker(id: u32, meta: &StreamMeta) -> u32 {
     id
 }
 
-/// How many bytes the header of a stream's frames takes.
+/// Returns the number of bytes in the header of a stream's frames.
 pub(super) fn header_bytes(id: u32) -> usize {
     leb128::length(u64::from(id) << 1)
 }
 
-/// How many bytes the length of a payload of at most 1024 bytes takes.
+/// Returns the number of bytes for the length of a payload of at most 1024 bytes.
 #[inline]
 pub(super) fn length_bytes(payload: usize) -> usize {
     if payload < 0x80 { 1 } else { 2 }
 }
 
-/// How much of a payload goes into one frame that has `room` bytes for it, and for its length
-/// when the stream needs one.
+/// Returns the number of bytes of a payload that go into one frame. The frame has `room` bytes for
+/// them, and for their length when the stream needs one.
 pub(super) fn fit(payload: usize, room: u64, has_length: bool) -> usize {
     let room = usize::try_from(room).unwrap_or(usize::MAX);
     if !has_length {

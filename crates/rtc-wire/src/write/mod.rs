@@ -244,7 +244,7 @@ impl<O: Output> Writer<O> {
         self.page.restart(output)
     }
 
-    /// How many bytes the session has, those that are not handed on yet included.
+    /// Returns the number of bytes of the session, those that are not handed on yet included.
     #[inline]
     #[must_use]
     pub fn position(&self) -> u64 {

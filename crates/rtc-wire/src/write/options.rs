@@ -1,10 +1,10 @@
-//! What a writer is told before it begins.
+//! Options that a writer gets before it begins.
 
 use crate::crc::Polynomial;
 use crate::spec::{MAJOR_BYTES_DEFAULT, MINOR_BYTES_DEFAULT, MINOR_BYTES_MIN};
 
-/// How many bytes a writer collects before it hands them on, unless a Unit is smaller. More gains
-/// nothing any more, and is more to lose and longer to wait for.
+/// Number of bytes that a writer collects before it hands them on, unless a Unit is smaller. More
+/// bytes do not make it faster; more can be lost, and readers wait longer.
 const BUFFER_BYTES_DEFAULT: usize = 256 << 10;
 
 /// The largest Unit, so that every distance in an index has room for its lowest bit.

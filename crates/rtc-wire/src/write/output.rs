@@ -1,11 +1,11 @@
-//! Where the bytes of a writer go.
+//! Destination of the bytes of a writer.
 
 use alloc::vec::Vec;
 use core::convert::Infallible;
 
 /// Takes the bytes of a recording in their order, a large run at a time.
 pub trait Output {
-    /// Why bytes were not taken.
+    /// Reason why bytes were not taken.
     type Error;
 
     /// Takes all of `bytes`, or fails.

@@ -6,7 +6,7 @@ use alloc::vec;
 use super::{Output, WriteError};
 use crate::crc::{Crc, Polynomial};
 
-/// What systems have as a page of memory. From one that begins so they copy faster.
+/// Usual size of a page of memory. From a buffer that begins with a page, systems copy faster.
 const PAGE_BYTES: usize = 4096;
 
 /// Smaller buffers begin anywhere: a page more would be much for them.
@@ -17,7 +17,7 @@ const ALIGNED_BYTES_MIN: usize = 16 * PAGE_BYTES;
 pub(super) struct Page<O> {
     output: O,
     buffer: Box<[u8]>,
-    /// How many bytes of it are used at most, and from where.
+    /// Number of bytes of it that are used at most, and the position from which they are used.
     capacity: usize,
     start: usize,
     /// Up to where it is in use.
@@ -26,11 +26,12 @@ pub(super) struct Page<O> {
     end: usize,
     /// Up to where frames may use it: its end, or the next tick of the ruler.
     limit: usize,
-    /// Where what it has begins and where the next tick is, counted from the session's start.
+    /// Offset at which its content begins, and offset of the next tick, counted from the session's
+    /// start.
     base: u64,
     boundary: u64,
     crc: Option<Crc>,
-    /// How much of the buffer is in the checksum.
+    /// Number of bytes of the buffer that are in the checksum.
     summed: usize,
     is_broken: bool,
 }
@@ -56,13 +57,13 @@ impl<O: Output> Page<O> {
         }
     }
 
-    /// Where the next byte goes, counted from the session's start.
+    /// Returns the offset of the next byte, counted from the session's start.
     #[inline]
     pub(super) fn position(&self) -> u64 {
         self.base + (self.fill - self.start) as u64
     }
 
-    /// Where the next tick of the ruler is.
+    /// Returns the offset of the next tick of the ruler.
     pub(super) fn boundary(&self) -> u64 {
         self.boundary
     }
@@ -161,7 +162,8 @@ impl<O: Output> Page<O> {
         self.output.flush().map_err(|error| self.fail(error))
     }
 
-    /// What comes after a failure would stand at a wrong place: the fast path is shut too.
+    /// Shuts the writer after a failure, the fast path too: what comes next would stand at a wrong
+    /// place.
     #[cold]
     fn fail(&mut self, error: O::Error) -> WriteError<O::Error> {
         self.is_broken = true;
@@ -203,7 +205,7 @@ mod tests {
 
     use super::*;
 
-    /// Where runs of bytes are in memory, and how long they are.
+    /// Runs of bytes in memory: address and length.
     #[derive(Default)]
     struct Runs(Vec<(usize, usize)>);
 

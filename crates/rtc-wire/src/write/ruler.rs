@@ -19,19 +19,20 @@ static MARKER: [u8; MARKER_BYTES] = {
     marker
 };
 
-/// What padding is made of.
+/// Bytes of padding.
 static ZEROS: [u8; PADDING_MAX] = [0; PADDING_MAX];
 
 /// The most bytes of padding in one frame.
 const PADDING_MAX: usize = 1024;
 
-/// What a tick within a chain may cost beside the index: padding before it, and one more header.
+/// Greatest number of bytes that a tick within a chain may cost beside the index: padding before
+/// it, and one more header.
 const SPLIT_BYTES: u64 = 8;
 
-/// What is to be left of a unit and of a Unit for messages.
+/// Number of bytes of a unit and of a Unit that are to be left for messages.
 const LEAST_ROOM_BYTES: u64 = super::WHOLE_BYTES_MAX as u64;
 
-/// Where the writer is on the ruler, in serial numbers from 1 and in bytes from the session's
+/// Position of the writer on the ruler, in serial numbers from 1 and in bytes from the session's
 /// start.
 #[derive(Debug)]
 pub(super) struct Ruler {
@@ -42,7 +43,7 @@ pub(super) struct Ruler {
     first_minor: u64,
     /// The last Unit in which a message began.
     begun_in: u64,
-    /// Where this Unit ends, its Crc aside.
+    /// End of this Unit, its Crc aside.
     major_end: u64,
     index_at: u64,
     meta_at: u64,

@@ -22,7 +22,7 @@ impl StreamId {
     }
 }
 
-/// What the writer knows of a stream. Units and units are told by serial numbers from 1.
+/// State of a stream in the writer. Units and units are given by serial numbers from 1.
 #[derive(Debug)]
 pub(super) struct Slot {
     /// The id, or that of `nul` when the stream is closed.
@@ -92,7 +92,7 @@ pub(super) struct Streams {
     slots: Vec<Slot>,
     /// The slots of open streams by ascending id, and of some that were closed since.
     order: Vec<usize>,
-    /// How many of these were closed.
+    /// Number of those that were closed.
     closed: usize,
     /// Slots that are in order no more, for other streams.
     free: Vec<usize>,
@@ -100,7 +100,7 @@ pub(super) struct Streams {
     totals: Totals,
 }
 
-/// What describing and indexing all open streams takes.
+/// Bytes needed to describe and index all open streams.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Totals {
     streams: usize,

@@ -95,7 +95,7 @@ pub(super) fn field(word: u32, first: u32, bits: u32) -> i64 {
     shifted >> (64 - bits)
 }
 
-/// Where a distance in instructions leads.
+/// Returns the address to which a distance in instructions leads.
 fn target(address: u64, distance: i64) -> u64 {
     address.wrapping_add_signed(distance * 4)
 }

@@ -27,7 +27,7 @@ pub(crate) struct Loop {
     pub(crate) entry: u64,
     /// The loop around it.
     pub(crate) parent: Option<usize>,
-    /// How many loops are around it.
+    /// Number of loops around it.
     pub(crate) depth: u32,
     /// True if it is entered at several places.
     pub(crate) is_irreducible: bool,
@@ -211,7 +211,8 @@ impl Groups {
         }
     }
 
-    /// What a node counts as. Ways are halved as they are gone, so that they stay short.
+    /// Returns the node that a node counts as. Ways are halved as they are gone, so that they stay
+    /// short.
     fn find(&mut self, mut node: u32) -> u32 {
         loop {
             let up = self.0.get(index(node)).copied().unwrap_or(NONE);
@@ -228,7 +229,7 @@ impl Groups {
     }
 }
 
-/// Which loop each node is in, as far as loops are known.
+/// Innermost loop of each node, as far as loops are known.
 struct Nesting<'a> {
     graph: &'a Graph,
     /// Nodes of loops that are known count as the outermost header.
@@ -416,7 +417,7 @@ impl Loops {
         }
     }
 
-    /// How many loops are around both of two.
+    /// Counts the loops that are around both of two.
     fn shared_depth(&self, one: Option<usize>, other: Option<usize>) -> u32 {
         let depth =
             |at: Option<usize>| at.and_then(|at| self.all.get(at)).map_or(0, |it| it.depth + 1);
@@ -443,7 +444,7 @@ mod tests {
 
     type Blocks = BTreeSet<u32>;
 
-    /// What can be reached from a block without going through another.
+    /// Returns the blocks that can be reached from a block without going through another.
     fn reached(leads: &[Vec<u32>], from: u32, without: Option<u32>) -> Blocks {
         let mut reached = Blocks::new();
         let mut open = vec![from];

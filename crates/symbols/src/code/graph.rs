@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::{Callee, Code, Extent, Flow, index, number, tables};
 
-/// How far back from a jump through a table is looked for what tells of the table.
+/// Number of instructions that are searched, back from a jump through a table, for what describes
+/// the table.
 const BACK_MAX: usize = 40;
 
 /// Instructions that are only ever run one after the other.
@@ -16,7 +17,7 @@ pub(crate) struct Block {
     pub(crate) end: u64,
     /// True if it may also lead out of the function, other than by calls and returns.
     pub(crate) leaves: bool,
-    /// Where the blocks that it leads to begin in the list of them.
+    /// Position in the list of targets at which its own begin.
     to: u32,
 }
 
@@ -24,9 +25,9 @@ pub(crate) struct Block {
 #[derive(Debug)]
 pub(crate) struct Graph {
     pub(crate) blocks: Vec<Block>,
-    /// Where control comes in: the entry, and then code that nothing is known to lead to.
+    /// Blocks at which control comes in: the entry, and then code that nothing is known to lead to.
     pub(crate) roots: Vec<u32>,
-    /// Where jumps and branches lead that leave the function.
+    /// Targets of jumps and branches that leave the function.
     pub(crate) outside: BTreeSet<u64>,
     targets: Vec<u32>,
 }
@@ -75,7 +76,7 @@ impl Graph {
 pub(super) struct Walk<'a> {
     pub(super) code: &'a Code,
     pub(super) extent: &'a Extent,
-    /// How long the instruction at each place is; 0 where none is known to begin.
+    /// Length of the instruction at each place; 0 where none is known to begin.
     lengths: Vec<u8>,
     /// True if a block begins at each place.
     is_leader: Vec<bool>,
@@ -83,11 +84,11 @@ pub(super) struct Walk<'a> {
     flows: HashMap<u32, Flow>,
     /// From where each place was jumped to first.
     from: HashMap<u32, u32>,
-    /// Where jumps through tables lead.
+    /// Targets of jumps through tables.
     tables: HashMap<u32, Vec<u32>>,
     /// Addresses that are put into registers.
     pub(super) taken: Taken,
-    /// How many entries of tables may still be read.
+    /// Number of entries of tables that may still be read.
     pub(super) entries_left: u64,
     roots: Vec<u32>,
     outside: BTreeSet<u64>,
@@ -314,7 +315,8 @@ impl Taken {
         self.all.insert(address);
     }
 
-    /// What was last put into a register before an instruction, or else first after it.
+    /// Returns the address that was last put into a register before an instruction, or else the
+    /// first after it.
     pub(super) fn find(&self, register: u8, at: u64) -> Option<u64> {
         let before = self.by_register.range((register, 0)..(register, at)).next_back();
         let mut after = self.by_register.range((register, at)..=(register, u64::MAX));

@@ -29,14 +29,14 @@ pub(crate) use returns::{Returns, Slots};
 /// Larger functions than this have no loops: what is looked at stays in proportion.
 pub(crate) const FUNCTION_BYTES_MAX: u64 = 1 << 20;
 
-/// What instructions are.
+/// Machine that instructions are for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Machine {
     X86,
     Aarch64,
 }
 
-/// Where an instruction leads.
+/// Flow from an instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Flow {
     /// To the next one.
@@ -47,7 +47,7 @@ pub(crate) enum Flow {
     Branch(u64),
     /// Somewhere else, and then to the next instruction, if that returns.
     Call(Callee),
-    /// Where a register or memory says.
+    /// Address in a register or in memory.
     Indirect(Callee),
     /// Out of the function.
     Return,
@@ -55,7 +55,7 @@ pub(crate) enum Flow {
     Stop,
 }
 
-/// What is called, as far as the instruction says it.
+/// Callee of a call, as far as the instruction gives it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Callee {
     /// The code at an address.
@@ -68,7 +68,7 @@ pub(crate) enum Callee {
 /// An instruction, as far as it says where control goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Step {
-    /// How many bytes it has.
+    /// Number of its bytes.
     pub(crate) length: u8,
     pub(crate) flow: Flow,
     /// True if it does nothing, and may stand between parts of the code.
@@ -94,7 +94,7 @@ impl Machine {
         }
     }
 
-    /// How far instructions are apart at least.
+    /// Returns the least distance between instructions.
     fn alignment(self) -> u8 {
         match self {
             Self::X86 => 1,
@@ -103,7 +103,7 @@ impl Machine {
     }
 }
 
-/// What a program has in memory when it starts.
+/// Content of the memory of a program when it starts.
 #[derive(Debug)]
 pub(crate) struct Code {
     pub(crate) machine: Machine,
@@ -119,7 +119,7 @@ struct Segment {
 }
 
 impl Code {
-    /// How many bytes of code there are.
+    /// Returns the number of bytes of code.
     pub(crate) fn size(&self) -> u64 {
         let code = self.segments.iter().filter(|segment| segment.is_code);
         code.map(|segment| segment.bytes.len() as u64).sum()
@@ -146,7 +146,7 @@ impl Code {
         Self { machine, segments: vec![Segment { start, bytes, is_code: true }] }
     }
 
-    /// What is in memory from an address on, to the end of what lies there together.
+    /// Returns the bytes in memory from an address on, to the end of what lies there together.
     fn bytes(&self, address: u64) -> &[u8] {
         self.segment(address).map_or(&[], |(_, bytes)| bytes)
     }
@@ -157,7 +157,8 @@ impl Code {
         self.machine.step(address, bytes).filter(|_| segment.is_code)
     }
 
-    /// Where a stub takes the address from that it jumps to, if more than its jump tells it.
+    /// Returns the slot from which a stub takes the address that it jumps to, if more than its jump
+    /// gives it.
     fn slot_of_stub(&self, address: u64) -> Option<u64> {
         match self.machine {
             Machine::X86 => None,
@@ -183,7 +184,7 @@ pub(crate) struct Extent {
 }
 
 impl Extent {
-    /// How many bytes it has.
+    /// Returns the number of its bytes.
     pub(crate) fn bytes(&self) -> u64 {
         self.size.into()
     }

@@ -11,7 +11,7 @@ use object::{Object, ObjectSymbol, ObjectSymbolTable, RelocationTarget};
 use super::{Callee, Code, Flow, Step};
 use crate::elf::{self, Symbol};
 
-/// When so many instructions were followed for one call, what is called is taken to return.
+/// Number of instructions to follow for one call; after that, the callee is taken to return.
 const STEPS_MAX: usize = 4096;
 
 /// The same for all calls of a module.
@@ -69,18 +69,18 @@ const NEVER: &[&str] = &[
 /// `std::__throw_…` begin with this, a number and `__throw_`.
 const STD: &str = "_ZSt";
 
-/// What is known of functions that are called.
+/// Facts about functions that are called.
 #[derive(Debug)]
 pub(crate) struct Returns<'a> {
     symbols: &'a [Symbol],
     slots: &'a Slots,
     /// By their entries.
     known: HashMap<u64, bool>,
-    /// How many instructions may still be followed.
+    /// Number of instructions that may still be followed.
     left: usize,
 }
 
-/// What is called in the end.
+/// Function that is called in the end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Called {
     /// The function at an address, of which nothing is known by its name.
@@ -91,7 +91,8 @@ enum Called {
     Other,
 }
 
-/// What is called through memory, by where its address is put when the program starts.
+/// Functions that are called through memory, by the slot in which their address is put when the
+/// program starts.
 #[derive(Debug, Default)]
 pub(crate) struct Slots(HashMap<u64, Called>);
 
@@ -246,7 +247,7 @@ struct Followed {
     entry: u64,
     seen: HashSet<u64>,
     open: Vec<u64>,
-    /// Where it goes on if what it calls returns.
+    /// Address at which it goes on if what it calls returns.
     after: Option<u64>,
 }
 
@@ -256,7 +257,7 @@ impl Followed {
     }
 }
 
-/// Where an instruction leads.
+/// Direction in which an instruction leads.
 enum Lead {
     /// To further ones of the function, or nowhere.
     On,

@@ -1,4 +1,4 @@
-//! Where jumps through tables lead, for the shapes that compilers give them.
+//! Targets of jumps through tables, for the shapes that compilers give them.
 //!
 //! A table has an entry for each case of a `switch`: an address, or how far one is from a base. The
 //! base and the table are found by going back from the jump, as is the comparison that tells how
@@ -18,16 +18,16 @@ pub(super) const ENTRIES_MAX: u64 = 1 << 16;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Table {
     at: u64,
-    /// How many bytes an entry has.
+    /// Number of bytes of an entry.
     width: u64,
     is_signed: bool,
-    /// What entries count.
+    /// Unit that entries count in.
     unit: i64,
-    /// What they count from.
+    /// Address that they count from.
     base: u64,
-    /// How many there are, where a comparison says it.
+    /// Number of entries, where a comparison gives it.
     count: Option<u64>,
-    /// Where something else begins.
+    /// Start of whatever comes after the table.
     end: u64,
 }
 
@@ -52,7 +52,7 @@ pub(super) fn targets(walk: &mut Walk<'_>, jump: u32) -> Vec<u32> {
 }
 
 impl Table {
-    /// Where an entry leads.
+    /// Returns the address to which an entry leads.
     fn entry(&self, walk: &Walk<'_>, at: u64) -> Option<u64> {
         let bytes = walk.code.bytes(at).get(..usize::try_from(self.width).ok()?)?;
         let mut value = [0; 8];

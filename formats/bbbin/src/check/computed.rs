@@ -69,8 +69,8 @@ fn statistics(reader: &Reader, tally: &Tally, told: &mut Told) {
     }
 }
 
-/// How far a percentage may be off: by how others round. The format has two decimals, and what is
-/// between two hundredths may have become either.
+/// Greatest error of a percentage, since others round differently. The format has two decimals, and
+/// a value between two hundredths may have become either.
 const ROUNDING: f64 = 0.010_001;
 
 fn task_executions(reader: &Reader, tally: &Tally, told: &mut Told) {

@@ -73,7 +73,7 @@ struct Pass<'a> {
     seen: Option<(LogFileId, TypeId)>,
     /// Tasks that are known to be there: few are switched between most of the time.
     known: Recent<TaskOf, ()>,
-    /// Where definitions cannot be read, that is enough to say.
+    /// False if definitions cannot be read: then that is enough to report.
     are_artifacts_known: bool,
     are_types_known: bool,
 }

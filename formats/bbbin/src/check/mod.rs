@@ -46,14 +46,15 @@ fn elements(value: &Value) -> &[Value] {
     }
 }
 
-/// What is told once, however often it is found: a file may have as many as events. Of each rule
-/// no more are kept than there is room for in the end, so that none pushes out another.
+/// Findings that are reported once, however often they are found: a file may have as many as
+/// events. Of each rule no more are kept than there is room for in the end, so that none pushes out
+/// another.
 pub(crate) struct Told {
     kinds: BTreeMap<(&'static str, i64, i64), Telling>,
-    /// How many of each rule are kept.
+    /// Number of findings of each rule that are kept.
     kept: BTreeMap<&'static str, usize>,
     most: usize,
-    /// How many there was no room for.
+    /// Number of findings there was no room for.
     beyond: BTreeMap<Severity, u64>,
 }
 

@@ -1,4 +1,4 @@
-//! Which log files of several files are parts of one.
+//! Log files of several files that are parts of one.
 
 use std::collections::HashMap;
 
@@ -6,7 +6,8 @@ use crate::Reader;
 use crate::spec::ArtifactClass;
 use crate::types::{ArtifactId, CustomType, Declared, LogFile, LogFileId, TypeId};
 
-/// What a log file says of itself; those that say the same are parts of one.
+/// Description that a log file gives of itself; log files with the same description are parts of
+/// one.
 type Description<'a> = (&'a str, i64, i64, &'a str);
 
 fn description(of: &LogFile) -> Description<'_> {
@@ -29,7 +30,7 @@ pub(super) struct Joining<'a> {
     added: HashMap<Description<'a>, usize>,
 }
 
-/// What a log file of an input defines.
+/// Definitions of a log file of an input.
 #[derive(Default)]
 struct Own<'a> {
     types: Vec<&'a CustomType>,

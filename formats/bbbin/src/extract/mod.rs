@@ -125,7 +125,7 @@ fn merged<'a>(readers: &'a [Arc<Reader>], part: &Part) -> Result<Merge<'a>> {
     })))
 }
 
-/// What is asked for, with names as the files have them.
+/// Returns the part that is asked for, with names as the files have them.
 fn asked(part: &Part, context: &Context<'_>) -> Part {
     let mut part = part.clone();
     if context.is_utf8 {
@@ -136,7 +136,7 @@ fn asked(part: &Part, context: &Context<'_>) -> Part {
     part
 }
 
-/// Which events of a file are taken.
+/// Choice of the events of a file that are taken.
 struct Choice {
     timeline: Timeline,
     window: Window,

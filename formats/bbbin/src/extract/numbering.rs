@@ -9,7 +9,7 @@ use super::joining::Joining;
 use crate::Reader;
 use crate::types::{Artifact, CustomType, Definitions, LogFile, LogFileId, of_cpu};
 
-/// Which number a log file of an input has in the output.
+/// Numbers that log files of an input have in the output.
 #[derive(Default)]
 pub(super) struct Numbering {
     numbers: HashMap<(usize, LogFileId), LogFileId>,
@@ -76,7 +76,8 @@ impl Numbering {
         None
     }
 
-    /// What is there twice in one file stays so; what another file has too is one.
+    /// Defines types and artifacts. A thing that is there twice in one file stays so; a thing that
+    /// another file has too is one.
     fn define(&mut self, all: &mut Definitions, readers: &[Arc<Reader>]) {
         let (mut types, mut artifacts) = (HashMap::new(), HashMap::new());
         for (input, reader) in readers.iter().enumerate() {

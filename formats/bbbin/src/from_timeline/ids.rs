@@ -7,8 +7,8 @@ use kymo_core::{Error, Result};
 use crate::spec::UNKNOWN_TASK;
 use crate::types::{ArtifactId, LogFileId};
 
-/// What ids are of. Those of one class mean nothing to another, but for states and what they are part
-/// of: a state or a state machine.
+/// Class of ids. Those of one class mean nothing to another, except for states and what they are
+/// part of: a state or a state machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Scope {
     Tasks,
@@ -22,9 +22,9 @@ pub(super) enum Scope {
 pub(super) struct Ids {
     taken: HashMap<(LogFileId, Scope), HashSet<i32>>,
     largest: i32,
-    /// Where ids are looked for when the largest is taken: below it there may be free ones.
+    /// Id from which ids are looked for when the largest is taken: below it there may be free ones.
     next_free: i32,
-    /// How many got another id than they wanted.
+    /// Number of things that got another id than they wanted.
     pub changed: u64,
 }
 

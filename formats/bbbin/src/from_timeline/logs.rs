@@ -1,4 +1,4 @@
-//! Which log file a track is in.
+//! Log file that a track is in.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 

@@ -1,4 +1,4 @@
-//! What is lost when a timeline is written.
+//! Losses when a timeline is written.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use kymo_model::timeline::{Event, Losses, Track};
 use super::records::SHAPES_MAX;
 use crate::carried;
 
-/// What is lost, or not as it should be, and how often.
+/// Counts of what is lost, or not as it should be.
 #[derive(Debug, Default)]
 pub(super) struct Lost {
     pub characters: u64,
@@ -53,7 +53,7 @@ impl Lost {
     }
 }
 
-/// How something is said that was counted.
+/// Message for a count.
 struct Said {
     rule: &'static str,
     count: fn(&Lost) -> u64,

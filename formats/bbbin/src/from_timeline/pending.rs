@@ -1,4 +1,4 @@
-//! What log files have yet to say: the next event may belong to it.
+//! Events that log files have yet to write: the next event may belong to them.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -6,8 +6,8 @@ use kymo_model::timeline::{Activity, Content, Event, Missing, TrackId};
 
 use crate::types::{ArtifactId, LogFileId, Message, Text};
 
-/// What waits for the next event. A task that stops and one that begins at the same time are one
-/// switch; a message that a state machine receives and the state that it enters are one event.
+/// Events that wait for the next event. A task that stops and one that begins at the same time are
+/// one switch; a message that a state machine receives and the state that it enters are one event.
 #[derive(Debug, Default)]
 pub(super) struct Pending {
     logs: HashMap<LogFileId, LogState>,
@@ -15,7 +15,7 @@ pub(super) struct Pending {
     waiting: BTreeSet<(i64, LogFileId)>,
 }
 
-/// What a log file has yet to say.
+/// State of a log file that it has yet to write.
 #[derive(Debug, Clone, Default)]
 struct LogState {
     /// The time of its last event.
@@ -38,7 +38,7 @@ pub(super) enum Due {
     Received(OwnedMessage),
 }
 
-/// What the next event may belong to.
+/// Pending event that the next event may belong to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Keeps {
     Nothing,
@@ -47,7 +47,8 @@ pub(super) enum Keeps {
 }
 
 impl Keeps {
-    /// What an event may belong to; `is_task` tells whether its track is of a task.
+    /// Returns the pending event that an event may belong to; `is_task` tells whether its track is
+    /// of a task.
     pub(super) fn of(event: &Event<'_>, is_task: bool) -> Self {
         match &event.content {
             Content::Activity(Activity::Begin { .. }) if is_task => Self::Stopped,
@@ -150,9 +151,9 @@ impl Pending {
         (received.0 == track).then_some(received.1)
     }
 
-    /// What is to be said before an event of a log file, one after the other: all that is earlier,
-    /// in every log file, so that what is written is in the order of times, and of that log file
-    /// what the event does not belong to.
+    /// Returns what is due before an event of a log file, one after the other. That is all that is
+    /// earlier, in every log file, so that the output is in the order of times. Of that log file it
+    /// is also what the event does not belong to.
     pub(super) fn due(
         &mut self,
         log: LogFileId,
@@ -176,7 +177,7 @@ impl Pending {
         due.map(|due| (log, due))
     }
 
-    /// What is left in the end.
+    /// Returns what is left in the end.
     pub(super) fn last(&mut self) -> Option<(LogFileId, Due)> {
         while let Some(&(then, of)) = self.waiting.first() {
             if let Some(due) = self.logs.get_mut(&of).and_then(|it| it.take(Keeps::Nothing)) {

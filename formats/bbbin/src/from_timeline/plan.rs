@@ -1,4 +1,4 @@
-//! What the tracks of a timeline become.
+//! Plan for the tracks of a timeline: what they become.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
@@ -23,7 +23,7 @@ use crate::types::{
     ArtifactId, ArtifactKind, CustomField, CustomType, Definitions, LogFileId, TypeId,
 };
 
-/// What the tracks become.
+/// Plan for the tracks: what they become.
 pub(super) struct Plan {
     pub definitions: Definitions,
     tracks: Vec<Track>,
@@ -51,8 +51,8 @@ pub(super) struct Plan {
     pub(super) apart: u64,
 }
 
-/// What an artifact is of: tracks of one recording, name and number are of one task, which ran on
-/// several processors.
+/// Task that an artifact is of: tracks of one recording, name and number are of one task, which ran
+/// on several processors.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Whole {
     /// Those that want a number get it before others get any.

@@ -13,7 +13,7 @@ pub(super) const SHAPES_MAX: usize = 1 << 12;
 /// Lists up to this length are arrays: each length is a type of its own.
 const ARRAY_MAX: usize = 64;
 
-/// What a custom type is made of. Events of one name that have other fields are of another type.
+/// Fields of a custom type. Events of one name that have other fields are of another type.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct Shape {
     pub(super) name: String,
@@ -21,7 +21,7 @@ pub(super) struct Shape {
     fields: Vec<(String, Kind)>,
 }
 
-/// What a field is.
+/// Kind of a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Kind {
     /// A number of which nothing says how wide it was recorded: all events of the kind tell.
@@ -47,7 +47,7 @@ impl Shape {
         Self { name: event.name.clone().into_owned(), fields: fields.collect() }
     }
 
-    /// How many fields it has.
+    /// Returns the number of fields.
     pub(super) fn len(&self) -> usize {
         self.fields.len()
     }

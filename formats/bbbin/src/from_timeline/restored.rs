@@ -1,4 +1,4 @@
-//! What attributes say of a timeline that was BBBin before: types, states and other artifacts.
+//! Types, states and other artifacts that attributes give of a timeline that was BBBin before.
 
 use std::collections::{HashMap, HashSet};
 

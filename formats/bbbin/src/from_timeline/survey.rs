@@ -1,5 +1,5 @@
-//! What the tracks of a timeline hold: types and artifacts are written before and after the
-//! events, so that all events are gone through once before.
+//! Survey of the tracks of a timeline: types and artifacts are written before and after the events,
+//! so that all events are gone through once before.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::model::{GENERIC, LOG_FILE};
 use crate::spec::FieldType;
 use crate::types::LogFileId;
 
-/// What a track becomes; it may be several things.
+/// Roles of a track in the output; it may have several.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Roles {
     /// It runs, is released, or has messages.
@@ -33,11 +33,11 @@ impl Roles {
     }
 }
 
-/// What the events of a timeline are.
+/// Survey of the events of a timeline.
 #[derive(Debug, Default)]
 pub(super) struct Survey {
     pub roles: Vec<Roles>,
-    /// What the values of each track are.
+    /// Kind of the values of each track.
     pub values: BTreeMap<TrackId, Values>,
     /// The kinds of events with fields of each log file, in the order of their first, and what the
     /// numbers of their fields are.
@@ -54,7 +54,7 @@ pub(super) struct Survey {
     pub lacking: BTreeSet<usize>,
 }
 
-/// What the values of a track are.
+/// Kind of the values of a track.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Values {
     Numbers(Numbers),
@@ -191,7 +191,7 @@ impl Survey {
     }
 }
 
-/// What a track is without a look at its events.
+/// Returns the roles of a track without a look at its events.
 fn first_roles(track: &Track) -> Roles {
     Roles {
         // Tasks that never did anything are worth knowing of.

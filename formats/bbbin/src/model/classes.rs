@@ -30,8 +30,8 @@ fn is(track: Option<&Track>, kind: TrackKind) -> bool {
     track.is_some_and(|track| track.kind == kind)
 }
 
-/// Whether it is a state machine, or a log file: those have the messages of state machines that
-/// nobody declared.
+/// Returns true if it is a state machine, or a log file: those have the messages of state machines
+/// that nobody declared.
 fn is_machine(track: Option<&Track>) -> bool {
     let is_log_file = |track: &Track| track.kind == TrackKind::Calls && track.content == LOG_FILE;
     is(track, TrackKind::States) || track.is_some_and(is_log_file)

@@ -1,4 +1,4 @@
-//! Which tracks there are.
+//! Tracks that there are.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -55,9 +55,9 @@ pub(crate) struct Lanes {
     logs: Lookup<LogFileId, LogLanes>,
     tasks: Found,
     machines: Found,
-    /// What states are called, where that is not their name: another of the machine has it.
+    /// Names of states, where they differ from their own name: another state of the machine has it.
     states: Lookup<(LogFileId, ArtifactId), String>,
-    /// What functions run on, where that is not the log file.
+    /// Threads on which functions run, where that is not the log file.
     threads: Found,
     types: Lookup<(LogFileId, TypeId), TypeLanes>,
     /// Types whose values say which thread a function runs on.
@@ -96,7 +96,7 @@ pub(crate) struct LogLanes {
 pub(crate) enum TaskLane {
     /// Of its own.
     Own(TrackId),
-    /// That of those that nothing declares, where only events name them.
+    /// Track of tasks that nothing declares, where only events name them.
     Others(TrackId),
 }
 
@@ -123,7 +123,7 @@ const TASK_NUMBERS: [&str; 2] = ["artifact_id", Track::TASK_PRIORITY];
 /// The number of a task whose priority is not known.
 const TASK_NUMBER: [&str; 2] = ["artifact_id", ""];
 
-/// What the tracks of log files hold.
+/// Kind of track for log files.
 pub(crate) const LOG_FILE: &str = "log file";
 
 /// Attributes of log files, under the names of the specification.
@@ -236,7 +236,7 @@ impl Lanes {
         self.cpus.get(&(recording, cpu)).copied()
     }
 
-    /// What is missing from an event on, where its values say that.
+    /// Returns the kind of data that is missing from an event on, where its values give that.
     pub(crate) fn gap(&self, event: &Event<'_>) -> Option<Missing> {
         let may_say = matches!(event.body, Body::Generic | Body::TaskSwitch { .. });
         if !may_say || !self.gap_types.contains(&(event.log_file, event.custom_type)) {
@@ -303,7 +303,7 @@ impl Lanes {
         self.lookup(kind).insert(log, id, track);
     }
 
-    /// What a state is called, where that is not its name.
+    /// Returns the name of a state, where it differs from its own name.
     pub(crate) fn state_name(&self, log: LogFileId, state: ArtifactId) -> Option<&str> {
         self.states.get(&(log, state)).map(String::as_str)
     }
@@ -513,7 +513,7 @@ fn cpu_of(of: &LogFile, reader: &Reader) -> Option<i32> {
     cpu.or_else(|| (!is_beside).then_some(of.id.0))
 }
 
-/// What a task without an artifact is called.
+/// Returns the name of a task without an artifact.
 pub(crate) fn undeclared_name(id: ArtifactId) -> String {
     match id.0 {
         number @ ..0 => format!("interrupt {}", number.unsigned_abs()),

@@ -42,10 +42,10 @@ pub(crate) use classes::WORDS;
 pub(crate) use lanes::{IMPORTED_AT, IMPORTER_NAME, LOG_FILE, LOG_FILE_SIZE, undeclared_name};
 pub(crate) use telling::GENERIC;
 
-/// What happens on a track; the payload, where there is one, is the event's values.
+/// Content of an event on a track; the payload, where there is one, is the event's values.
 pub(crate) type Happening = (TrackId, Content<'static>);
 
-/// How the values of an event are told.
+/// Form in which the values of an event are given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Values {
     /// As a text, and each number of them as a counter.
@@ -81,7 +81,7 @@ impl Timeline {
         self.lanes().gap(event).is_some()
     }
 
-    /// How many events of a window some spans have.
+    /// Counts the events of a window that some spans have.
     fn count(&self, spans: Range<usize>, window: &Window, as_values: Values) -> u64 {
         let (mut walk, mut count) = (Walk::new(spans), 0);
         let wanted = window.wanted(self.lanes().tracks.len());
@@ -175,7 +175,7 @@ struct Telling {
     wanted: Wanted,
     as_values: Values,
     skip: u64,
-    /// What the event that was read last still is.
+    /// Further contents of the event that was read last.
     pending: VecDeque<Happening>,
     /// The task that begins where the event that was read last is a switch, and its priority.
     begins: Option<(TrackId, Option<i64>)>,
@@ -183,11 +183,11 @@ struct Telling {
     offset: u64,
     /// True if an event was read.
     has_read: bool,
-    /// Where its values are.
+    /// Range of its values in the file.
     custom: Range<u64>,
 }
 
-/// What was read.
+/// Result of reading on.
 enum Advanced {
     /// A switch stops the task of this track.
     Stops(TrackId),
@@ -264,7 +264,7 @@ impl Telling {
         }
     }
 
-    /// What is left of the event that was read last.
+    /// Returns the next content that is left of the event that was read last.
     fn pending(&mut self) -> Option<Happening> {
         loop {
             let happening = self.pending.pop_front()?;

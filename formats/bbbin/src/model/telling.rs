@@ -1,4 +1,4 @@
-//! What an event is on which tracks.
+//! Meaning of an event on its tracks.
 
 use kymo_core::Value;
 use kymo_model::timeline::{Activity, Content, Field, Fields, Message, Missing, TimeNs, TrackId};
@@ -12,7 +12,7 @@ use crate::spec::{
 };
 use crate::types::{self, ArtifactId, Body, CustomType, Event, Found, LogFileId};
 
-/// What a GENERIC event says that has no values, and no type that is called anything.
+/// Text of a GENERIC event that has no values, and no type with a name.
 pub(crate) const GENERIC: &str = "GENERIC";
 
 impl Timeline {

@@ -1,4 +1,4 @@
-//! What a file has and its timeline does not tell: lost in a conversion.
+//! Losses in a conversion: what a file has and its timeline does not.
 
 use std::collections::{HashMap, HashSet};
 
@@ -79,7 +79,7 @@ struct Untold<'a> {
     counts: Counts,
 }
 
-/// What is not told, and how often.
+/// Counts of what the timeline does not have.
 #[derive(Debug, Default)]
 struct Counts {
     artifacts: u64,

@@ -1,5 +1,5 @@
-//! Where artifacts are. A log may declare a million tasks: they are read again when they are asked
-//! for, and take a few bytes each until then.
+//! Positions of artifacts. A log may declare a million tasks: they are read again when they are
+//! asked for, and take a few bytes each until then.
 
 use foldhash::fast::RandomState;
 use hashbrown::HashTable;
@@ -10,7 +10,7 @@ use super::definitions::{Budget, artifact};
 use crate::spec::ArtifactClass;
 use crate::types::{ArtifactId, Declared, LogFileId};
 
-/// What an artifact is found by.
+/// Key by which an artifact is found.
 type Key = (LogFileId, ArtifactClass, ArtifactId);
 
 /// The artifacts of a file by their first bytes.

@@ -7,7 +7,7 @@ use crate::types::{
     ArtifactId, ArtifactKind, CustomField, CustomType, Declared, LogFile, LogFileId, Text, TypeId,
 };
 
-/// How many items may still be kept.
+/// Number of items that may still be kept.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Budget {
     limit: u64,
@@ -27,13 +27,13 @@ impl Budget {
     }
 }
 
-/// What could be read of a section.
+/// Part of a section that could be read.
 #[derive(Debug, Clone)]
 pub(crate) struct Listed<T> {
     pub items: Vec<T>,
     /// The first byte that does not belong to an item.
     pub end: u64,
-    /// Why it ends before its end.
+    /// Reason why it ends before its end.
     pub fault: Option<ReadError>,
 }
 

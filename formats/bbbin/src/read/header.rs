@@ -4,7 +4,7 @@ use kymo_core::bytes::{Cursor, Endian, ReadError, ReadErrorKind, ReadResult};
 
 use crate::spec::{MAGIC, Section, VERSION};
 
-/// Where the header says that sections are.
+/// Offsets of sections as given by the header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Header {
     pointers: [i64; Section::ALL.len()],

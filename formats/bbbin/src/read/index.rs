@@ -8,7 +8,7 @@ use kymo_model::timeline::{TimeNs, Window};
 use super::definitions::{Budget, Listed, count, items};
 use crate::types::{ArtifactId, Block, IndexHeader, LogFileId, Statistics, TaskExecution};
 
-/// What the EVENT INDEX says.
+/// Content of the EVENT INDEX.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Index {
     pub header: IndexHeader,
@@ -80,7 +80,8 @@ pub(crate) struct Span {
 }
 
 impl Index {
-    /// Why blocks cannot be where the index says, with the place in the index.
+    /// Returns the reason why blocks cannot be where the index has them, with the place in the
+    /// index.
     pub(crate) fn disagreement(
         &self,
         events: u64,
@@ -110,8 +111,8 @@ impl Index {
         })
     }
 
-    /// How many events the index locates, where its blocks follow one another and it is of one
-    /// mind with itself.
+    /// Returns the number of events that the index locates, where its blocks follow one another and
+    /// it does not contradict itself.
     pub(crate) fn located(&self, first_event: u64, size_bytes: u64) -> Option<u64> {
         let count = self.blocks.iter().fold(0_u64, |sum, it| sum.saturating_add(it.num_events));
         let bytes = |sum: u64, it: &Block| sum.saturating_add(it.total_event_size);

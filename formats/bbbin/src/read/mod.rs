@@ -74,15 +74,16 @@ pub struct Reader {
     recordings: Recordings,
     is_since_epoch: bool,
     type_ids: HashMap<(LogFileId, TypeId), usize, RandomState>,
-    /// Where sections are, by their first byte.
+    /// Ranges of sections, by their first byte.
     sections: Vec<(Section, Range<u64>)>,
     num_events: u64,
     index: Index,
     /// True if blocks are where the index says.
     is_index_sound: bool,
-    /// Whether, besides, their times go up, so that a moment can be looked up.
+    /// True if, besides, their times go up, so that a timestamp can be looked up.
     is_ascending: bool,
-    /// Whether an event was seen that is earlier than the one before it, or not when the index says.
+    /// True if an event was seen that is earlier than the one before it, or not at the time that
+    /// the index gives.
     is_misleading: AtomicBool,
     spans: Vec<Span>,
     task_executions: Vec<TaskExecution>,
@@ -147,12 +148,12 @@ impl Reader {
         &self.types
     }
 
-    /// What events are about, in the order of the file.
+    /// Returns the artifacts that events are about, in the order of the file.
     pub fn artifacts(&self) -> impl Iterator<Item = Declared<'_>> {
         (0..self.artifact_count()).filter_map(|place| self.artifact_at(place))
     }
 
-    /// How many artifacts there are.
+    /// Returns the number of artifacts.
     #[must_use]
     pub fn artifact_count(&self) -> usize {
         self.artifacts.len()
@@ -163,7 +164,7 @@ impl Reader {
         self.artifacts.get(place, &self.bytes)
     }
 
-    /// How many events the file says it has.
+    /// Returns the number of events as given by the file.
     #[must_use]
     pub fn num_events(&self) -> u64 {
         self.num_events
@@ -181,7 +182,7 @@ impl Reader {
         &self.index.blocks
     }
 
-    /// How much tasks ran, as the file says.
+    /// Returns the run times of tasks as given by the file.
     #[must_use]
     pub fn task_executions(&self) -> &[TaskExecution] {
         &self.task_executions
@@ -234,7 +235,7 @@ impl Reader {
         self.artifacts.find((log_file, class, id), &self.bytes)
     }
 
-    /// What was found by now.
+    /// Returns the findings so far.
     #[must_use]
     pub fn findings(&self) -> Vec<Finding> {
         self.noticed.findings(&self.limits)
@@ -536,7 +537,7 @@ impl Opening {
         self.end(section, start, listed)
     }
 
-    /// Where a section is, if it can be there.
+    /// Returns the start of a section, if it can be there.
     fn begin<'a>(
         &mut self,
         header: &Header,

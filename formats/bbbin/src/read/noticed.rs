@@ -1,4 +1,4 @@
-//! What was found while reading.
+//! Findings while reading.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -7,8 +7,8 @@ use std::sync::{Mutex, PoisonError};
 use kymo_core::bytes::Limits;
 use kymo_core::{Finding, Findings, Severity};
 
-/// What was found while reading, by its rule and a number, so that reading twice finds it once.
-/// There are no more than the limits allow, however many events there are.
+/// Findings while reading, by rule and a number, so that reading twice finds each once. There are
+/// no more than the limits allow, however many events there are.
 #[derive(Debug, Default)]
 pub(crate) struct Noticed(Mutex<Kept>);
 
@@ -20,7 +20,7 @@ struct Kept {
     findings: BTreeMap<(&'static str, u64), Told>,
     /// The worst of those that there was no room for.
     beyond: Option<Severity>,
-    /// How many places are kept.
+    /// Number of places that are kept.
     places: usize,
 }
 

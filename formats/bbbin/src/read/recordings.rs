@@ -1,4 +1,4 @@
-//! Which log files are of one recording.
+//! Log files that are of one recording.
 
 use std::collections::{HashMap, HashSet};
 
@@ -8,7 +8,7 @@ use crate::types::LogFile;
 /// imported together: they are one, and so are their tasks, which go from one to the other.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Recordings {
-    /// What each is called, and whether it has several log files.
+    /// Name of each recording, and whether it has several log files.
     pub named: Vec<(String, bool)>,
     /// The recording of each log file, by its place.
     pub of_places: Vec<usize>,

@@ -117,8 +117,8 @@ fn field_value(cursor: &mut Cursor<'_>, field: &CustomField) -> ReadResult<Value
     Ok(Value::List(values.collect::<ReadResult<_>>()?))
 }
 
-/// How many values have bits that no other format keeps: a NaN that is not the usual one, a BOOLEAN
-/// that is neither 0 nor 1.
+/// Counts the values that have bits that no other format keeps: a NaN that is not the usual one, a
+/// BOOLEAN that is neither 0 nor 1.
 pub(crate) fn odd_values(of: &CustomType, bytes: &[u8]) -> u64 {
     let mut cursor = Cursor::at(bytes, 0, Endian::Big);
     let mut odd = 0;

@@ -48,8 +48,8 @@ impl Walk {
         Self { is_quiet: true, ..Self::new(spans) }
     }
 
-    /// Whether no event is earlier than the one before it, and blocks begin and end when the index says;
-    /// goes to the end, or to the first that is not so.
+    /// Returns true if no event is earlier than the one before it, and blocks begin and end when
+    /// the index has them. Goes to the end, or to the first that is not so.
     pub(crate) fn is_as_indexed(&mut self, reader: &Reader) -> bool {
         let mut entered = None;
         while let Some(found) = self.next(reader) {

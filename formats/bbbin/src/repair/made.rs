@@ -1,4 +1,5 @@
-//! What events and definitions are about that nothing declares, and is declared then.
+//! Artifacts that events and definitions are about and that nothing declares; they are declared
+//! then.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -76,7 +77,7 @@ impl FreeTypes {
     }
 }
 
-/// What events and definitions are about that nothing declares.
+/// Artifacts that events and definitions are about and that nothing declares.
 #[derive(Debug, Default)]
 pub(super) struct Made {
     log_files: BTreeSet<LogFileId>,
@@ -118,7 +119,7 @@ impl Made {
         }
     }
 
-    /// What states are part of is a state machine where nothing says what it is.
+    /// Declares the parent of states: it is a state machine where nothing states what it is.
     fn parent(&mut self, reader: &Reader, log: LogFileId, parent: ArtifactId) {
         let is_class = |class| reader.artifact(log, class, parent).is_some();
         let is_known = is_class(ArtifactClass::State) || is_class(ArtifactClass::StateMachine);

@@ -1,4 +1,5 @@
-//! What can be read, written as a sound file: index, task executions and statistics anew.
+//! Repair: what can be read is written as a sound file, with index, task executions and statistics
+//! anew.
 
 mod made;
 
@@ -57,12 +58,12 @@ fn in_result(of: &Finding) -> Finding {
     Finding::whole(of.severity, of.rule, format!("{}; so the repaired file has it", of.message))
 }
 
-/// What was written.
+/// Counts and findings of what was written.
 struct Mended {
     events: u64,
     /// True if log files have other numbers than before.
     is_renumbered: bool,
-    /// What is not as it was.
+    /// Findings about what is not as it was.
     odd: Vec<Finding>,
 }
 

@@ -12,7 +12,7 @@ type Pick<R, T> = Box<dyn Fn(&R) -> Option<T> + Send + Sync>;
 
 type Try<R> = Box<dyn Fn(&R) -> Result<Option<String>> + Send + Sync>;
 
-/// How a column is filled.
+/// Ways in which a column is filled.
 pub(super) enum Cells<R> {
     Signed(Pick<R, i64>),
     Unsigned(Pick<R, u64>),

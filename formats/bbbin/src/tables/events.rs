@@ -18,7 +18,7 @@ use crate::read::Walk;
 use crate::spec::EventClass;
 use crate::types::{Body, Event, Found, Function, Message};
 
-/// What a column takes from an event.
+/// Value that a column takes from an event.
 #[derive(Clone, Copy)]
 enum Cells {
     Recording,
@@ -43,7 +43,7 @@ const fn column(name: &'static str, cells: Cells) -> Column {
     Column { name, is_nullable: true, cells }
 }
 
-/// What every event begins with.
+/// First columns of every event.
 static HEAD: [Column; 5] = [
     column("recording", Cells::Recording),
     always("offset", Cells::Offset),
@@ -52,13 +52,13 @@ static HEAD: [Column; 5] = [
     always("log_file_id", Cells::Signed(|event| Some(event.log_file.0.into()))),
 ];
 
-/// What every event ends with.
+/// Last columns of every event.
 static TAIL: [Column; 2] = [
     always("custom_type_id", Cells::Signed(|event| Some(event.custom_type.0.into()))),
     column("custom", Cells::Custom),
 ];
 
-/// What only some classes have.
+/// Columns that only some classes have.
 static MIDDLE: [Column; 16] = [
     column(
         "in_task_id",
@@ -270,7 +270,8 @@ impl Table for Events {
         all.filter(|(_, column)| in_brief(column)).map(|(index, _)| index).collect()
     }
 
-    /// What the file says is in the summary; how many of them can be read, only reading tells.
+    /// Returns no count: the number that the file gives is in the summary, and only reading shows
+    /// how many rows can be read.
     fn row_count(&self) -> Option<u64> {
         None
     }

@@ -18,13 +18,13 @@ use crate::read::Walk;
 use crate::spec::FieldType;
 use crate::types::{CustomField, CustomType, Event, Found, LogFileId, TypeId};
 
-/// What types are called that have no name.
+/// Name of types that have no name.
 const UNNAMED: &str = "unnamed";
 
 /// Cells of a batch, but for the last row.
 const BATCH_CELLS: usize = 1 << 22;
 
-/// What every row begins with.
+/// Number of columns that every row begins with.
 const HEAD: usize = 5;
 
 /// An event of one of the types.
@@ -153,7 +153,7 @@ impl Typed {
     }
 }
 
-/// What a field is in a table.
+/// Kind of a field in a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Signed,

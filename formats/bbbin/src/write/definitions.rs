@@ -274,8 +274,8 @@ impl RealTypes {
     }
 }
 
-/// What states may be part of, as artifacts come: existing readers look no further than what came
-/// before a state.
+/// Artifacts that states may be part of, as artifacts come: existing readers look no further than
+/// what came before a state.
 #[derive(Debug, Default)]
 pub(crate) struct Parents(HashSet<(LogFileId, ArtifactId)>);
 

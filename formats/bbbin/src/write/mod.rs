@@ -27,7 +27,7 @@ pub use values::encode;
 #[must_use = "without finish there is no header"]
 pub struct Writer<W> {
     out: W,
-    /// Where the next byte goes.
+    /// Offset of the next byte.
     offset: u64,
     sink: Sink,
     pointers: Vec<u64>,
@@ -76,7 +76,7 @@ impl<W: Write + Seek> Writer<W> {
         if self.sink.len() >= HAND_ON_BYTES { self.hand_on() } else { Ok(()) }
     }
 
-    /// How many events were written.
+    /// Returns the number of events that were written.
     pub fn num_events(&self) -> u64 {
         self.num_events
     }
@@ -186,7 +186,7 @@ const HAND_ON_BYTES: usize = 1 << 16;
 /// A file that was written.
 #[derive(Debug)]
 pub struct Finished<W> {
-    /// Where it was written to.
+    /// Output that it was written to.
     pub out: W,
     /// Characters of names that Latin-1 does not have: they became question marks.
     pub lost_characters: u64,

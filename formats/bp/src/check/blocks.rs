@@ -21,7 +21,7 @@ struct Place {
 }
 
 impl Place {
-    /// How many of its values lie inside the array.
+    /// Counts its values that lie inside the array.
     fn inside(&self, shape: &[u64]) -> u64 {
         let ranges = self.start.iter().zip(&self.count).zip(shape);
         let lengths =

@@ -1,4 +1,4 @@
-//! Which elements are writings of the same variable.
+//! Groups of elements that are writings of the same variable.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher, Hash};
@@ -43,7 +43,7 @@ pub(crate) struct Grouped {
     rank: usize,
     min_shape: Vec<u64>,
     max_shape: Vec<u64>,
-    /// Where its elements are in `members`.
+    /// Position of its first element in `members`.
     first: usize,
     count: usize,
     /// For a global variable, where each step begins in its elements; else each is a step.
@@ -53,11 +53,11 @@ pub(crate) struct Grouped {
     is_uneven: bool,
 }
 
-/// What makes a variable another than the others: its normal path and whether that is Latin-1, its
-/// type, how its parts make a whole, and how many dimensions it has.
+/// Properties that make a variable another than the others: its normal path and whether that is
+/// Latin-1, its type, how its parts make a whole, and its number of dimensions.
 type Key<'a> = (&'a str, bool, ValueType, VariableKind, usize);
 
-/// What makes two elements writings of the same variable, as it stands in the file.
+/// Properties, as they stand in the file, that make two elements writings of the same variable.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct RawKey<'a> {
     path: &'a [u8],
@@ -99,17 +99,17 @@ impl Grouping {
         &self.group_elements
     }
 
-    /// How many elements are of each kind; those that cannot be used do not count.
+    /// Returns the number of elements of each kind; those that cannot be used do not count.
     pub(crate) fn counts(&self) -> impl Iterator<Item = (ElementKind, u64)> {
         ElementKind::ALL.into_iter().zip(self.counts)
     }
 
-    /// How many bytes of values there are.
+    /// Returns the number of bytes of values.
     pub(crate) fn payload_bytes(&self) -> u64 {
         self.payload_bytes
     }
 
-    /// How many groups hold variables, the root among them.
+    /// Returns the number of groups that hold variables, the root among them.
     pub(crate) fn groups(&self) -> usize {
         self.groups
     }
@@ -221,7 +221,7 @@ impl Grouped {
         }
     }
 
-    /// What makes it another variable than the others.
+    /// Returns the key that makes it another variable than the others.
     fn key(&self) -> Key<'_> {
         (&self.path, self.is_recoded, self.value_type, self.kind, self.rank)
     }
@@ -495,7 +495,7 @@ impl<'a> Builder<'a> {
     }
 }
 
-/// How many groups the paths of variables make.
+/// Counts the groups that the paths of variables make.
 fn count_groups(grouping: &Grouping) -> usize {
     let group = |path: &str| path.rsplit_once('/').map_or(0, |(group, _)| group.len());
     let groups = grouping.by_path.keys().map(|path| path.get(..group(path)).unwrap_or_default());

@@ -1,4 +1,4 @@
-//! Which blocks of a global variable make up a step.
+//! Blocks of a global variable that make up a step.
 
 use std::collections::{HashMap, HashSet};
 
@@ -10,7 +10,7 @@ use crate::read::Index;
 /// Marks what has no number.
 const NONE: u32 = u32::MAX;
 
-/// Which step each block of a global variable belongs to.
+/// Step to which each block of a global variable belongs.
 pub(super) struct Steps {
     steps: Vec<u32>,
     /// True if some places were written more often than others.

@@ -285,7 +285,7 @@ fn read_size(tags: &mut Cursor<'_>, what: &'static str) -> ReadResult<u64> {
     u64::try_from(found).map_err(|_| ReadErrorKind::Negative(found.into()).at(what, offset))
 }
 
-/// What an element cannot do without.
+/// Returns an error for a part that an element needs and does not have.
 fn missing(element: &Element<'_>) -> Option<ReadError> {
     let what = match element {
         Element { kind: None, .. } => "there is no tag that says what the element is",

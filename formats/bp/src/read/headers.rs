@@ -24,7 +24,7 @@ pub(super) const NONE: u32 = u32::MAX;
 pub(super) struct Header<'a> {
     /// All before the values, borrowed from the file.
     pub(super) bytes: &'a [u8],
-    /// Where it stands first.
+    /// Offset at which it stands first.
     pub(super) offset: u64,
     /// The length of an element that begins with it.
     pub(super) length: u64,
@@ -111,7 +111,7 @@ impl<'a> Headers<'a> {
         later.all.iter().map(number).collect()
     }
 
-    /// Where each stands, to be kept.
+    /// Returns the place of each header, to be kept.
     pub(super) fn into_places(self) -> Vec<HeaderPlace> {
         let place = |header: Header<'_>| HeaderPlace {
             offset: header.offset,
@@ -121,7 +121,7 @@ impl<'a> Headers<'a> {
     }
 }
 
-/// Where a header stands first in its file.
+/// Place in its file at which a header stands first.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct HeaderPlace {
     offset: u64,

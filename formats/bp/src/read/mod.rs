@@ -36,7 +36,7 @@ pub struct Reader {
     limits: Limits,
 }
 
-/// Where each element of a file begins.
+/// Offset at which each element of a file begins.
 #[derive(Debug)]
 pub(crate) struct Index {
     bytes: Bytes,
@@ -103,7 +103,7 @@ impl Reader {
         Arc::new(Self { index, grouping, end, findings: findings.into_vec(), limits })
     }
 
-    /// How many elements there are.
+    /// Returns the number of elements.
     #[must_use]
     pub fn len(&self) -> usize {
         self.index.entries.len()
@@ -132,7 +132,7 @@ impl Reader {
         self.index.entries.iter().map(|entry| self.index.parse(entry))
     }
 
-    /// What was odd or lost in reading.
+    /// Returns the findings about what was odd or lost in reading.
     #[must_use]
     pub fn findings(&self) -> &[Finding] {
         &self.findings
@@ -148,7 +148,7 @@ impl Reader {
         self.index.bytes.len() as u64
     }
 
-    /// How many values of a type may be read at once.
+    /// Returns the number of values of a type that may be read at once.
     pub(crate) fn values_at_once(&self, value_type: ValueType) -> u64 {
         value_type.values_at_once(self.limits.value_bytes_max)
     }

@@ -7,12 +7,12 @@ use super::element::{is_certain, parse_usual};
 /// A part that is smaller is not worth a thread.
 pub(super) const PART_BYTES_MIN: usize = 16 << 20;
 
-/// Where elements are so large that none begins within this many bytes, there are few of them,
-/// and going from one to the next takes no time.
+/// Number of bytes that are searched for the begin of an element. Where none begins within them,
+/// elements are large and few, and going from one to the next takes no time.
 const SEARCH_BYTES: usize = 64 << 10;
 
-/// Where elements seem to begin, one place for each further part of a file, in ascending order.
-/// They are guesses: what looks like elements may be values.
+/// Finds places where elements seem to begin, one for each further part of a file, in ascending
+/// order. They are guesses: what looks like elements may be values.
 pub(super) fn starts(
     bytes: &[u8],
     endian: Endian,

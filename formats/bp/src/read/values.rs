@@ -20,7 +20,8 @@ use crate::longdouble::LongDouble;
 use crate::spec::{Datatype, TEXT_BYTES_MAX};
 use crate::types::{Element, text};
 
-/// How the values of an element are read: its datatype with the size that this writer gave it.
+/// Type by which the values of an element are read: its datatype with the size that this writer
+/// gave it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct ValueType {
     pub(crate) datatype: Datatype,
@@ -64,8 +65,8 @@ impl ValueType {
         }
     }
 
-    /// How many values may be read at once within a limit on their bytes. Text may take twice
-    /// its bytes when it is decoded, and must stay below what 32-bit offsets reach.
+    /// Returns the number of values that may be read at once within a limit on their bytes. Text
+    /// may take twice its bytes when it is decoded, and must stay below what 32-bit offsets reach.
     pub(crate) fn values_at_once(self, bytes_max: u64) -> u64 {
         let is_text = matches!(self.data_type(), DataType::Utf8 | DataType::Binary);
         let bytes_max = if is_text { bytes_max.min(TEXT_BYTES_MAX) } else { bytes_max };

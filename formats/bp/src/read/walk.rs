@@ -13,13 +13,13 @@ use crate::model::{Builder, Grouping};
 use crate::spec;
 use crate::types::{Dimension, Element, ElementKind, cursor};
 
-/// How often progress is told.
+/// Number of elements after which progress is reported.
 const PROGRESS_ELEMENTS: usize = 1 << 14;
 
 /// Enough for the header of nearly every element.
 const HEAD_BYTES: usize = 256;
 
-/// What one element may have findings of: a fault, something odd, its place.
+/// Greatest number of findings about one element: a fault, something odd, its place.
 const ELEMENT_FINDINGS_MAX: u64 = 3;
 
 /// Bytes in which the next element is looked for before progress is told.
@@ -27,7 +27,7 @@ const SEARCH_BYTES: usize = 4 << 20;
 /// Zeros at the end of a file that are gone through to see whether anything follows.
 const ZEROS_BYTES_MAX: usize = 256 << 20;
 
-/// Where an element is. Its length is the one in the file unless that was found wrong.
+/// Offset and length of an element. Its length is the one in the file unless that was found wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Entry {
     pub(crate) offset: u64,
@@ -38,19 +38,19 @@ pub(crate) struct Entry {
     pub(super) header: u32,
 }
 
-/// How a file ends.
+/// End of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum End {
     /// With its last element.
     Clean,
     /// With a length of zero, which an appending writer overwrites.
     ZeroWord {
-        /// Where the zero word is.
+        /// Offset of the zero word.
         offset: u64,
     },
     /// With fewer bytes than a length has, all of them zero.
     Trailing {
-        /// Where they begin.
+        /// Offset at which they begin.
         offset: u64,
     },
 }
@@ -63,7 +63,7 @@ pub(crate) struct Walk {
     pub(crate) findings: Findings,
 }
 
-/// What stands at a place of the file.
+/// Object at a place of the file.
 enum Place {
     Element(u64),
     ZeroWord,
@@ -191,7 +191,7 @@ impl<'a, 'c> Walker<'a, 'c> {
         parse(rest.get(..length).unwrap_or(rest), offset, self.endian)
     }
 
-    /// What stands here, judged by the length alone.
+    /// Returns the object at this place, judged by the length alone.
     fn place(&self) -> ReadResult<Place> {
         self.place_at(self.offset)
     }
@@ -368,7 +368,7 @@ impl<'a, 'c> Walker<'a, 'c> {
         self.resume(&fault)
     }
 
-    /// Whether a sound element, a zero word or the end of the file stands at an offset.
+    /// Returns true if a sound element, a zero word or the end of the file stands at an offset.
     fn follows_well(&self, offset: u64) -> bool {
         match self.place_at(offset) {
             Ok(Place::Element(length)) => self.element(offset, length).fault.is_none(),
@@ -518,7 +518,8 @@ impl<'a, 'c> Walker<'a, 'c> {
     }
 }
 
-/// What stands at an offset, given the first bytes there and how many are left in the file.
+/// Returns the object at an offset, given the first bytes there and the number of bytes that are
+/// left in the file.
 fn place_at(head: &[u8], left: u64, offset: u64, endian: Endian) -> ReadResult<Place> {
     const WHAT: &str = "element length";
     let Some(word) = head.first_chunk::<4>() else {
@@ -551,7 +552,7 @@ fn counted(bytes: u64) -> String {
     if bytes == 1 { "1 byte".into() } else { format!("{bytes} bytes") }
 }
 
-/// What an element says about itself that a reader must pass on.
+/// Returns the findings about an element that a reader must pass on.
 fn findings_of(element: &Element<'_>) -> impl Iterator<Item = Finding> {
     let fault = element.fault.as_deref().map(|error| Finding::unreadable("element", error));
     fault.into_iter().chain(element.oddity.as_deref().map(odd)).chain(misplaced(element))
@@ -616,8 +617,8 @@ fn endian_of_first_sound(bytes: &[u8], context: &Context<'_>) -> Endian {
     if first(Endian::Big) < first(Endian::Little) { Endian::Big } else { Endian::Little }
 }
 
-/// How much sense the first elements make in a byte order: a first tag that names a kind, and
-/// each sound element after it.
+/// Returns a score of the sense that the first elements make in a byte order: a first tag that
+/// names a kind, and each sound element after it.
 fn sense(bytes: &[u8], endian: Endian) -> u32 {
     let mut score = u32::from(is_plausible_start(bytes, endian));
     let mut offset = 0_usize;
@@ -636,8 +637,8 @@ fn sense(bytes: &[u8], endian: Endian) -> u32 {
     score
 }
 
-/// Whether bytes begin as an element does: a length, a tag that names a kind, a name, a path.
-/// The length may be wrong or the file cut.
+/// Returns true if bytes begin as an element does: a length, a tag that names a kind, a name, a
+/// path. The length may be wrong or the file cut.
 pub(crate) fn is_plausible_start(bytes: &[u8], endian: Endian) -> bool {
     let mut tags = cursor(bytes, 0, endian);
     let mut read = || -> ReadResult<bool> {

@@ -13,7 +13,7 @@ use crate::types::{Coding, Field, Float, Integer, Kind, Label, Length, Path, Rol
 /// The most words of a name of a type: `const unsigned long long int` has five.
 const NAME_WORDS_MAX: usize = AHEAD;
 
-/// What a type is called where it is only named.
+/// Name of a type where it is only named.
 type Spelling = Option<String>;
 
 impl<'a> Parser<'a> {
@@ -187,7 +187,8 @@ impl<'a> Parser<'a> {
         Ok(made)
     }
 
-    /// What an enumeration is of that does not say. It need not be there until it is used.
+    /// Returns the type of an enumeration that does not give one. It need not be there until it is
+    /// used.
     fn int(&mut self) -> ReadResult<Arc<Type>> {
         let known = self.scopes.find(Space::Alias, "int");
         let order = self.order;
@@ -397,7 +398,7 @@ impl<'a> Parser<'a> {
         })
     }
 
-    /// What a place is a multiple of: bytes, where the size is one of bytes and nothing is said.
+    /// Returns the alignment of a place: bytes, where the size is one of bytes and none is given.
     fn align_or(&self, align: u64, bits: u32) -> ReadResult<u64> {
         match align {
             0 if bits.is_multiple_of(8) => Ok(8),

@@ -66,7 +66,7 @@ pub(super) struct Words<'a> {
     /// Those that were read, of which the ones before `next` are taken.
     tokens: Vec<Token<'a>>,
     next: usize,
-    /// Why there are no more than were read, where that is not the end of the text.
+    /// Reason why there are no more tokens than were read, where that is not the end of the text.
     failed: Option<ReadError>,
 }
 
@@ -84,7 +84,7 @@ impl<'a> Words<'a> {
         self.tokens.get(self.next + ahead).map(|token| &token.word)
     }
 
-    /// Where the next word begins in the text, or its end.
+    /// Returns the position in the text of the next word, or of the end.
     pub(super) fn position(&self) -> usize {
         self.tokens.get(self.next).map_or(self.lexer.text.bytes.len(), |token| token.position)
     }
@@ -98,7 +98,7 @@ impl<'a> Words<'a> {
         }
     }
 
-    /// Why the text is no text of the language, if that was found.
+    /// Returns the reason why the text is no text of the language, if one was found.
     pub(super) fn failed(self) -> Option<ReadError> {
         self.failed
     }
@@ -119,7 +119,7 @@ impl<'a> Words<'a> {
     }
 }
 
-/// What a byte may be part of.
+/// Class of a byte: the kind of word that it may be part of.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Class {
     Blank,
@@ -146,7 +146,7 @@ const CLASSES: [Class; 256] = {
     classes
 };
 
-/// How many bytes at the begin are of a class.
+/// Counts the bytes at the begin that are of a class.
 #[inline]
 fn run(bytes: &[u8], class: Class) -> usize {
     let is_of = |byte: &u8| CLASSES.get(usize::from(*byte)) == Some(&class);

@@ -20,7 +20,7 @@ pub(crate) fn read(bytes: &[u8]) -> ReadResult<Trace> {
 /// The text, and where its parts were in the file.
 pub(crate) struct Text {
     pub(crate) bytes: Vec<u8>,
-    /// Where each run of the text begins, in it and in the file.
+    /// Start of each run of the text, in it and in the file.
     runs: Vec<(usize, u64)>,
 }
 
@@ -69,7 +69,7 @@ impl Text {
         text.starts_with(&[spec::RECORD_SEPARATOR]) || spec::begins_object(text)
     }
 
-    /// Where a byte of the text is in the file.
+    /// Returns the offset in the file of a byte of the text.
     pub(crate) fn offset(&self, position: usize) -> u64 {
         let run = self.runs.partition_point(|(start, _)| *start <= position).checked_sub(1);
         let run = run.and_then(|run| self.runs.get(run));

@@ -38,7 +38,7 @@ fn byte_order(text: &Text) -> Option<Endian> {
     Some(if is_big { Endian::Big } else { Endian::Little })
 }
 
-/// What the blocks say, before streams and events are put together.
+/// Blocks as they were read, before streams and events are put together.
 #[derive(Debug, Default)]
 struct Blocks<'a> {
     has_trace: bool,
@@ -49,7 +49,7 @@ struct Blocks<'a> {
     events: Vec<(u64, Block<'a>)>,
 }
 
-/// What one block says. Of several of one name the last counts.
+/// Content of one block. Of several values of one name the last counts.
 #[derive(Debug, Default)]
 struct Block<'a> {
     constants: Vec<(Cow<'a, str>, Value<'a>)>,
@@ -209,7 +209,7 @@ impl<'a> Parser<'a> {
         self.words.peek_at(ahead)
     }
 
-    /// What is wrong with the word that comes next.
+    /// Returns the error for the word that comes next.
     pub(super) fn error(&self, why: &'static str) -> ReadError {
         ReadError::invalid("metadata", self.offset(), why)
     }

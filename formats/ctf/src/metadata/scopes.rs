@@ -7,7 +7,7 @@ use foldhash::fast::RandomState;
 
 use crate::types::Type;
 
-/// What kind of name it is; a structure and an alias of the same name are different things.
+/// Space of a name; a structure and an alias of the same name are different things.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Space {
     Alias,
@@ -16,7 +16,7 @@ pub(super) enum Space {
     Enum,
 }
 
-/// What a name means, in each space that it is of.
+/// Meanings of a name, in each space that it is of.
 type Meanings = HashMap<String, Vec<(Space, Arc<Type>)>, RandomState>;
 
 /// Names of types, from the outermost block to the innermost.
@@ -45,7 +45,7 @@ impl Scopes {
         meanings.push((space, meaning));
     }
 
-    /// What a name means here.
+    /// Returns the meaning of a name here.
     pub(super) fn find(&self, space: Space, name: &str) -> Option<Arc<Type>> {
         self.0.iter().rev().find_map(|scope| {
             let meanings = scope.get(name)?;

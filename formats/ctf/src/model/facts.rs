@@ -1,4 +1,4 @@
-//! What is told of an event: its known fields, and its text or all of its fields.
+//! Facts about an event: its known fields, and its text or all of its fields.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -21,16 +21,16 @@ pub(crate) struct Facts {
     roles: Arc<Roles>,
     /// The kinds of events of which all fields are asked for; of all kinds where it is nothing.
     kinds: Option<Vec<bool>>,
-    /// Which fields the event has, a bit each.
+    /// Flags of the fields that the event has, a bit each.
     has: u32,
     numbers: [i64; Known::COUNT],
     has_text: u32,
-    /// Where texts are in the one below.
+    /// Ranges of the texts in `texts`.
     ranges: [(usize, usize); Known::COUNT],
     texts: Vec<u8>,
 }
 
-/// What is asked for of all fields.
+/// Form in which all fields are asked for.
 #[derive(Debug)]
 pub(super) enum Telling {
     Nothing,
@@ -221,7 +221,8 @@ pub(super) fn lacks_cpu(event: KernelEvent, cpu: Option<u64>, target: Option<u64
     target.or(cpu).is_none()
 }
 
-/// What an event of the kernel tells of its processor, whether texts are UTF-8, and nothing else.
+/// Reader of an event of the kernel for its processor, and of whether texts are UTF-8, and of
+/// nothing else.
 pub(crate) struct Switches {
     /// True if some text of the event is no UTF-8.
     pub(crate) is_broken: bool,
@@ -261,7 +262,8 @@ impl Switches {
         self.stops.zip(self.runs)
     }
 
-    /// What the event is to interrupts, and the name of one where it tells its number.
+    /// Returns the meaning of the event for interrupts, and the name of the interrupt where the
+    /// event gives its number.
     pub(crate) fn interrupt(&self) -> Option<(KernelEvent, Option<Cow<'static, str>>)> {
         use KernelEvent::{Irq, IrqEnd, SoftIrq, SoftIrqEnd};
         let event = self.event.filter(|of| matches!(of, Irq | IrqEnd | SoftIrq | SoftIrqEnd))?;

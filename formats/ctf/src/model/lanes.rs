@@ -15,18 +15,18 @@ use crate::Reader;
 use crate::read::Known;
 use crate::scales::Scales;
 
-/// What happens on a track.
+/// Activity on a track.
 pub(super) type Happening = (TrackId, Activity<'static>);
 
 /// The tracks that come after those of streams, and how events find theirs.
 #[derive(Debug)]
 pub(super) struct Lanes {
     pub(super) roles: Arc<Roles>,
-    /// What there is a track of, its name, and its clock. Processors come first in the order of keys, so that
-    /// parents come before children.
+    /// Keys of the tracks, with their names and clocks. Processors come first in the order of keys,
+    /// so that parents come before children.
     named: Vec<(Key, String, Option<ClockId>)>,
     found: Lookup<Key, TrackId>,
-    /// What asks for wakeups is a release; where nothing does, wakeups are.
+    /// True if there are requests for wakeups: they are releases then; otherwise wakeups are.
     has_waking: bool,
     strings: Lookup<i64, String>,
     regions: Lookup<i64, i64>,
@@ -35,7 +35,7 @@ pub(super) struct Lanes {
 /// Tracks that were found last: few tasks run most of the time.
 pub(super) type Recent = kymo_core::Recent<Key, TrackId>;
 
-/// What a track is of.
+/// Owner of a track.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Key {
     /// A processor; its interrupts are on it.
@@ -75,8 +75,8 @@ impl Lanes {
         Self { roles, named, found, has_waking, strings, regions }
     }
 
-    /// Where it is told that events of a processor's stream are missing. Where there is no such
-    /// processor, any of those there are may lack them.
+    /// Returns the track and activity that report missing events of a processor's stream. Where
+    /// there is no such processor, any of those there are may lack them.
     pub(super) fn gap(&self, cpu: Option<u64>) -> Option<Happening> {
         let own = cpu.and_then(|cpu| self.found.get(&Key::Cpu(cpu)));
         let first = || self.named.first().and_then(|(key, ..)| self.found.get(key));
@@ -84,7 +84,7 @@ impl Lanes {
         own.or_else(first).map(|track| (*track, Activity::Gap(missing)))
     }
 
-    /// How many there are.
+    /// Returns the number of tracks.
     pub(super) fn len(&self) -> usize {
         self.named.len()
     }

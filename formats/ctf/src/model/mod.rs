@@ -46,7 +46,7 @@ pub(crate) struct Timeline {
     ranges: OnceLock<Vec<Span>>,
     /// The clocks: those that count from the Epoch are one.
     scales: Scales,
-    /// Where the events are that were asked for last.
+    /// Places of the events that were asked for last.
     places: Places,
 }
 
@@ -265,7 +265,7 @@ impl Timeline {
     }
 }
 
-/// What an event is on a track; nothing means its text or its fields.
+/// Activity of an event on a track; `None` means its text or its fields.
 type Happening = (TrackId, Option<Activity<'static>>);
 
 /// Events as they come.
@@ -276,7 +276,7 @@ struct All {
     wanted: Wanted,
     facts: Facts,
     recent: Recent,
-    /// What the event that was read last still is, when it was, and where.
+    /// Further meanings of the event that was read last, with its time and its offset.
     pending: VecDeque<Happening>,
     time: Option<TimeNs>,
     offset: u64,
@@ -372,7 +372,8 @@ impl All {
             .extend(told.filter(|_| is_held).map(|(track, activity)| (track, Some(activity))));
     }
 
-    /// What happened on a track; beside a text its fields, where both are asked for.
+    /// Returns the content of an event on a track; beside a text its fields, where both are asked
+    /// for.
     fn content(
         &mut self,
         activity: Option<Activity<'static>>,

@@ -1,4 +1,4 @@
-//! Where an event is, by when it was and its offset: several files have events at one offset.
+//! Place of an event, by its time and its offset: several files have events at one offset.
 
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
@@ -15,11 +15,11 @@ const BEFORE: usize = 4;
 /// packet for each. Of one packet all are.
 const KEPT_MAX: usize = 1 << 18;
 
-/// Where events of the packets are that were asked for last.
+/// Places of events in the packets that were asked for last.
 #[derive(Default)]
 pub(super) struct Places(Mutex<VecDeque<Events>>);
 
-/// Where the events of a packet are, and when they were, in the order of their offsets.
+/// Places of the events of a packet, and their times, in the order of their offsets.
 struct Events {
     packet: usize,
     places: Vec<(u64, Option<i64>)>,
@@ -55,7 +55,7 @@ impl Places {
     }
 }
 
-/// What is known of where an event is.
+/// Facts that are known about the place of an event.
 pub(super) struct Place {
     pub(super) time_ns: Option<i64>,
     pub(super) offset: u64,

@@ -1,13 +1,13 @@
-//! What kinds of events tell of tasks, by the names that tracers give them.
+//! Kinds of events about tasks, by the names that tracers give them.
 
 use kymo_model::kernel::KernelEvent;
 
 use crate::Reader;
 
-/// What a kind of event tells.
+/// Role of a kind of event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Role {
-    /// What the kernel says of tasks.
+    /// Event of the kernel about tasks.
     Kernel(KernelEvent),
     /// A function of a program begins.
     FunctionEntry,

@@ -1,4 +1,4 @@
-//! Who there is: found by going through all events once, stream by stream.
+//! Survey of the owners of tracks: found by going through all events once, stream by stream.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -18,13 +18,13 @@ use crate::notices::Notices;
 use crate::read::{Known, Place, sweep};
 use crate::scales::Scales;
 
-/// What is looked up for every event.
+/// Table that is looked up for every event.
 pub(super) type Lookup<K, V> = HashMap<K, V, RandomState>;
 
-/// What events say of who there is.
+/// Survey of the owners of tracks, as events name them.
 #[derive(Debug, Default)]
 pub(super) struct Survey {
-    /// What there is a track of, by the place of its name.
+    /// Keys of the tracks, by the place of their name.
     keys: Lookup<Key, usize>,
     /// The places of names of tasks by their numbers: one has the same wherever it ran.
     tasks: Lookup<i64, usize>,
@@ -33,7 +33,7 @@ pub(super) struct Survey {
     recent: Recent<Key, usize>,
     /// The clock of the stream that is gone through.
     clock: Option<ClockId>,
-    /// What asks for wakeups is a release; where nothing does, wakeups are.
+    /// True if there are requests for wakeups: they are releases then; otherwise wakeups are.
     pub(super) has_waking: bool,
     pub(super) strings: Lookup<i64, String>,
     pub(super) regions: Lookup<i64, i64>,
@@ -184,7 +184,7 @@ impl Survey {
         *self.tasks.entry(tid).or_insert(own)
     }
 
-    /// What there is a track of, in the order of keys, with its name and its clock.
+    /// Returns the keys of the tracks, in their order, with their names and clocks.
     pub(super) fn named(&mut self) -> Vec<(Key, String, Option<ClockId>)> {
         let mut all: Vec<_> = self.keys.drain().collect();
         all.sort_unstable_by_key(|(key, _)| *key);

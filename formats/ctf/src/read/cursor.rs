@@ -23,7 +23,7 @@ pub(crate) struct TrackCursor {
     head: Option<Head>,
     /// Events are missing before that.
     gap: Option<Gap>,
-    /// When the last event was, or the packet began.
+    /// Time of the last event, or of the begin of the packet.
     last_ns: Option<i64>,
     order: Order,
 }
@@ -37,7 +37,7 @@ impl TrackCursor {
         cursor
     }
 
-    /// When that is which comes next, an event or a gap; nothing at the end.
+    /// Returns the time of what comes next, an event or a gap; `None` at the end.
     #[expect(clippy::option_option, reason = "what comes next may have no time")]
     pub(crate) fn next_ns(&self) -> Option<Option<i64>> {
         let gap = self.gap.map(|gap| Some(gap.time_ns));

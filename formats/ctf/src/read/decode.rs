@@ -14,7 +14,7 @@ use super::layout::{Choice, Count, EventLayout, Layouts, Node, NodeId, NodeKind,
 use super::steps::{KnownSpot, Spotted, Step};
 use crate::types::{Flag, Float, Integer, Label};
 
-/// What is wanted of an event.
+/// Parts of an event that are wanted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Want {
     /// The fields that say something of tasks.
@@ -46,7 +46,7 @@ impl Real {
     }
 }
 
-/// Who is told what is decoded.
+/// Receiver of what is decoded.
 pub(crate) trait Visitor {
     /// Nobody listens, so that what nothing depends on need not be decoded.
     const IS_DEAF: bool = false;
@@ -88,7 +88,7 @@ impl Visitor for () {
     const IS_DEAF: bool = true;
 }
 
-/// Who is told of texts that are passed over.
+/// Receiver of texts that are passed over.
 struct Passed<'v, V>(&'v mut V);
 
 impl<V: Visitor> Visitor for Passed<'_, V> {
@@ -97,7 +97,7 @@ impl<V: Visitor> Visitor for Passed<'_, V> {
     }
 }
 
-/// Who is told of one field, which is known.
+/// Receiver of one field, which is known.
 struct Only<'v, V>(Known, &'v mut V);
 
 impl<V: Visitor> Visitor for Only<'_, V> {
@@ -118,12 +118,12 @@ impl<V: Visitor> Visitor for Only<'_, V> {
     }
 }
 
-/// Where we are in a packet, and what was kept on the way.
+/// Position in a packet, and values that were kept on the way.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct State {
     /// The next bit, counted from the start of the packet.
     pub(crate) position: u64,
-    /// Where the content of the packet ends.
+    /// End of the content of the packet.
     pub(crate) end: u64,
     /// As many as were used yet.
     registers: Vec<Option<i128>>,
@@ -139,7 +139,7 @@ impl State {
         self.registers.clear();
     }
 
-    /// What was kept in a register.
+    /// Returns the value that was kept in a register.
     #[inline]
     pub(crate) fn kept(&self, register: Register) -> Option<i128> {
         self.registers.get(register.index()).copied().flatten()
@@ -217,7 +217,7 @@ pub(crate) struct Decoder<'a> {
     pub(crate) layouts: &'a Layouts,
     /// The packet.
     pub(crate) bytes: &'a [u8],
-    /// Where it begins in the file.
+    /// Offset in the file at which it begins.
     pub(crate) offset: u64,
     pub(crate) state: &'a mut State,
     /// Elements of arrays that took no room so far.
@@ -321,7 +321,7 @@ impl<'a> Decoder<'a> {
         Ok(Some(raw))
     }
 
-    /// What comes from the byte of a bit on.
+    /// Returns the bytes from that of a bit on.
     #[inline]
     fn from(&self, start: u64) -> &'a [u8] {
         let first = usize::try_from(start / 8).unwrap_or(usize::MAX);
@@ -430,7 +430,7 @@ impl<'a> Decoder<'a> {
         Ok((tag, chosen.map(|choice| choice.node)))
     }
 
-    /// How many elements or bytes there are.
+    /// Returns the number of elements or bytes.
     fn count(&self, count: Count) -> ReadResult<u64> {
         match count {
             Count::Fixed(count) => Ok(count),

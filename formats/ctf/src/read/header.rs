@@ -16,9 +16,9 @@ const SIGHT: usize = 24;
 #[derive(Debug)]
 pub(crate) struct Header {
     pub(crate) align: u64,
-    /// What tells which of several it is.
+    /// Tag that selects one of several shapes.
     tag: Option<Tag>,
-    /// What it may be, in the order of the choices.
+    /// Possible shapes, in the order of the choices.
     pub(crate) shapes: Vec<Shape>,
     /// The same once more, where it is as tracers write it.
     at_once: Option<AtOnce>,
@@ -27,12 +27,12 @@ pub(crate) struct Header {
 /// A header of which all is within sight.
 #[derive(Debug)]
 struct AtOnce {
-    /// What tells which of several it is; of no bits where it is always the same.
+    /// Tag that selects one of several shapes; of no bits where it is always the same.
     tag: Bits,
     shapes: Vec<Glimpse>,
 }
 
-/// What tells which of several a header is.
+/// Tag that selects one of several shapes of a header.
 #[derive(Debug)]
 struct Tag {
     spot: Spot,
@@ -48,23 +48,23 @@ impl Tag {
     }
 }
 
-/// What a header may be.
+/// Possible shape of a header.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Shape {
     pub(crate) id: Option<Spot>,
-    /// What sets the clocks, one after the other.
+    /// Fields that set the clocks, one after the other.
     pub(crate) times: Vec<(Spot, usize)>,
     /// Its bits.
     pub(crate) bits: u64,
 }
 
-/// What a header is when its tag is in a range, and where its numbers are: a word has all of each.
+/// Shape of a header when its tag is in a range, and places of its numbers: a word has all of each.
 #[derive(Debug, Clone, Copy)]
 struct Glimpse {
     first: u64,
     last: u64,
     id: Option<Bits>,
-    /// What sets a clock.
+    /// Field that sets a clock.
     time: Option<(Bits, usize)>,
     /// Its bits.
     bits: u64,
@@ -101,7 +101,7 @@ pub(crate) struct Numbers {
     /// Its bits.
     pub(crate) bits: u64,
     pub(crate) id: Option<u64>,
-    /// What sets a clock, a mask of as many bits, and the clock.
+    /// Field that sets a clock, a mask of as many bits, and the clock.
     pub(crate) time: Option<(u64, u64, usize)>,
 }
 
@@ -143,8 +143,8 @@ impl Spot {
 }
 
 impl Shape {
-    /// Where its numbers are when the tag is in a range, if words have all of each and there is one
-    /// time at most.
+    /// Returns the places of its numbers when the tag is in a range. This is possible if words have
+    /// all of each and there is one time at most.
     fn glimpse(&self, first: u64, last: u64) -> Option<Glimpse> {
         if self.times.len() > 1 || self.id.is_some_and(|id| id.is_signed) {
             return None;
@@ -234,7 +234,7 @@ impl Header {
         (start + found.bits <= end).then_some(found)
     }
 
-    /// Which of several it is, by the bits that are read of it.
+    /// Returns the shape that it has, by the bits that are read of it.
     #[inline]
     pub(crate) fn shape<E>(
         &self,
@@ -249,7 +249,7 @@ impl Header {
 struct Building<'a> {
     nodes: &'a [Node],
     used: &'a HashSet<NodeId>,
-    /// What the id of an event is kept in.
+    /// Registers in which the id of an event is kept.
     ids: &'a [Register],
     align: u64,
     tags: Vec<(Register, Spot)>,

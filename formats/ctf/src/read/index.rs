@@ -13,7 +13,8 @@ const EXTENSION: &str = "idx";
 const MAGIC: u32 = 0xC1F1_DCC1;
 const HEADER_BYTES: u64 = 16;
 
-/// How an index of `LTTng` 2.3 begins, which has two versions of 4 bytes each next, and then entries.
+/// First bytes of an index of `LTTng` 2.3, which has two versions of 4 bytes each next, and then
+/// entries.
 const MAGIC_2_3: &[u8] = b"CTFIDX";
 const HEADER_BYTES_2_3: u64 = 14;
 const ENTRY_BYTES_2_3: u64 = 56;
@@ -88,7 +89,7 @@ fn compare_file(reader: &Reader, files: &Files<'_>, name: &Path, said: u64) {
     }
 }
 
-/// How many packets an index has, and how many bytes are left after them.
+/// Returns the number of packets of an index, and the number of bytes that are left after them.
 fn packets(bytes: &[u8]) -> Option<(u64, u64)> {
     if bytes.starts_with(MAGIC_2_3) {
         let rest = (bytes.len() as u64).checked_sub(HEADER_BYTES_2_3)?;

@@ -31,7 +31,7 @@ pub(crate) enum Known {
 }
 
 impl Known {
-    /// How many there are.
+    /// Number of known fields.
     pub(crate) const COUNT: usize = Self::Cpu as usize + 1;
 
     /// Its bit in a word that has one for each.

@@ -39,7 +39,7 @@ impl NodeId {
     }
 }
 
-/// Where a value is kept that others depend on.
+/// Register in which a value is kept that others depend on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Register(u32);
 
@@ -56,13 +56,14 @@ pub(crate) struct Node {
     /// Its name as the metadata has it; array elements have none.
     pub(crate) name: Arc<str>,
     pub(crate) kind: NodeKind,
-    /// What its place is a multiple of, in bits.
+    /// Alignment of its place, in bits.
     pub(crate) align: u64,
-    /// Where its value is kept.
+    /// Register in which its value is kept.
     pub(crate) register: Option<Register>,
-    /// Where it is kept as well: as that of one of several fields of which one is there.
+    /// Registers in which it is kept as well: as the value of one of several fields of which one is
+    /// there.
     pub(crate) kept_too: Vec<Register>,
-    /// Where values of such fields within it are kept, of which none is there before it is decoded.
+    /// Registers of such fields within it: none of these fields is there before it is decoded.
     pub(crate) forgets: Vec<Register>,
     /// The name, where it is one that says something of tasks.
     pub(crate) known: Option<Known>,
@@ -106,7 +107,7 @@ impl Node {
     }
 }
 
-/// What a node is.
+/// Kind of a node.
 #[derive(Debug)]
 pub(crate) enum NodeKind {
     /// An integer, and the clock that it sets.
@@ -126,7 +127,7 @@ pub(crate) enum NodeKind {
     Optional(Register, Vec<Choice>),
 }
 
-/// How many elements an array has.
+/// Number of elements of an array.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Count {
     Fixed(u64),
@@ -134,7 +135,7 @@ pub(crate) enum Count {
 }
 
 impl Count {
-    /// How many, where they are always as many.
+    /// Returns the number, where it is always the same.
     pub(super) fn fixed(self) -> Option<u64> {
         match self {
             Self::Fixed(count) => Some(count),
@@ -143,7 +144,7 @@ impl Count {
     }
 }
 
-/// What a variant is when its tag is in a range.
+/// Choice of a variant: its content when its tag is in a range.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Choice {
     pub(crate) first: i128,
@@ -156,7 +157,7 @@ pub(crate) struct Choice {
 pub(crate) struct Layouts {
     nodes: Vec<Node>,
     pub(crate) packet_header: Option<NodeId>,
-    /// What packets are understood by, of their header.
+    /// Fields of the header by which packets are understood.
     pub(crate) header_fields: Understood,
     streams: Vec<StreamLayout>,
     by_id: Lookup<u64, usize>,
@@ -168,18 +169,18 @@ pub(crate) struct Layouts {
 #[derive(Debug)]
 pub(crate) struct StreamLayout {
     pub(crate) packet_context: Option<NodeId>,
-    /// What packets are understood by, of their context.
+    /// Fields of their context by which packets are understood.
     pub(crate) packet_fields: Understood,
     pub(crate) event_header: Option<NodeId>,
-    /// What the place of every event is a multiple of, in bits.
+    /// Alignment of the place of every event, in bits.
     pub(crate) header_align: u64,
     /// The header, where it is as tracers write it.
     pub(crate) header: Option<Header>,
     pub(crate) event_context: Option<NodeId>,
-    /// What the id of an event is kept in.
+    /// Registers in which the id of an event is kept.
     pub(crate) event_id: Vec<Register>,
     pub(crate) events: Vec<EventLayout>,
-    /// Where the events of small ids are, which are nearly all, and where the others are.
+    /// Positions of the events of small ids, which are nearly all, and of the others.
     small_ids: Vec<Option<u32>>,
     other_ids: Lookup<u64, u32>,
     /// The least id: that of events which do not say which they are.
@@ -227,7 +228,7 @@ pub(crate) struct EventLayout {
     pub(crate) kind: usize,
     pub(crate) context: Option<NodeId>,
     pub(crate) fields: Option<NodeId>,
-    /// What to do for those who want none of it, or what is known.
+    /// Steps for readers that want no fields, or only the known ones.
     pub(crate) steps: Box<[Step]>,
     /// Fields of contexts whose names others after them have, and what stands before such a name.
     pub(crate) renamed: Box<[(NodeId, &'static str)]>,
@@ -235,7 +236,7 @@ pub(crate) struct EventLayout {
     pub(crate) hides_text: bool,
 }
 
-/// What stands before the name of a field of a context, where a field after it has the same.
+/// Prefix of the name of a field of a context, where a field after it has the same name.
 const STREAM_CONTEXT: &str = "stream.event.context.";
 const EVENT_CONTEXT: &str = "event.context.";
 
@@ -296,7 +297,7 @@ impl Layouts {
         self.by_id.get(&stream).copied()
     }
 
-    /// Whether something within a node has a name, as it is recorded or as it is shown.
+    /// Returns true if something within a node has a name, as it is recorded or as it is shown.
     pub(crate) fn has_name(&self, root: Option<NodeId>, is_it: &dyn Fn(&str) -> bool) -> bool {
         let mut left: Vec<_> = root.into_iter().collect();
         while let Some(node) = left.pop().and_then(|id| self.node(id)) {
@@ -407,14 +408,14 @@ pub(super) fn aligned(place: u64, align: u64) -> Option<u64> {
 
 struct Builder<'a> {
     nodes: Vec<Node>,
-    /// How many registers are used by what all events of a stream have, and by the event that is
-    /// being made: those of one event are free for the next.
+    /// Number of registers used by what all events of a stream have, and by the event that is being
+    /// made: those of one event are free for the next.
     shared: u32,
     own: u32,
     /// The first node of the event.
     event_start: usize,
     clocks: Lookup<&'a str, usize>,
-    /// What can be referred to so far: the names that lead there, and what is there.
+    /// Nodes that can be referred to so far: the names that lead there, and the node.
     roots: Vec<(&'static [&'static str], Option<NodeId>)>,
     /// Fields of structures by name, of those that were looked into.
     children: Lookup<NodeId, Lookup<Arc<str>, NodeId>>,
@@ -431,9 +432,9 @@ struct Builder<'a> {
     clock_places: Vec<usize>,
     /// The clock that times of packets and headers of events set, where the roles of fields tell.
     default_clock: Option<usize>,
-    /// Where the value is kept of several fields of which one is there.
+    /// Register for the value of several fields of which one is there.
     groups: Lookup<Vec<NodeId>, Register>,
-    /// How often choices were gone through to find such fields.
+    /// Number of times that choices were gone through to find such fields.
     gone_through: usize,
 }
 
@@ -559,7 +560,7 @@ impl<'a> Builder<'a> {
         Ok(id)
     }
 
-    /// What a use of a type is, and what its place is a multiple of.
+    /// Returns the kind of node for a use of a type, and its alignment.
     fn kind(
         &mut self,
         name: &Arc<str>,
@@ -767,7 +768,7 @@ impl<'a> Builder<'a> {
         Ok(NodeKind::Variant(register, apart(choices)?))
     }
 
-    /// What a variant is, by the values that it depends on.
+    /// Returns the choices of a variant, by the values that it depends on.
     fn cases(&mut self, cases: &[Case], before: &mut Before) -> ReadResult<Vec<Choice>> {
         let mut choices = Vec::new();
         for Case { field, ranges } in cases {

@@ -1,4 +1,4 @@
-//! What the tracer lost: events that it had no room for, and packets that are not there.
+//! Losses of the tracer: events that it had no room for, and packets that are not there.
 
 use kymo_core::{Finding, Severity};
 use kymo_model::timeline::{Shown, TimeNs};
@@ -28,12 +28,12 @@ pub(super) fn find(reader: &Reader) -> Vec<usize> {
     behind
 }
 
-/// How many were lost before a packet, after the one before it.
+/// Number of events lost before a packet, after the one before it.
 struct Gap<'a> {
     count: u64,
     before: Option<&'a Packet>,
     packet: &'a Packet,
-    /// Where the two are among all packets.
+    /// Position of each of the two among all packets.
     index_before: Option<usize>,
     index: usize,
 }
@@ -65,7 +65,7 @@ fn discarded(reader: &Reader, before: Option<&Packet>, packet: &Packet) -> u64 {
     }
 }
 
-/// What a counter of events that were lost can hold. One of 64 bits never begins again.
+/// Returns the greatest value of a counter of lost events. One of 64 bits never begins again.
 fn counter_mask(reader: &Reader, packet: &Packet) -> Option<u64> {
     let layouts = reader.layouts(packet.part)?;
     let fields = &layouts.stream(packet.layout)?.packet_fields;

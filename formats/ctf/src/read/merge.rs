@@ -10,7 +10,7 @@ use super::cursor::TrackCursor;
 use super::decode::Visitor;
 use super::within::{Gap, Taken};
 
-/// Which events are wanted.
+/// Choice of the events that are wanted.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Chosen {
     /// Only these tracks, in ascending order.
@@ -32,7 +32,7 @@ pub(crate) struct Merged {
 
 type Heap = BinaryHeap<Reverse<(Option<i64>, usize)>>;
 
-/// What comes next.
+/// Next thing in a stream.
 pub(crate) enum Next<'a> {
     /// An event.
     Event(Taken<'a>),
@@ -71,7 +71,8 @@ impl Merged {
     }
 }
 
-/// What comes next of all tracks, unless it cannot be read; nothing where all are at their ends.
+/// Returns what comes next of all tracks, unless it cannot be read; `None` where all are at their
+/// ends.
 #[inline]
 #[expect(clippy::option_option, reason = "what cannot be read is not the end")]
 fn step<'r, V: Visitor>(
@@ -107,8 +108,8 @@ impl Chosen {
         })
     }
 
-    /// When packets begin that may hold what is wanted, the last first; nothing where some do not
-    /// say when.
+    /// Returns the begin of packets that may hold what is wanted, the last first; nothing where
+    /// some do not give it.
     pub(crate) fn begins_ns(&self, reader: &Reader) -> Vec<i64> {
         let packets = self.packets(reader).flat_map(|(_, packets)| packets);
         let begins = packets.map(|packet| times_ns(reader, packet).map(|(begin, _)| begin));
@@ -118,7 +119,7 @@ impl Chosen {
     }
 }
 
-/// When a packet begins and ends, where it or its events say so.
+/// Returns the begin and end of a packet, where it or its events give them.
 pub(crate) fn times_ns(reader: &Reader, packet: usize) -> Option<(i64, i64)> {
     let packet = reader.packets().get(packet)?;
     if let Some(told) = &packet.told {
@@ -129,8 +130,9 @@ pub(crate) fn times_ns(reader: &Reader, packet: usize) -> Option<(i64, i64)> {
     clock.nanoseconds(begin).zip(clock.nanoseconds(end))
 }
 
-/// When the first and the last event of a packet can be, where that is known: tracers in the field
-/// have some that are a little before its begin or after its end.
+/// Returns the earliest time of the first event of a packet and the latest of the last, where they
+/// are known. Tracers in the field have some events that are a little before its begin or after its
+/// end.
 pub(crate) fn reach_ns(reader: &Reader, packet: usize) -> Option<(i64, i64)> {
     let of = reader.packets().get(packet)?;
     let Some((clock, first, last)) = of.reach() else { return times_ns(reader, packet) };

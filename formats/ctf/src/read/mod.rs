@@ -51,7 +51,7 @@ pub struct Reader {
     files: Vec<File>,
     packets: Vec<Packet>,
     tracks: Vec<Track>,
-    /// What is wrong, by file and offset; it grows as events are read.
+    /// Findings, by file and offset; they grow as events are read.
     findings: Mutex<Noticed>,
     limits: Limits,
 }
@@ -65,7 +65,7 @@ const LINKED: &str = "linked";
 /// Clocks that another is compared with: those of a session are few.
 const CLOCKS_COMPARED: usize = 64;
 
-/// Where something is wrong: reading it again finds the same once.
+/// Place of a fault: reading it again finds the same once.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Place {
     /// Of the whole trace, by rule.
@@ -82,17 +82,17 @@ pub(crate) enum Place {
     At(usize, u64),
 }
 
-/// What is wrong as far as was read, each place once however often it is read.
+/// Findings as far as was read, each place once however often it is read.
 #[derive(Debug, Default)]
 struct Noticed {
     kept: BTreeMap<Place, Finding>,
-    /// Where more is wrong than is kept.
+    /// Places of faults that are more than are kept.
     beyond: BTreeSet<Place>,
-    /// How much that is.
+    /// Number of those.
     counted: Findings,
-    /// How often times of each stream are known to go back.
+    /// Number of times that the times of each stream are known to go back.
     back: BTreeMap<usize, u64>,
-    /// How often something else is known to be wrong again and again.
+    /// Number of times that something else is known to be wrong again and again.
     repeated: BTreeMap<Place, u64>,
 }
 
@@ -114,9 +114,9 @@ impl Noticed {
 /// A trace.
 #[derive(Debug)]
 pub struct Part {
-    /// Where it is within what was opened; empty where that is the trace itself.
+    /// Folder within what was opened; empty where that is the trace itself.
     pub folder: PathBuf,
-    /// What its metadata says.
+    /// Content of its metadata.
     pub trace: Trace,
     pub(crate) layouts: Layouts,
     /// The places of its clocks among those of all parts.
@@ -146,7 +146,7 @@ impl File {
         &self.shown
     }
 
-    /// How long it is.
+    /// Returns its length.
     #[must_use]
     pub fn size_bytes(&self) -> u64 {
         self.bytes.len() as u64
@@ -354,8 +354,9 @@ impl Reader {
         Ok(())
     }
 
-    /// Whether nothing in a file is of the trace that it lies beside: of a channel that is damaged, some
-    /// packet has its magic or its UUID yet, and of one that was never written all is zero.
+    /// Returns true if nothing in a file is of the trace that it lies beside. In a channel that is
+    /// damaged, some packet still has its magic or its UUID; in one that was never written, all is
+    /// zero.
     fn is_foreign(&self, file: usize, of: usize) -> bool {
         let (Some(file), Some(part)) = (self.files.get(file), self.parts.get(of)) else {
             return false;
@@ -514,14 +515,14 @@ impl Reader {
         self.files.get(file).map(|file| file.shown.clone()).unwrap_or_default()
     }
 
-    /// How many events can be read; goes through all of them.
+    /// Counts the events that can be read; goes through all of them.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.extent().0
     }
 
-    /// How many events can be read, and the times of the first and the last of each stream, in
-    /// nanoseconds; goes through all of them.
+    /// Counts the events that can be read, and finds the times of the first and the last of each
+    /// stream, in nanoseconds. Goes through all of them.
     pub(crate) fn extent(&self) -> (u64, Vec<Option<(i64, i64)>>) {
         let mut count = 0;
         let mut times = |track: &Track| {
@@ -630,7 +631,7 @@ impl Reader {
         self.findings.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What is wrong as far as was read, in the order of files.
+    /// Returns the findings as far as was read, in the order of files.
     #[must_use]
     pub fn findings(&self) -> Vec<Finding> {
         self.noticed().all()
@@ -673,7 +674,7 @@ fn describe(source: &Source, folder: &Path, limits: &Limits) -> Result<Trace> {
     Ok(trace)
 }
 
-/// Why metadata cannot be read, with its file where that is not what was opened.
+/// Returns the reason why metadata cannot be read, with its file where that is not what was opened.
 fn in_metadata(source: &Source, folder: &Path, error: ReadError) -> Error {
     if source.is_directory() {
         return Error::ReadIn { file: folder.join(spec::METADATA_FILE), error };

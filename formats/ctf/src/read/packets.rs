@@ -39,13 +39,13 @@ pub struct Packet {
     /// The first of the ticks that its events can have, and how many there are after it: all, where
     /// nothing tells.
     pub(super) possible: (u64, u64),
-    /// How many ticks later yet its last event may be, which is said then.
+    /// Number of ticks by which its last event may be later still; that is reported then.
     pub(super) late_max: u64,
     /// True if events are missing after it, before the next of its stream.
     pub(super) lacks_next: bool,
-    /// What its events tell, where it does not say so and is one of several.
+    /// Facts from its events, where it does not give them and is one of several.
     pub(crate) told: Option<Told>,
-    /// How many events were lost so far.
+    /// Number of events that were lost so far.
     pub discarded: Option<u64>,
     /// Its number.
     pub sequence: Option<u64>,

@@ -1,4 +1,4 @@
-//! Which times events of a packet can have: what has another is damaged.
+//! Possible times for events of a packet: an event with another time is damaged.
 //!
 //! A packet says when it begins and ends. Tracers in the field took the time of an end before that of
 //! the last events (`LTTng` until 2.11) and that of a begin after the first (barectf until 2.3), so that
@@ -15,7 +15,8 @@ pub(super) struct Possible {
     pub(super) index: usize,
     /// The first tick, and how many there are after it.
     pub(super) ticks: (u64, u64),
-    /// How many ticks later yet its last event may be: as many as the packet takes, which is some while.
+    /// Number of ticks by which its last event may be later still: as many as the packet takes,
+    /// which is some while.
     pub(super) late_max: u64,
 }
 

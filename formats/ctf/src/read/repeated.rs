@@ -28,8 +28,8 @@ pub(super) fn leave_out(reader: &mut Reader) {
     reader.tracks = tracks;
 }
 
-/// Whether two packets are the same one. Their times tell it, or their number does; those that have
-/// neither may well look alike.
+/// Returns true if two packets are the same one. Their times show it, or their number does; those
+/// that have neither may well look alike.
 fn is_same(reader: &Reader, earlier: usize, later: usize) -> bool {
     let packets = reader.packets().get(earlier).zip(reader.packets().get(later));
     packets.is_some_and(|(one, other)| {

@@ -13,13 +13,13 @@ use crate::spec;
 /// Folders that a session has: those of the kernel, of user space, and of what was rotated away.
 const FOLDERS: [&str; 3] = ["archives", "kernel", "ust"];
 
-/// How deep traces lie at most: `archives/NAME/ust/uid/1000/64-bit`.
+/// Greatest depth of traces: `archives/NAME/ust/uid/1000/64-bit`.
 const DEPTH_MAX: usize = 6;
 
 /// Folders that are looked at to find out whether a directory is a session.
 const SNIFFED_MAX: usize = 64;
 
-/// What a directory has.
+/// Traces of a directory.
 #[derive(Debug, Default)]
 pub(super) struct Session {
     /// The traces, each with its folder: the directory itself, or those of a session.

@@ -1,5 +1,5 @@
-//! How an event is gone through when nobody asks for all of its fields: most of it is passed over
-//! at once, and fields that say something of tasks are read at places that are known.
+//! Steps of going through an event when nobody asks for all of its fields. Most of it is passed
+//! over at once, and fields about tasks are read at places that are known.
 
 use super::header::Spot;
 use super::known::Known;
@@ -12,7 +12,7 @@ pub(crate) enum Step {
     Over(Over),
     /// To the end of a text.
     Text(Option<Known>),
-    /// What has no fixed length, or something depends on.
+    /// Step for a node that has no fixed length, or that something depends on.
     Decode(NodeId, Option<Known>),
 }
 
@@ -41,7 +41,7 @@ pub(crate) struct KnownSpot {
     pub(crate) what: Spotted,
 }
 
-/// What is at a place.
+/// Value at a place.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Spotted {
     Number(Spot),
@@ -115,7 +115,7 @@ impl Building<'_> {
         }
     }
 
-    /// What a field is, where it is a number or a text.
+    /// Returns the kind and place of a field, where it is a number or a text.
     fn spotted(&self, node: &Node, start: u64) -> Option<Spotted> {
         match &node.kind {
             NodeKind::Integer(integer, _) | NodeKind::Enumeration(integer, _) => {
@@ -128,7 +128,7 @@ impl Building<'_> {
         }
     }
 
-    /// How many characters an array has, where it is a text.
+    /// Returns the number of characters of an array, where it is a text.
     fn characters(&self, node: &Node) -> Option<Count> {
         let NodeKind::Array(element, count) = &node.kind else { return None };
         let element = self.nodes.get(element.index())?;

@@ -7,13 +7,13 @@ use super::Reader;
 use super::decode::State;
 use super::within::Within;
 
-/// What events tell of their packet.
+/// Facts about a packet from its events.
 #[derive(Debug, Clone)]
 pub(crate) struct Told {
     /// The clock that was set before it, and its ticks.
     pub(super) clock: Option<usize>,
     pub(super) ticks: u64,
-    /// When its first and its last event happened, in nanoseconds; nothing where it has none.
+    /// Times of its first and its last event, in nanoseconds; `None` where it has none.
     pub(super) span_ns: Option<(i64, i64)>,
 }
 

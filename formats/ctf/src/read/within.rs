@@ -34,7 +34,7 @@ pub(super) struct Within<'a> {
     stream: &'a StreamLayout,
 }
 
-/// Who has every field decoded, and keeps none.
+/// Receiver that has every field decoded, and keeps none.
 struct Everything;
 
 impl Visitor for Everything {}
@@ -46,14 +46,14 @@ pub(crate) struct Head {
     pub(crate) id: u64,
     /// Its first bit within the packet.
     start: u64,
-    /// When it happened, where that is known.
+    /// Time at which it happened, where that is known.
     pub(crate) time_ns: Option<i64>,
 }
 
-/// Where events of a stream are missing, behind one of its packets or in it.
+/// Place where events of a stream are missing, behind one of its packets or in it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Gap {
-    /// When the last event before it was.
+    /// Time of the last event before it.
     pub(crate) time_ns: i64,
     /// The byte where it begins.
     pub(crate) offset: u64,
@@ -202,7 +202,7 @@ impl<'a> Within<'a> {
         self.fields(bytes, &mut after, head, &mut ()).is_ok() && after.position == after.end
     }
 
-    /// When the packet begins, where it says so.
+    /// Returns the begin of the packet, where it gives that.
     pub(super) fn begin_ns(&self) -> Option<i64> {
         self.reader.clocks().get(self.packet.clock?)?.nanoseconds(self.packet.times?.0)
     }
@@ -267,8 +267,8 @@ impl<'a> Within<'a> {
         parts.into_iter().flatten().try_for_each(|part| decoder.decode(part, visitor))
     }
 
-    /// Why an event whose fields begin at a bit cannot be read, at the field that it is: whoever passes
-    /// over fields says the same as who reads each.
+    /// Returns the reason why an event whose fields begin at a bit cannot be read, at the field
+    /// that it is. A reader that passes over fields gets the same reason as one that reads each.
     #[cold]
     fn exactly(
         &self,
@@ -304,7 +304,7 @@ impl<'a> Within<'a> {
         Taken { head, packet: self.packet, event, offset }
     }
 
-    /// What is wrong with an event that can be read.
+    /// Makes a finding about an event that can be read.
     pub(super) fn warning(&self, head: &Head, rule: &'static str, message: String) -> Finding {
         let offset = self.packet.offset + head.start / 8;
         let mut finding = Finding::at(Severity::Warning, rule, offset, message);

@@ -40,7 +40,7 @@ enum Name {
 }
 
 impl Collected {
-    /// What was told of the event.
+    /// Takes the fields that were collected of the event.
     pub(crate) fn take<'a>(&mut self, layouts: Option<&'a Layouts>) -> Vec<Field<'a>> {
         let node = |id| layouts.and_then(|layouts| layouts.node(id));
         let field = |One { name, value, bits }: One| {

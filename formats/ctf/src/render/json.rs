@@ -23,7 +23,7 @@ pub(crate) struct Json {
 }
 
 impl Json {
-    /// What was told of the event, once all of it was.
+    /// Returns the text of the event, once all of it was given.
     pub(crate) fn finish(&mut self) -> &str {
         self.text.push('}');
         &self.text

@@ -14,7 +14,7 @@ use crate::types::{Flag, Integer, Label};
 #[derive(Debug, Default)]
 pub(crate) struct Plain {
     pub(crate) text: String,
-    /// What is due before the next field.
+    /// Text that is due before the next field.
     due: &'static str,
     /// For each structure or array we are within: how many elements of the array came before.
     within: Vec<Option<u64>>,

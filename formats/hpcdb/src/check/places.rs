@@ -1,5 +1,5 @@
-//! Where things lie: arrays and texts in the section that is theirs, values and traces in none, and
-//! all of it aligned as the description says.
+//! Places of things in files: arrays and texts in the section that is theirs, values and traces in
+//! none, and all of it aligned as the description requires.
 
 use std::collections::BTreeSet;
 use std::ops::Range;

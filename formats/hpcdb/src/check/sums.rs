@@ -36,7 +36,7 @@ pub(super) fn check(checking: &mut Checking) {
     tree(checking, file);
 }
 
-/// Which kinds of values are what: a metric, by its place, and how far it reaches.
+/// Meanings of the kinds of values: a metric, by its place, and its scope.
 #[derive(Default)]
 struct Kinds {
     instances: HashMap<u64, (usize, Reach)>,
@@ -130,8 +130,8 @@ impl Within {
         Self { loops: Loops::new(database), lex_aware: LexAware::of(database), lookups: 0 }
     }
 
-    /// Whether a sum is what the threads come to in a loop, less the loops within it; or may be, where
-    /// too much was looked up already.
+    /// Returns true if a sum is that of the threads in a loop, less the loops within it. Also
+    /// returns true if it may be, where too much was looked up already.
     fn is_less(
         &mut self,
         file: &ProfileDb,
@@ -180,14 +180,14 @@ fn alone(
     }
 }
 
-/// What a context is to the one above it.
+/// Relation of a context to the one above it.
 struct Below {
     parent: u32,
     /// True if what was spent in it counts for the function above as well.
     flows: bool,
 }
 
-/// What is wrong with a context of a profile.
+/// Fault of a context of a profile.
 struct Wrong {
     context: u32,
     why: String,
@@ -237,7 +237,7 @@ fn has_root(file: &ProfileDb) -> bool {
     (0..file.profiles.count).any(is_root)
 }
 
-/// What the contexts below each come to, by context and id.
+/// Computes the sums of the contexts below each, by context and id.
 fn below(
     database: &Arc<Database>,
     profile: &Profile,

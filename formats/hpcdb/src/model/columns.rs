@@ -7,14 +7,14 @@ use kymo_model::profile::{Column, Metric, MetricId, Reach, Statistic};
 use crate::spec::combine_name;
 use crate::types;
 
-/// Which ids of the database a column has.
+/// Ids of the database for a column.
 #[derive(Debug)]
 pub(super) struct Columns {
     metrics: Vec<Metric>,
     /// The ids of each metric, by its number: looked at for every context.
     ids: Vec<Ids>,
     by_id: HashMap<u64, Column>,
-    /// What values of the summary are of, by the ids that they have there.
+    /// Column and statistic of values of the summary, by the ids that they have there.
     summed: HashMap<u64, (Column, Statistic)>,
 }
 
@@ -90,7 +90,7 @@ impl Columns {
         self.ids.get(usize::try_from(metric.0).ok()?)
     }
 
-    /// What values of threads name a column by.
+    /// Returns the id by which values of threads name a column.
     pub(super) fn id(&self, column: Column) -> Option<u16> {
         *self.ids(column.metric)?.instances.get(place_of_reach(column.reach))?
     }
@@ -113,7 +113,7 @@ impl Columns {
         })
     }
 
-    /// What values of the summary name a statistic of a column by.
+    /// Returns the id by which values of the summary name a statistic of a column.
     pub(super) fn statistic(&self, column: Column, statistic: Statistic) -> Option<u16> {
         let statistics = self.ids(column.metric)?.statistics.get(place_of_reach(column.reach))?;
         *statistics.get(place_of(statistic))?
@@ -163,7 +163,7 @@ pub(crate) fn statistic_of(formula: &str, combine: &str) -> Option<Statistic> {
     })
 }
 
-/// How far a propagation scope reaches; nothing for one we do not know.
+/// Returns the scope of values for a propagation scope; `None` for one that we do not know.
 pub(crate) fn reach_of(scope: &str) -> Option<Reach> {
     Some(match scope {
         "point" => Reach::Point,

@@ -1,4 +1,4 @@
-//! What entry points have of every metric: each value is read once, whatever metrics there are.
+//! Values of entry points for every metric: each value is read once, whatever metrics there are.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -15,10 +15,10 @@ use crate::{rounding, rows};
 /// Contexts that are so few are looked up one by one in the profile of each thread.
 const FEW: usize = 16;
 
-/// What takes values: the number of a context, a metric, and how much it has with all that it called.
+/// Receiver of values: the number of a context, a metric, and its value with all that it called.
 type Take<'a> = dyn FnMut(u32, MetricId, f64) + 'a;
 
-/// What was spent, by metric.
+/// Values that were spent, by metric.
 pub(super) struct Spent {
     /// In context 0, which stands for all.
     pub(super) whole: Vec<f64>,
@@ -49,7 +49,8 @@ impl Profiles {
         Ok(entries)
     }
 
-    /// What all entry points spent together, of each metric, with what no entry point has.
+    /// Returns the totals that all entry points spent together, of each metric, with what no entry
+    /// point has.
     pub(super) fn entry_totals(&self, threads: Option<&ThreadSet>) -> Result<Vec<f64>> {
         let Spent { whole, mut parts } = self.spent_in_all(threads)?;
         if self.has_rest() {
@@ -60,7 +61,7 @@ impl Profiles {
         Ok(parts)
     }
 
-    /// What was spent in all and in the entry points.
+    /// Returns the values spent in all and in the entry points.
     pub(super) fn spent_in_all(&self, threads: Option<&ThreadSet>) -> Result<Spent> {
         let count = self.columns.metrics().len();
         let mut spent = Spent { whole: vec![0.0; count], parts: vec![0.0; count] };

@@ -20,10 +20,10 @@ use crate::types::Profile;
 /// Threads, or contexts, that are so few are looked up one by one.
 const FEW: usize = 2;
 
-/// How many values are held at once: 4 MiB of them.
+/// Number of values that are held at once: 4 MiB of them.
 const VALUES_HELD: u64 = 1 << 19;
 
-/// What threads have, by context.
+/// Values of threads, by context.
 pub(super) struct Gathered {
     asked: Asked,
     /// Contexts with lower numbers are in it.
@@ -111,7 +111,7 @@ impl Profiles {
         wanted.for_each(|(_, to)| of.combine(to, of.of(value)));
     }
 
-    /// What was asked for last, or what is read for it now.
+    /// Returns the values that were asked for last, or reads them now.
     fn gathered(
         &self,
         statistic: Statistic,

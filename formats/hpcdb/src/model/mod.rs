@@ -38,13 +38,13 @@ use rest::{REST_ID, is_rest, name_of_rest, rest_context, whole_context};
 pub(crate) use columns::{place_of_reach, reach_of, statistic_of};
 pub(crate) use timeline::Timeline;
 
-/// How much may be said of how metrics are shown.
+/// Greatest number of nodes that may describe how metrics are shown.
 const TAXONOMY_NODES_MAX: u64 = 1 << 20;
 
-/// How many bytes labels may come to in a small file.
+/// Greatest number of bytes that labels may take in a small file.
 const LABELS_LEAST: u64 = 1 << 24;
 
-/// Where copies of source files are in a database.
+/// Folder for copies of source files in a database.
 const COPIES: &str = "src/";
 
 /// The path of what cannot be read.
@@ -55,7 +55,7 @@ pub(crate) struct Profiles {
     pub(crate) database: Arc<Database>,
     columns: Columns,
     taxonomy: Taxonomy,
-    /// What the taxonomy computes, once that is asked for.
+    /// Metrics that the taxonomy computes, once that is asked for.
     derived: OnceLock<Resolved>,
     /// The summary, where it can be read.
     summary: Option<Profile>,
@@ -63,13 +63,13 @@ pub(crate) struct Profiles {
     first_thread: u64,
     /// Contexts by their number.
     by_number: OnceLock<Vec<(u32, u64)>>,
-    /// How many threads have values, where `profile.db` is not there to tell.
+    /// Number of threads that have values, where `profile.db` is not there to give it.
     unnamed: OnceLock<u64>,
     /// True if something was measured outside of all entry points, once that is asked for.
     has_rest: OnceLock<bool>,
     /// True if `cct.db` was compared with the summary.
     cct_compared: OnceLock<()>,
-    /// What was read of some threads last.
+    /// Values of some threads that were read last.
     gathered: Mutex<Option<Arc<Gathered>>>,
 }
 
@@ -89,7 +89,7 @@ impl Profiles {
         Some(Self { columns, taxonomy, summary, first_thread, ..Self::of_names(database) })
     }
 
-    /// What contexts are called, whether there are values or not.
+    /// Makes a view for the names of contexts, whether there are values or not.
     pub(crate) fn of_names(database: Arc<Database>) -> Self {
         let (columns, first_thread) = (Columns::new(&[]), 1);
         let (taxonomy, derived, summary, by_number, unnamed) = <_>::default();
@@ -137,7 +137,7 @@ impl Profiles {
         meta.part.told(read(meta))
     }
 
-    /// What was read. Where what can be read is wanted, what cannot is said and left out.
+    /// Returns what was read. In salvage mode, what cannot be read is reported and left out.
     fn salvaged<T>(&self, read: Result<T>, instead: impl FnOnce() -> T) -> Result<T> {
         match read {
             Err(error) if self.database.is_salvaged() => {
@@ -170,7 +170,7 @@ impl Profiles {
         u32::try_from(thread).ok().filter(|_| is_there).map(ThreadId)
     }
 
-    /// How many threads there are.
+    /// Returns the number of threads.
     fn threads(&self) -> u64 {
         match &self.database.profile {
             Some(file) => file.profiles.count.saturating_sub(self.first_thread),
@@ -195,8 +195,8 @@ impl Profiles {
         Ok((file, profile.ok_or_else(absent)?))
     }
 
-    /// What the summary has of a context; nothing unless it has the statistic of all columns. What
-    /// threads have no values of is 0.
+    /// Returns the values of a context in the summary; `None` unless it has the statistic of all
+    /// columns. Columns for which threads have no values are 0.
     fn summed_up(
         &self,
         statistic: Statistic,
@@ -258,7 +258,7 @@ fn summary_of(database: &Database) -> (Option<Profile>, u64) {
     }
 }
 
-/// How metrics are shown; as they are, where that cannot be read.
+/// Returns the way in which metrics are shown; as they are, where that cannot be read.
 fn taxonomy_of(database: &Database) -> Taxonomy {
     let Some(source) = &database.taxonomy else { return Taxonomy::default() };
     let text = source.bytes().map_err(|error| error.to_string()).and_then(|bytes| {
@@ -297,7 +297,7 @@ fn number_of(found: &types::Context) -> ContextNumber {
     }
 }
 
-/// What a context is to core.
+/// Returns a context as core describes it.
 pub(crate) fn context_of(meta: &Meta, found: &types::Context) -> Context {
     let scope = match found.lexical_type {
         _ if found.entry.is_some() => Scope::Entry,

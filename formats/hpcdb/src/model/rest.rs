@@ -1,6 +1,6 @@
-//! What was measured outside of all entry points: context 0, which stands for the whole, has more
-//! than they come to then. hpcprof puts there what was measured while nothing went on. It is shown as
-//! an entry point of its own, so that nothing is left out.
+//! Values measured outside of all entry points: context 0, which stands for the whole, has more
+//! than they come to then. hpcprof puts there what was measured while nothing went on. It is shown
+//! as an entry point of its own, so that nothing is left out.
 
 use std::collections::BTreeMap;
 
@@ -14,10 +14,10 @@ use super::Profiles;
 use super::entries::Spent;
 use crate::rounding;
 
-/// Where no context is.
+/// Offset at which there is no context.
 const REST: u64 = u64::MAX;
 
-/// What the rest is called.
+/// Name of the rest.
 const NO_ACTIVITY: &str = "no activity";
 
 pub(super) const REST_ID: ContextId = ContextId(REST);
@@ -27,7 +27,7 @@ pub(super) fn is_rest(context: &Context) -> bool {
     context.id == REST_ID
 }
 
-/// What it is called, if a function is that of the rest.
+/// Returns the name of a function, if it is that of the rest.
 pub(super) fn name_of_rest(function: FunctionId) -> Option<Function> {
     let name = || Function { name: NO_ACTIVITY.to_owned(), ..Function::default() };
     (function.0 == REST).then(name)
@@ -46,7 +46,7 @@ fn root(id: u64) -> Context {
     }
 }
 
-/// What stands for all entry points.
+/// Returns the context that stands for all entry points.
 pub(super) fn whole_context() -> Context {
     root(0)
 }
@@ -56,7 +56,7 @@ pub(super) fn rest_context() -> Context {
     root(REST)
 }
 
-/// What is left of the whole when parts are taken off.
+/// Returns the rest of the whole when parts are taken off.
 pub(super) fn rest(whole: f64, parts: f64) -> f64 {
     let rest = whole - parts;
     if rest > 0.0 && !rounding::is_same(whole, parts) { rest } else { 0.0 }
@@ -73,8 +73,8 @@ impl Profiles {
         })
     }
 
-    /// What some threads spent outside of all entry points. Nothing is below it: it is what was
-    /// spent there itself.
+    /// Returns the values that some threads spent outside of all entry points. Nothing is below it:
+    /// they are what was spent there itself.
     pub(super) fn rest_sums(
         &self,
         columns: &[Column],
@@ -95,7 +95,7 @@ impl Profiles {
         Ok(())
     }
 
-    /// What each thread spent outside of all entry points.
+    /// Returns the values that each thread spent outside of all entry points.
     pub(super) fn rest_values(&self) -> Result<Values<'_, ThreadValue>> {
         let mut spent: BTreeMap<(ThreadId, MetricId), (f64, f64)> = BTreeMap::new();
         for found in self.values_of_context(&root(0))? {

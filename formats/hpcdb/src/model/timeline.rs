@@ -132,7 +132,7 @@ fn idle(database: &Database) -> Vec<u32> {
     idle
 }
 
-/// Which elements of a trace are within a window; elements are sorted by time.
+/// Returns the elements of a trace that are within a window; elements are sorted by time.
 fn within(file: &TraceDb, trace: &Trace, window: &Window) -> ReadResult<Range<u64>> {
     let edge = |time: Option<TimeNs>, or: u64| match time {
         None => Ok(or),

@@ -1,4 +1,5 @@
-//! What a file has room for: arrays that lie on top of each other cost more than its bytes.
+//! Budget of what a file has room for: arrays that lie on top of each other cost more than its
+//! bytes.
 
 use kymo_core::bytes::{ReadError, ReadResult};
 

@@ -72,7 +72,7 @@ impl CctDb {
         Ok(Some(CtxInfo { index: ctx_id, offset, n_values, values, n_metrics, metric_indices }))
     }
 
-    /// Where a value is.
+    /// Returns the offset of a value.
     pub(crate) fn value_offset(&self, context: &CtxInfo, index: u64) -> u64 {
         context.values.saturating_add(index.saturating_mul(self.value_bytes()))
     }
@@ -88,7 +88,7 @@ impl CctDb {
         Ok((profile, cursor.f64("value")?))
     }
 
-    /// Where an entry of the index is.
+    /// Returns the offset of an entry of the index.
     pub(crate) fn index_offset(&self, context: &CtxInfo, entry: u64) -> u64 {
         context.metric_indices.saturating_add(entry.saturating_mul(self.index_bytes()))
     }

@@ -11,7 +11,7 @@ use crate::spec::{
 };
 use crate::types::{Context, Entry};
 
-/// What the root of the first drafts is called that stands for doing nothing.
+/// Name of the root in the first drafts that stands for doing nothing.
 pub(crate) const NO_ACTIVITY: &str = "no activity";
 
 impl Meta {
@@ -20,7 +20,7 @@ impl Meta {
         if self.is_draft { DRAFT_CONTEXT_BYTES } else { CONTEXT_BYTES }
     }
 
-    /// How many contexts the file can hold.
+    /// Returns the greatest number of contexts that the file can hold.
     pub(crate) fn contexts_max(&self) -> u64 {
         self.part.len() / self.context_bytes()
     }
@@ -56,7 +56,7 @@ impl Meta {
         Ok(())
     }
 
-    /// How long the first context of an array is.
+    /// Returns the length of the first context of an array.
     pub(crate) fn sibling_bytes(&self, range: &Range<u64>) -> ReadResult<u64> {
         let (at, left) = (range.start, range.end - range.start);
         let mut cursor = self.part.cursor("context", at)?;
@@ -70,7 +70,8 @@ impl Meta {
         Ok(size)
     }
 
-    /// Where the children of an entry point or a context are, which is the first it says.
+    /// Returns the range of the children of an entry point or a context, which is the first thing
+    /// it gives.
     pub(crate) fn children_of(&self, offset: u64) -> ReadResult<Range<u64>> {
         self.children(&mut self.part.cursor("context", offset)?, offset)
     }
@@ -113,7 +114,7 @@ impl Meta {
         })
     }
 
-    /// What a root of the drafts is, by the name of its function.
+    /// Returns the entry point for a root of the drafts, by the name of its function.
     fn draft_entry(&self, root: &Context) -> ReadResult<Entry> {
         let function = root.function.map(|pointer| self.function(pointer)).transpose()?;
         let name = function.and_then(|function| function.name);

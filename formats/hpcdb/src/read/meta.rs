@@ -27,7 +27,7 @@ pub(crate) struct Meta {
     pub(crate) is_draft: bool,
 }
 
-/// Where the tree of contexts begins.
+/// Start of the tree of contexts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Roots {
     Entries(Strided),

@@ -14,11 +14,11 @@ use crate::spec::{
 };
 use crate::types::{Metric, PropagationScope, ScopeInstance, Statistic, Strided};
 
-/// What is held of a file. There is no more of it than the file has bytes: arrays and names that
-/// lie on top of each other are refused.
+/// Records and texts of a file that are held. There is no more of it than the file has bytes:
+/// arrays and names that lie on top of each other are refused.
 pub(super) struct Taking<'a> {
     part: &'a Part,
-    /// What records and texts are paid with.
+    /// Budget from which records and texts are paid.
     budget: Budget,
     /// Texts that many records share, by where they are.
     texts: HashMap<u64, Arc<str>>,

@@ -29,7 +29,7 @@ pub(crate) use part::{Part, TEXT_MAX, kind_of};
 pub(crate) use profile::{ProfileDb, first, index_offset, value_offset};
 pub(crate) use trace::{GOES_BACK, TraceDb};
 
-/// Where it is said how metrics are shown.
+/// Path of the file that describes how metrics are shown.
 const TAXONOMY: &str = "metrics/default.yaml";
 
 /// A database, or one file of it.
@@ -39,26 +39,26 @@ pub(crate) struct Database {
     pub(crate) profile: Option<ProfileDb>,
     pub(crate) cct: Option<CctDb>,
     pub(crate) trace: Option<TraceDb>,
-    /// How metrics are shown.
+    /// Description of how metrics are shown.
     pub(crate) taxonomy: Option<Source>,
-    /// How it was opened.
+    /// Way in which it was opened.
     trust: Trust,
     noted: Mutex<Noted>,
 }
 
-/// What was found while reading, each once.
+/// Findings while reading, each once.
 #[derive(Debug)]
 struct Noted {
     findings: Findings,
     seen: BTreeSet<(FileKind, u64, &'static str)>,
 }
 
-/// How a database is opened.
+/// Way in which a database is opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Trust {
     /// Files that are needed must be whole.
     Strict,
-    /// What can be read is read.
+    /// Salvage: whatever can be read is read.
     Salvage,
 }
 
@@ -203,7 +203,7 @@ impl Database {
         meta.chain(profile).chain(cct).chain(trace)
     }
 
-    /// Which layout it has, as far as its files tell.
+    /// Returns its layout, as far as its files show it.
     pub(crate) fn layout(&self) -> Layout {
         if self.parts().any(Part::is_described) {
             Layout::Described
@@ -223,7 +223,7 @@ impl Database {
         name.cloned().unwrap_or_else(|| format!("KIND{}", id.kind))
     }
 
-    /// What was found so far.
+    /// Returns the findings so far.
     pub(crate) fn findings(&self) -> Vec<Finding> {
         self.noted_so_far().findings.clone().into_vec()
     }
@@ -273,7 +273,7 @@ impl Database {
         self.noted(part, budget.spend_each("values", at, count, bytes)).is_some()
     }
 
-    /// What was read, or nothing and a finding; each place is found once.
+    /// Returns what was read, or `None` and notes a finding; each place is found once.
     pub(crate) fn noted<T>(&self, part: &Part, result: ReadResult<T>) -> Option<T> {
         let error = match result {
             Ok(read) => return Some(read),

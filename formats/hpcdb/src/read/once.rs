@@ -9,7 +9,7 @@ use kymo_core::bytes::{ReadError, ReadResult};
 
 use super::budget::Budget;
 
-/// Which of some records were looked at, and how many bytes are left for the others.
+/// Records that were looked at, and bytes that are left for the others.
 #[derive(Debug)]
 pub(crate) struct Once {
     count: u64,
@@ -21,7 +21,7 @@ pub(crate) struct Once {
 #[derive(Debug)]
 struct Tried {
     budget: Budget,
-    /// What is wrong with records that are not sound.
+    /// Faults of records that are not sound.
     wrong: BTreeMap<u64, ReadError>,
 }
 

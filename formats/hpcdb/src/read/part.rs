@@ -12,7 +12,7 @@ use super::trace::GOES_BACK;
 use crate::spec::{FOOTER_BYTES, FileKind, MAGIC, MAJOR_VERSION, SECTIONS_AT};
 use crate::types::Strided;
 
-/// How long a name may be. Of a longer one this much is read: many records may lead to the same
+/// Greatest length of a name. Of a longer one this much is read: many records may lead to the same
 /// bytes, and each of them is shown.
 pub(crate) const TEXT_MAX: usize = 1 << 14;
 
@@ -32,7 +32,7 @@ pub(crate) struct Part {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Section {
     pub(crate) name: &'static str,
-    /// Where the header lists it.
+    /// Offset at which the header lists it.
     pub(crate) listed: u64,
     pub(crate) pointer: u64,
     pub(crate) size: u64,
@@ -44,7 +44,7 @@ impl Section {
     }
 }
 
-/// Which file of a database some bytes are, by their magic.
+/// Returns the kind of file of a database that some bytes are, by their magic.
 pub(crate) fn kind_of(head: &[u8]) -> Option<FileKind> {
     let format = head.strip_prefix(MAGIC)?.get(..4)?;
     FileKind::ALL.into_iter().find(|kind| kind.format() == format)
@@ -146,7 +146,7 @@ impl Part {
         Err(ReadError::invalid("footer", at, why))
     }
 
-    /// How many bytes stand behind the footer, where it is near the end.
+    /// Returns the number of bytes behind the footer, where it is near the end.
     pub(crate) fn behind_footer(&self) -> Option<u64> {
         const NEAR: usize = 1 << 12;
         let tail = self.bytes.get(self.bytes.len().saturating_sub(NEAR)..)?;
@@ -237,7 +237,7 @@ impl Part {
         Ok(String::from_utf8_lossy(text))
     }
 
-    /// Where a text ends, behind its zero byte; nothing where it is very long.
+    /// Returns the end of a text, behind its zero byte; `None` where it is very long.
     pub(crate) fn text_end(&self, what: &'static str, pointer: u64) -> ReadResult<Option<u64>> {
         let rest = self.cursor(what, pointer)?.rest();
         match memchr::memchr(0, rest.get(..TEXT_MAX).unwrap_or(rest)) {
@@ -247,7 +247,7 @@ impl Part {
         }
     }
 
-    /// Where a text is no UTF-8, if it is none.
+    /// Returns the offset at which a text is no UTF-8, if it is not.
     pub(crate) fn not_utf8(&self, range: Range<u64>) -> Option<u64> {
         let [start, end] = [range.start, range.end].map(|at| usize::try_from(at).ok());
         let text = self.bytes.get(start?..end?)?;

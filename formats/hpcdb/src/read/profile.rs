@@ -29,7 +29,7 @@ pub(crate) struct ProfileDb {
 /// Values of a context that are looked through one by one.
 const VALUES_FEW: u64 = 64;
 
-/// How often the bytes of a file may be those of id tuples: profiles could share them.
+/// Number of times that the bytes of a file may be those of id tuples: profiles could share them.
 const TUPLES_SHARED: u64 = 4;
 
 impl ProfileDb {
@@ -90,7 +90,7 @@ impl ProfileDb {
         Ok(Some(profile))
     }
 
-    /// What the list says of a profile, wherever its values are.
+    /// Returns the record of a profile in the list, wherever its values are.
     pub(crate) fn record(&self, index: u64) -> ReadResult<Option<Profile>> {
         let Some(offset) = self.profiles.at(index) else { return Ok(None) };
         let mut cursor = self.part.cursor("profile", offset)?;
@@ -111,7 +111,7 @@ impl ProfileDb {
         Ok(Some(profile))
     }
 
-    /// What names a thread.
+    /// Returns the ids that name a thread.
     pub(crate) fn ids(&self, profile: &Profile) -> ReadResult<Vec<Id>> {
         let Some(pointer) = profile.id_tuple else { return Ok(Vec::new()) };
         let mut cursor = self.part.cursor("id tuple", pointer)?;
@@ -317,12 +317,12 @@ impl Stored for ProfileDb {
     }
 }
 
-/// Where a value is.
+/// Returns the offset of a value.
 pub(crate) fn value_offset(profile: &Profile, index: u64) -> u64 {
     profile.values.saturating_add(index.saturating_mul(PROFILE_VALUE_BYTES))
 }
 
-/// Where an entry of the index is.
+/// Returns the offset of an entry of the index.
 pub(crate) fn index_offset(profile: &Profile, entry: u64) -> u64 {
     profile.ctx_indices.saturating_add(entry.saturating_mul(PROFILE_INDEX_BYTES))
 }

@@ -11,7 +11,7 @@ use super::profile::first;
 use crate::spec::{ELEMENT_BYTES, FileKind, TRACE_BYTES};
 use crate::types::{Element, Strided, Trace};
 
-/// What is wrong with a sample that is before an earlier one.
+/// Fault of a sample that is before an earlier one.
 pub(crate) const GOES_BACK: &str = "goes back in time";
 
 /// `trace.db`.
@@ -58,7 +58,7 @@ impl TraceDb {
         Some((Trace { count, ..trace }, trace.count - count))
     }
 
-    /// What the list says of a trace, and how many bytes that is.
+    /// Returns the record of a trace in the list, and its number of bytes.
     fn record(&self, index: u64) -> ReadResult<Option<(Trace, u64)>> {
         let Some(offset) = self.traces.at(index) else { return Ok(None) };
         let mut cursor = self.part.cursor("trace", offset)?;
@@ -73,7 +73,7 @@ impl TraceDb {
         Ok(Some((Trace { offset, prof_index, start, count, rest }, bytes)))
     }
 
-    /// Where an element is.
+    /// Returns the offset of an element.
     pub(crate) fn element_offset(trace: &Trace, index: u64) -> u64 {
         trace.start.saturating_add(index.saturating_mul(ELEMENT_BYTES))
     }

@@ -11,22 +11,22 @@ use super::values::Value;
 /// A value in the file: its context, the id of its metric, and how much.
 const VALUE_BYTES: usize = 14;
 
-/// How much is held of all profiles together before it is written.
+/// Number of bytes of all profiles together that are held before they are written.
 const HELD_BYTES: usize = 1 << 22;
 
 /// Values by profile.
 pub(super) struct ByProfile {
     file: File,
     profiles: Vec<Run>,
-    /// How many bytes of each profile are held at most.
+    /// Greatest number of bytes of each profile that are held.
     held_max: usize,
 }
 
 /// The values of one profile.
 struct Run {
-    /// Where they begin in the file.
+    /// Offset in the file at which they begin.
     start: u64,
-    /// How many bytes of them are in the file.
+    /// Number of their bytes that are in the file.
     written: u64,
     held: Vec<u8>,
 }

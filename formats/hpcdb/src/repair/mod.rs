@@ -28,7 +28,7 @@ use crate::spec::FileKind;
 use crate::walk::TreeWalk;
 use crate::write::Form;
 
-/// How many findings tell which files are damaged.
+/// Greatest number of findings that name the damaged files.
 const FINDINGS_MAX: usize = 1 << 20;
 
 /// Writes a sound database of what is left of one.
@@ -78,7 +78,8 @@ pub(crate) fn repair(source: &Source, to: &Destination, context: &Context<'_>) -
     Ok(repaired)
 }
 
-/// What is odd in the output, as it was before. Refuses what is not sound after all.
+/// Returns findings about what is odd in the output, as it was before. Refuses output that is not
+/// sound after all.
 fn still_odd(path: &Path, context: &Context<'_>) -> Result<Vec<Finding>> {
     let mut written = check::check(&Source::open(path, &context.limits)?, context)?;
     if let Some(finding) = written.iter().find(|finding| finding.severity == Severity::Error) {
@@ -95,14 +96,14 @@ struct Repairing<'a> {
     source: &'a Source,
     limits: Limits,
     database: Arc<Database>,
-    /// What is wrong, as `check` says it.
+    /// Findings, as `check` gives them.
     found: Vec<Finding>,
-    /// Where the output goes.
+    /// Destination of the output.
     to: PathBuf,
     repaired: Repaired,
 }
 
-/// How a file is.
+/// Health of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Health {
     Absent,
@@ -199,12 +200,12 @@ impl Repairing<'_> {
     }
 }
 
-/// What else belongs to a database and was not copied.
+/// Other parts of a database that were not copied.
 #[derive(Default)]
 pub(crate) struct Left {
     /// Names of copies of sources that lead elsewhere.
     astray: Vec<String>,
-    /// What cannot be read.
+    /// Findings about files that cannot be read.
     unreadable: Vec<Finding>,
 }
 

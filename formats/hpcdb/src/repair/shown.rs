@@ -83,8 +83,8 @@ pub(super) fn save(
     Ok(Repaired { kept, unit: "files", corrected, losses })
 }
 
-/// What sound files have and the new ones do not: statistics other than sums, and the readings of
-/// `cct.db` that differ from those of `profile.db`.
+/// Returns the losses: what sound files have and the new ones do not. These are statistics other
+/// than sums, and the readings of `cct.db` that differ from those of `profile.db`.
 fn not_written(database: &Arc<Database>) -> Vec<Finding> {
     let mut losses = Vec::new();
     let metrics = database.meta.iter().flat_map(|meta| &meta.metrics);

@@ -19,7 +19,7 @@ pub(super) struct Sums {
     sums: BTreeMap<(u32, u16), Expected>,
 }
 
-/// What threads come to.
+/// Sums expected from the values of threads.
 struct Expected {
     sum: Sum,
     /// Of a loop, without those within it.

@@ -18,7 +18,7 @@ use crate::transpose::numbers_max;
 use crate::types::{Metric, Summed};
 use crate::write::{Numbered, ProfileWriter, write_cct};
 
-/// What a summary is without that was made of what threads have.
+/// Loss of a summary that was made from the values of threads.
 const SUMMARY_LOST: &str = "statistics of the summary other than sums; of loops, lex_aware is what \
                             threads come to";
 
@@ -28,7 +28,7 @@ const SUMS_AGAIN: &str = "sums of its summary were made again from its threads";
 
 const SUMMARY_AGAIN: &str = "its summary was made again from its threads";
 
-/// How often values of `profile.db` contradict each other.
+/// Number of contradictions between values of `profile.db`.
 #[derive(Debug, Clone, Copy, Default)]
 struct Faults {
     /// Of one thread.
@@ -294,7 +294,7 @@ impl Repairing<'_> {
         Ok(())
     }
 
-    /// How many profiles there were, as far as other files say: some may have no values.
+    /// Returns the number of profiles, as far as other files give it: some may have no values.
     fn profiles(&self) -> usize {
         let listed = self.database.profile.as_ref().map_or(0, |file| file.profiles.count);
         let traced = self.database.trace.as_ref().map_or(0, |file| file.traces.count + 1);
@@ -314,22 +314,22 @@ impl Repairing<'_> {
         numbers_max(numbers.len() as u64)
     }
 
-    /// How many contexts are listed, and how they are numbered.
+    /// Returns the number of contexts that are listed, and their highest number.
     fn numbered(&self) -> Numbered {
         let listed = self.listed();
         let highest = listed.last().copied().unwrap_or(0);
         Numbered { count: listed.len() as u64, highest }
     }
 
-    /// What is left of a `profile.db` that was cut: names of threads stand near its beginning.
+    /// Returns the rest of a `profile.db` that was cut: names of threads stand near its beginning.
     fn cut_profile(&self) -> Option<ProfileDb> {
         let name = std::path::Path::new(FileKind::Profile.name());
         let file = self.source.child(name, &self.limits).ok()??;
         ProfileDb::open_cut(&file, &self.limits).ok()
     }
 
-    /// What names each thread, as far as `profile.db` still says it. The others have no name: any
-    /// number could be that of another.
+    /// Returns the name of each thread, as far as `profile.db` still gives it. The others have no
+    /// name: any number could be that of another.
     fn threads(&mut self, count: usize) -> Vec<Thread> {
         let database = Arc::clone(&self.database);
         let cut = if database.profile.is_none() { self.cut_profile() } else { None };
@@ -418,7 +418,7 @@ pub(super) fn each_kept(
     }))
 }
 
-/// How many values each profile has.
+/// Counts the values of each profile.
 fn counts(file: &CctDb, found: &[Difference]) -> Result<Vec<u64>> {
     // No more profiles than values, so that no number in the file chooses how much is held.
     let most = file.part.len() / DESCRIBED_CCT_VALUE_BYTES + found.len() as u64;

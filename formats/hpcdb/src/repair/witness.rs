@@ -1,4 +1,4 @@
-//! Which of two readings of a value is right: that of `profile.db`, or that of `cct.db`.
+//! Choice between two readings of a value: that of `profile.db`, or that of `cct.db`.
 //!
 //! The sum over threads in the summary is asked first, since a right value fits it and hardly a wrong
 //! one. Where it tells nothing, the other scopes of the metric and the tree are: a value has to be
@@ -142,7 +142,7 @@ fn by_summary(
     Ok(())
 }
 
-/// What the values come to that are the same in both files.
+/// Returns the sum of the values that are the same in both files.
 fn agreed(cct: &CctDb, context: u32, metric: u16, run: &[Difference]) -> ReadResult<Sum> {
     let mut sum = Sum::default();
     let Some(info) = cct.context(context.into())? else { return Ok(sum) };
@@ -178,7 +178,7 @@ fn decide(run: &mut [Difference], fits: impl Fn(&mut dyn Iterator<Item = f64>) -
     }
 }
 
-/// What speaks for a reading.
+/// Opinion on a reading.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Opinion {
     /// It cannot be.
@@ -200,7 +200,7 @@ fn by_tree(database: &Arc<Database>, file: &ProfileDb, found: &mut [Difference])
     Ok(())
 }
 
-/// What else a profile has, and how it belongs together.
+/// Other values of a profile, and the way in which they belong together.
 struct Witnesses<'a> {
     file: &'a ProfileDb,
     /// The ids of a metric's other scopes, by the id of each.
@@ -297,14 +297,14 @@ impl<'a> Witnesses<'a> {
         Ok(Some(value_of(self.file, profile, context, metric)?.unwrap_or(0.0)))
     }
 
-    /// What a value says of itself.
+    /// Returns the opinion on a value by itself.
     fn alone(&self, metric: u16, value: f64) -> Opinion {
         let is_odd = value < 0.0 && !self.negative.contains(&metric);
         if is_odd || !value.is_finite() { Opinion::Refuted } else { Opinion::Possible }
     }
 
-    /// What the other scopes of the metric say: what reaches further is no less, and the same where
-    /// nothing was called.
+    /// Returns the opinion by the other scopes of the metric: a scope that reaches further has no
+    /// less, and the same where nothing was called.
     fn beside(
         &self,
         (context, profile): (u32, u32),
@@ -336,7 +336,7 @@ impl<'a> Witnesses<'a> {
         Ok(opinions)
     }
 
-    /// What the contexts below say, which the value is the sum of, or more.
+    /// Returns the opinion by the contexts below: the value is their sum, or more.
     fn below(
         &mut self,
         (context, profile): (u32, u32),
@@ -348,7 +348,7 @@ impl<'a> Witnesses<'a> {
         Ok(Some(readings.map(|value| self.as_sum(metric, value, &below))))
     }
 
-    /// What the context above says, whose value has this one as a part.
+    /// Returns the opinion by the context above: its value has this one as a part.
     fn above(
         &mut self,
         (context, profile): (u32, u32),
@@ -379,7 +379,7 @@ impl<'a> Witnesses<'a> {
         }
     }
 
-    /// What the contexts below one come to, but one of them; nothing where that is not known.
+    /// Returns the sum of the contexts below one, but one of them; `None` where that is not known.
     fn sum_below(
         &mut self,
         context: u32,

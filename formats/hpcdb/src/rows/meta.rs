@@ -61,7 +61,7 @@ pub(crate) struct ContextRow {
     pub(crate) line: Option<u64>,
     pub(crate) module: Option<String>,
     pub(crate) address: Option<u64>,
-    /// Where the call that led to it stands.
+    /// File of the call that led to it.
     pub(crate) call_file: Option<String>,
     pub(crate) call_line: Option<u64>,
 }
@@ -187,7 +187,7 @@ fn name_of(view: &Profiles, meta: &Meta, context: &Context) -> String {
 /// and made again when they no longer are: a tree may be very deep, and its names long.
 #[derive(Default)]
 struct Names {
-    /// Where each context is, and its name.
+    /// Offset of each context, and its name.
     levels: Vec<(u64, Option<Box<str>>)>,
 }
 
@@ -217,16 +217,16 @@ impl Names {
     }
 }
 
-/// Where calls stand that do not say it themselves: in the line that the nearest context above
-/// says, up to the one that was called.
+/// Places of calls that do not give one themselves: in the line that the nearest context above
+/// gives, up to the one that was called.
 #[derive(Default)]
 struct Calls {
-    /// Where calls from each context on the way to where we are stand.
+    /// Places of calls from each context on the way to the current one.
     below: Vec<Option<(u64, u32)>>,
 }
 
 impl Calls {
-    /// Where the call that led to a context stands.
+    /// Returns the place of the call that led to a context.
     fn of(&mut self, context: &Context, depth: u64) -> Option<(u64, u32)> {
         self.below.truncate(usize::try_from(depth).unwrap_or(usize::MAX));
         let above = self.below.last().copied().flatten();
@@ -241,7 +241,8 @@ fn scope_of(context: &Context) -> &'static str {
     if context.entry.is_some() { "entry" } else { lexical_name(context.lexical_type) }
 }
 
-/// What a context is. Where it has no place of its own, it is where its function is defined.
+/// Makes the row of a context. Where it has no place of its own, it is at the place where its
+/// function is defined.
 fn context_row(
     database: &Database,
     meta: &Meta,

@@ -17,7 +17,7 @@ pub(crate) struct ProfileRow {
     pub(crate) profile: u64,
     pub(crate) is_summary: bool,
     pub(crate) ids: Option<String>,
-    /// What is named by the kinds of [`ID_COLUMNS`], in their order.
+    /// Numbers that the kinds of [`ID_COLUMNS`] name, in their order.
     pub(crate) of_kind: [Option<u64>; ID_COLUMNS.len()],
     pub(crate) contexts: u64,
     pub(crate) values: u64,
@@ -69,14 +69,14 @@ trait Blocks: Sized + 'static {
     /// A profile, or a context.
     type Block: Copy + Send + 'static;
 
-    /// What the index is called.
+    /// Name of the index.
     const INDEX: &'static str;
 
     fn of(database: &Database) -> Option<&Self>;
 
     fn part(&self) -> &Part;
 
-    /// How many blocks there are.
+    /// Returns the number of blocks.
     fn count(&self) -> u64;
 
     /// A block by its place.
@@ -91,13 +91,13 @@ trait Blocks: Sized + 'static {
     fn row(&self, block: &Self::Block, place: u64, key: u32, index: u64) -> ReadResult<ValueRow>;
 }
 
-/// How large a block is, and where.
+/// Size of a block, and its place.
 struct Shape {
-    /// Where the file lists it.
+    /// Offset at which the file lists it.
     offset: u64,
     values: u64,
     entries: u64,
-    /// Where the index is.
+    /// Offset of the index.
     index: u64,
 }
 
@@ -266,7 +266,7 @@ fn unindexed(what: &'static str, offset: u64) -> ReadError {
     ReadError::invalid(what, offset, "there are values that no entry of the index has")
 }
 
-/// Which run of an index a value belongs to, asked for values in ascending order.
+/// Run of an index that a value belongs to, asked for values in ascending order.
 #[derive(Default)]
 struct Run {
     next: u64,
@@ -297,7 +297,7 @@ impl Run {
     }
 }
 
-/// How many values all profiles have.
+/// Counts the values of all profiles.
 pub(crate) fn value_count(file: &ProfileDb) -> ReadResult<u64> {
     (0..file.profiles.count).try_fold(0_u64, |sum, index| {
         Ok(sum.saturating_add(file.profile(index)?.map_or(0, |profile| profile.n_values)))

@@ -1,6 +1,6 @@
-//! How much a taxonomy may come to: aliases could make very much of few bytes.
+//! Limit on the size of a taxonomy: aliases could make very much of few bytes.
 
-/// How much each byte of the text may come to, and how much any text may.
+/// Size that each byte of the text may come to, and size that any text may.
 const EACH: u64 = 16;
 const LEAST: u64 = 1 << 16;
 

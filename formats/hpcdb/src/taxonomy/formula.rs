@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::infix::{Token, start_of};
 use super::yaml::{Document, Node, NodeId};
 
-/// What is wrong with operands and operators that do not make a formula.
+/// Fault of operands and operators that do not make a formula.
 const NO_TEXT: &str = "its operands and operators do not follow each other as in a formula";
 
 /// The index of a part of a formula.
@@ -32,7 +32,7 @@ pub(super) enum Expr {
     Call(Function, Vec<ExprId>),
 }
 
-/// What is done to the values of others.
+/// Function of the values of others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Function {
     Sum,
@@ -49,7 +49,7 @@ pub(super) enum Function {
     Ceil,
     StrictFloor,
     StrictCeil,
-    /// What children come to: those that have no value add nothing.
+    /// Total of children: those that have no value add nothing.
     Total,
 }
 
@@ -126,13 +126,13 @@ impl Function {
 #[derive(Debug, Default)]
 pub(super) struct Formulas {
     parts: Vec<Expr>,
-    /// How many parts there are, and how many they are made of.
+    /// Number of parts, and number of those that they are made of.
     size: usize,
-    /// What was read of nodes, or why they are no formulas.
+    /// Formulas that were read of nodes, or the reasons why these are no formulas.
     read: HashMap<NodeId, Result<ExprId, Wrong>>,
 }
 
-/// Why a node is no formula.
+/// Reason why a node is no formula.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Wrong {
     /// The part of it that cannot be used.
@@ -153,7 +153,7 @@ impl Formulas {
         self.read.insert(node, Ok(id));
     }
 
-    /// How many parts there are, and how many they are made of.
+    /// Returns the number of parts, and of those that they are made of.
     pub(super) fn size(&self) -> usize {
         self.size
     }
@@ -167,7 +167,7 @@ impl Formulas {
         ExprId(self.parts.len() - 1)
     }
 
-    /// What other formulas come to.
+    /// Makes the total of other formulas.
     pub(super) fn total(&mut self, of: Vec<ExprId>) -> Option<ExprId> {
         (!of.is_empty()).then(|| self.add(Expr::Call(Function::Total, of)))
     }
@@ -270,7 +270,7 @@ impl Formulas {
         Needed(parts.into_iter().collect())
     }
 
-    /// How many parts a formula has, and how many they are made of.
+    /// Returns the number of parts of a formula, and of those that they are made of.
     pub(super) fn size_of(&self, of: &Needed) -> usize {
         let size = |index: &usize| match self.parts.get(*index) {
             Some(Expr::Call(_, arguments)) => 1 + arguments.len(),
@@ -287,7 +287,7 @@ impl Formulas {
         })
     }
 
-    /// What a formula comes to. What lacks a value, or is no number, has none.
+    /// Computes the value of a formula. A formula that lacks a value, or is no number, has none.
     pub(super) fn evaluate(
         &self,
         of: &Needed,

@@ -11,7 +11,7 @@ pub(super) enum Token {
     Close,
 }
 
-/// What waits for its second operand.
+/// Operator, sign or parenthesis that waits for its second operand.
 #[derive(Clone, Copy)]
 enum Waiting {
     /// A parenthesis, which is not closed.
@@ -22,7 +22,7 @@ enum Waiting {
 }
 
 impl Waiting {
-    /// How tightly it binds.
+    /// Returns the strength with which it binds.
     fn strength(self) -> u8 {
         match self {
             Self::Parenthesis => 0,
@@ -113,7 +113,7 @@ impl Formulas {
     }
 }
 
-/// How many bytes a number at the start of a text has.
+/// Returns the number of bytes of a number at the start of a text.
 fn number_length(text: &str) -> usize {
     let digits = |from: usize| {
         let rest = text.get(from..).unwrap_or_default().bytes();

@@ -20,7 +20,7 @@ use infix::start_of;
 use shown::{Shown, Unusable, read_shown};
 use yaml::{Document, NodeId};
 
-/// What a taxonomy says.
+/// Content of a taxonomy.
 #[derive(Debug, Default)]
 pub(crate) struct Taxonomy {
     formulas: Arc<Formulas>,
@@ -60,7 +60,7 @@ impl Taxonomy {
         Ok(Self { formulas: Arc::new(formulas), inputs, shown, unusable })
     }
 
-    /// What cannot be used of it, each with the line it is in: formulas, what they are computed
+    /// Returns what cannot be used of it, each with its line: formulas, what they are computed
     /// from, and names that stored metrics have.
     pub(crate) fn unusable(&self, metrics: &[Metric]) -> Vec<(usize, String)> {
         let places = places(metrics);
@@ -102,7 +102,7 @@ impl Taxonomy {
         })
     }
 
-    /// What can be computed from the metrics that there are.
+    /// Returns the metrics that can be computed from those that there are.
     pub(crate) fn resolve(&self, metrics: &[Metric]) -> Resolved {
         let places = places(metrics);
         let input = |named: &Named| {
@@ -127,7 +127,7 @@ impl Taxonomy {
         resolved.computed.iter().filter_map(|index| self.shown.get(*index)).map(metric_of).collect()
     }
 
-    /// How one of those is computed.
+    /// Returns the computation of one of those.
     ///
     /// Formulas may share all of their parts: what each is made of is looked for when it is asked
     /// for, and not kept for all.
@@ -151,7 +151,7 @@ impl Taxonomy {
     }
 }
 
-/// What a taxonomy makes of the metrics that there are.
+/// Result of a taxonomy for the metrics that there are.
 #[derive(Debug)]
 pub(crate) struct Resolved {
     /// The inputs, where they are there.
@@ -165,7 +165,7 @@ fn places(metrics: &[Metric]) -> HashMap<String, usize> {
     metrics.iter().enumerate().rev().map(|(place, metric)| (metric.name.clone(), place)).collect()
 }
 
-/// What is computed, as core has it.
+/// Returns the computed metric as core describes it.
 fn metric_of(shown: &Shown) -> Metric {
     let named = Metric::named(shown.name.clone());
     let percent = shown.is_percent.then(|| "%".to_owned());
@@ -190,7 +190,7 @@ fn input(document: &Document, node: NodeId) -> Result<Named, String> {
     Ok(Named { metric, reach, statistic, line })
 }
 
-/// How a metric is computed.
+/// Computation of a metric.
 #[derive(Debug)]
 struct Computed {
     formulas: Arc<Formulas>,
@@ -230,7 +230,7 @@ mod tests {
         (0..taxonomy.derived(&resolved).len()).map(derive).collect()
     }
 
-    /// What is explained beside each database that we write.
+    /// Checks the example that is explained beside each database that we write.
     #[test]
     fn the_example_that_is_written_is_a_taxonomy() {
         let text = include_str!("../write/texts/METRICS.yaml.ex");
@@ -351,7 +351,8 @@ roots: [{name: a, description: own, variants: {Sum: {formula: {exclusive: {stand
         assert_eq!(Taxonomy::read(&text, 1000).unwrap_err(), "its aliases make too much of it");
     }
 
-    /// What is made of few bytes by aliases: variants, names, sums of children, names of variants.
+    /// Checks that much output made of few bytes by aliases is refused: variants, names, sums of
+    /// children, names of variants.
     #[test]
     fn what_aliases_make_much_of_is_refused() {
         let many = |each: &str| each.repeat(3000);

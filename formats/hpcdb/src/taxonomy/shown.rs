@@ -5,13 +5,13 @@ use super::formula::{ExprId, Formulas, Wrong};
 use super::infix::start_of;
 use super::yaml::{Document, Node, NodeId};
 
-/// How deep metrics may lie below each other.
+/// Greatest depth of metrics below each other.
 const LEVELS_MAX: usize = 32;
 
-/// How many formulas that cannot be used are told of.
+/// Number of formulas that cannot be used and are reported.
 const UNUSABLE_MAX: usize = 64;
 
-/// What a metric or a variant takes, beside its name and what it is looked for in.
+/// Size of a metric or a variant, beside its name and what it is looked for in.
 const EACH: usize = 64;
 
 /// A way to look at a metric.
@@ -166,8 +166,8 @@ fn ways(document: &Document, variant: NodeId) -> &[NodeId] {
     }
 }
 
-/// What the metrics below one have: the variant of the same name, or the first that each has of
-/// those that are named.
+/// Returns the variants of the metrics below one: the variant of the same name, or the first that
+/// each has of those that are named.
 fn children(
     document: &Document,
     levels: &[Level],
@@ -192,7 +192,7 @@ fn children(
     Ok(found)
 }
 
-/// What children come to, side by side.
+/// Computes the totals of children, side by side.
 fn totals(children: &[(Sides, Sides)], formulas: &mut Formulas) -> (Sides, Sides) {
     let mut total = |side: fn(&(Sides, Sides)) -> Option<ExprId>| {
         formulas.total(children.iter().filter_map(side).collect())

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use saphyr_parser::{Event, Parser};
 
-/// How deep nodes may lie within each other, aliases followed.
+/// Greatest depth of nodes within each other, aliases followed.
 const DEPTH_MAX: usize = 64;
 
 /// The key of what a map takes from others.
@@ -29,7 +29,7 @@ pub(super) struct Document {
     /// The line that each begins in.
     lines: Vec<usize>,
     depths: Vec<usize>,
-    /// How many pairs of others maps were made of.
+    /// Number of pairs that maps were given from others.
     merged: u64,
     root: Option<NodeId>,
 }
@@ -172,7 +172,7 @@ impl Document {
         }
     }
 
-    /// What a map has under a key.
+    /// Returns the value of a map under a key.
     pub(super) fn get(&self, map: NodeId, key: &str) -> Option<NodeId> {
         let pairs = self.pairs(map);
         pairs.iter().find(|(name, _)| self.text(*name) == Some(key)).map(|(_, value)| *value)

@@ -12,10 +12,10 @@ use super::profile::ProfileWriter;
 use crate::spec::{CCT_BYTES, CCT_VALUE_BYTES, DESCRIBED_CCT_BYTES, FileKind};
 use crate::transpose::{Gathering, Stored, Turned, numbers_max};
 
-/// Where the list of contexts begins.
+/// Offset of the list of contexts.
 const CONTEXTS_AT: u64 = 0x40;
 
-/// How many records of the list are held at once.
+/// Number of records of the list that are held at once.
 const RECORDS_HELD: u64 = 1 << 15;
 
 /// The contexts that `meta.db` lists: how many, and the highest number.
@@ -25,8 +25,8 @@ pub(crate) struct Numbered {
     pub(crate) highest: u32,
 }
 
-/// Where sums over threads go, and what they are called there: ids of their own, or those of the
-/// values where none are listed.
+/// Writer for sums over threads, and their ids there: ids of their own, or those of the values
+/// where none are listed.
 type Sums<'a> = (&'a mut ProfileWriter, &'a HashMap<u16, u16>);
 
 /// Writes `cct.db`, and the sums over threads to the summary, where that is wanted.
@@ -92,11 +92,11 @@ struct Encoded {
     /// Room for the index of a block.
     index: Sink,
     blocks: Vec<Block>,
-    /// What the values of a metric of a context come to, where that is wanted.
+    /// Sums of the values of a metric of a context, where they are wanted.
     sums: Vec<(u32, u16, f64)>,
 }
 
-/// Where the values of a context are, and their index.
+/// Position of the values of a context, and their index.
 #[derive(Clone, Copy, Default)]
 struct Block {
     context: u32,

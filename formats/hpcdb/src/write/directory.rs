@@ -1,4 +1,5 @@
-//! What else is in a database: how metrics are shown, a description, copies of sources.
+//! Other files of a database: the description of how metrics are shown, a description of the
+//! database, copies of sources.
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
@@ -24,7 +25,7 @@ const METRICS_FILES: [&str; 2] = ["default.yaml", "METRICS.yaml.ex"];
 /// The folder of copies of sources.
 const SOURCES: &str = "src";
 
-/// How many entries are looked at there; no database has so many.
+/// Greatest number of entries that are looked at there; no database has so many.
 const ENTRIES_MAX: usize = 1 << 22;
 
 /// Writes `FORMATS.md` and `metrics/`.
@@ -44,7 +45,7 @@ pub(super) fn write(directory: &Path, form: Form, taxonomy: &str) -> Result<()> 
     put(directory.join(FORMATS), formats)
 }
 
-/// What lies in the directory of a database and is no part of one, if anything does.
+/// Returns something in the directory of a database that is no part of one, if there is anything.
 #[must_use]
 pub fn stranger(directory: &Path) -> Option<PathBuf> {
     let is_file =
@@ -64,8 +65,8 @@ pub fn stranger(directory: &Path) -> Option<PathBuf> {
     found.or_else(|| no_copy(directory))
 }
 
-/// What lies among the copies of sources and is none that the database lists. Where it cannot be read,
-/// none is listed.
+/// Returns something among the copies of sources that is no copy that the database lists. Where the
+/// list cannot be read, none is listed.
 fn no_copy(directory: &Path) -> Option<PathBuf> {
     let mut folders = vec![PathBuf::from(SOURCES)];
     fs::symlink_metadata(directory.join(SOURCES)).ok()?;

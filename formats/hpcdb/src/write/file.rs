@@ -9,7 +9,7 @@ use kymo_core::{Error, Result};
 
 use crate::spec::{FileKind, MAGIC, MAJOR_VERSION};
 
-/// Which layout is written.
+/// Layout that is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
     /// As released.
@@ -58,7 +58,7 @@ pub(super) fn settle(path: &Path) {
 #[derive(Debug)]
 pub(super) struct Out {
     file: BufWriter<File>,
-    /// Where the next byte goes.
+    /// Offset of the next byte.
     at: u64,
 }
 
@@ -68,7 +68,7 @@ impl Out {
         Ok(Self { file: BufWriter::with_capacity(1 << 18, file), at: 0 })
     }
 
-    /// Where the next byte goes.
+    /// Returns the offset of the next byte.
     pub(super) fn at(&self) -> u64 {
         self.at
     }

@@ -165,15 +165,15 @@ impl Writer {
         self.trace.as_mut().ok_or_else(|| Error::request("samples came before threads"))
     }
 
-    /// What values of a column name it by, or its statistic of some place.
+    /// Returns the id by which values name a column, or its statistic of some place.
     fn id(meta: &MetaWriter, column: Column, place: usize) -> Result<u16> {
         let metric = MetricId(meta.rank_of(column.metric));
         metric_id(Column { metric, ..column }, place, meta.statistic_count())
     }
 }
 
-/// What values of a column name it by, or its statistic of some place among the `statistics` that
-/// each metric has. The two are numbered apart.
+/// Returns the id by which values name a column, or its statistic of some place among the
+/// `statistics` that each metric has. The two are numbered apart.
 fn metric_id(column: Column, place: usize, statistics: usize) -> Result<u16> {
     let scope = place_of_reach(column.reach);
     let metric = usize::try_from(column.metric.0).ok();

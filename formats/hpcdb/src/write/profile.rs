@@ -12,16 +12,16 @@ use crate::spec::{DESCRIBED_PROFILE_BYTES, FileKind, PROFILE_BYTES};
 use crate::transpose::Stored;
 use crate::types::Profile;
 
-/// Where the list of profiles begins.
+/// Offset of the list of profiles.
 const INFOS_AT: u64 = 0x40;
 
 /// Bytes that say where the values of a profile are.
 const BLOCK_BYTES: u64 = 32;
 
-/// How many entries of an index are put together at once.
+/// Number of entries of an index that are put together at once.
 const ENTRIES_HELD: usize = 1 << 12;
 
-/// How many profiles the described draft can number, the summary included.
+/// Number of profiles that the described draft can number, the summary included.
 const DESCRIBED_PROFILES_MAX: u64 = 65_536;
 
 /// `profile.db`, being written.
@@ -33,13 +33,13 @@ pub(crate) struct ProfileWriter {
     infos: Vec<Info>,
     tuples: (u64, u64),
     summary: Block,
-    /// What of a summary that is made is not written yet.
+    /// Rows of a summary that is made and that are not written yet.
     summed: Rows,
     /// True if the summary was told, and is not made of what threads have.
     is_told: bool,
 }
 
-/// Where the values of a profile are.
+/// Positions of the values of a profile.
 #[derive(Debug, Clone, Copy, Default)]
 struct Info {
     n_values: u64,
@@ -247,7 +247,7 @@ impl ProfileWriter {
         Ok(())
     }
 
-    /// What was written so far, to be read again. Infos are written before.
+    /// Returns what was written so far, to be read again. Infos are written before.
     pub(crate) fn written(&self, path: &Path) -> Result<Written> {
         let profile = |(number, info): (u32, &Info)| {
             let Info { n_values, values, n_ctxs, ctx_indices, .. } = *info;
@@ -407,8 +407,8 @@ fn with_room<'a>(
     ids.take(usize::from(u16::MAX))
 }
 
-/// What of the name of a thread there is no room for: of a logical id only 32 bits are written, as
-/// hpcprof does it.
+/// Describes the part of the name of a thread that there is no room for: of a logical id only 32
+/// bits are written, as hpcprof does it.
 pub(crate) fn lost(thread: &Thread, kinds: &[String]) -> Option<String> {
     let mut lost = Vec::new();
     let long = thread.ids.iter().find(|part| u32::try_from(part.logical).is_err());
@@ -427,7 +427,7 @@ fn low_bits(logical: u64) -> u32 {
     u32::try_from(logical & u64::from(u32::MAX)).unwrap_or(u32::MAX)
 }
 
-/// What names a thread, as far as there is room for it.
+/// Returns the identifiers of a thread, as far as there is room for them.
 fn tuple(form: Form, thread: &Thread, kinds: &[String]) -> Sink {
     let mut tuple = form.sink();
     let ids = with_room(thread, kinds);

@@ -19,7 +19,7 @@ pub(crate) struct Rows {
     /// The context that values are taken of, and those that it has so far.
     context: u32,
     row: Vec<(u16, f64)>,
-    /// Why one could not be taken.
+    /// Reason why one could not be taken.
     refused: Option<Error>,
 }
 

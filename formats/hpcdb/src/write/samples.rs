@@ -19,7 +19,7 @@ pub(super) struct Samples {
     bytes: Sink,
     /// The first sample and the last, also where that is idle still and not said.
     ends: Option<(Sample, Sample)>,
-    /// Why one could not be taken.
+    /// Reason why one could not be taken.
     refused: Option<Error>,
 }
 
@@ -63,7 +63,7 @@ impl Samples {
         Ok(Some((bytes, first, last)))
     }
 
-    /// That all could be taken.
+    /// Checks that all could be taken.
     pub(super) fn ended(mut self) -> Result<Self> {
         self.refused.take().map_or(Ok(self), Err)
     }

@@ -16,7 +16,7 @@ fn shown(metric: &Metric, reach: Reach) -> Option<Reach> {
     Some(reach).filter(has).or(instead.filter(has))
 }
 
-/// What a scope is called.
+/// Returns the name of a scope.
 fn scope_name(reach: Reach) -> &'static str {
     match reach {
         Reach::Point => "point",
@@ -86,7 +86,7 @@ fn listed(metrics: &[Metric]) -> Vec<Listed<'_>> {
     listed.collect()
 }
 
-/// How a metric is shown that is computed from others.
+/// Writes the description of how a metric is shown that is computed from others.
 fn computed_root(text: &mut String, computed: &Computed, metrics: &[Listed<'_>]) {
     let Computed { metric, format, has_share, formula, .. } = computed;
     name_and_description(text, metric);
@@ -159,7 +159,7 @@ fn inputs(text: &mut String, listed: &Listed<'_>, statistics: &[Statistic]) {
     }
 }
 
-/// How a metric is shown.
+/// Writes the description of how a metric is shown.
 fn root(text: &mut String, listed: &Listed<'_>, statistics: &[Statistic]) {
     name_and_description(text, listed.metric);
     let none = if statistics.is_empty() { " {}" } else { "" };
@@ -177,7 +177,7 @@ struct Variant {
     name: &'static str,
     /// The statistics it is made of, by their places in the formula.
     of: &'static [Statistic],
-    /// What it is; `{0}` is the first statistic.
+    /// Formula that computes it; `{0}` is the first statistic.
     formula: &'static str,
 }
 
@@ -213,7 +213,8 @@ const VARIANTS: [Variant; 6] = [
     Variant { name: "Max", of: &[Statistic::Max], formula: "{0}" },
 ];
 
-/// How a statistic is written: its formula, how it is combined, and the formula in anchors.
+/// Returns the spelling of a statistic: its formula, the way it is combined, and the formula in
+/// anchors.
 fn written(statistic: Statistic) -> (&'static str, &'static str, &'static str) {
     match statistic {
         Statistic::Count => ("1", "sum", "[1]"),
@@ -224,7 +225,8 @@ fn written(statistic: Statistic) -> (&'static str, &'static str, &'static str) {
     }
 }
 
-/// What stands for a statistic in a formula; nothing where the metric does not reach so far.
+/// Returns the alias that stands for a statistic in a formula; `None` where the metric does not
+/// reach so far.
 fn alias(listed: &Listed<'_>, statistic: Statistic, reach: Reach) -> Option<String> {
     let reach = shown(listed.metric, reach)?;
     Some(format!("*{}", anchor(listed, statistic, scope_name(reach))))
@@ -302,7 +304,7 @@ roots:
         assert_eq!(taxonomy(&[Metric::named("X")], &[], &[]), bare);
     }
 
-    /// What was measured in fewer scopes is shown by those.
+    /// Checks that a metric that was measured in fewer scopes is shown by those.
     #[test]
     fn scopes_that_a_metric_does_not_have_are_in_no_formula() {
         let reaches = vec![Reach::Point, Reach::Function, Reach::Execution];

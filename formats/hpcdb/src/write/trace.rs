@@ -10,7 +10,7 @@ use super::file::{Form, Out};
 use super::samples::Samples;
 use crate::spec::{ELEMENT_BYTES, FileKind, TRACE_BYTES};
 
-/// Where the list of traces begins.
+/// Offset of the list of traces.
 const TRACES_AT: u64 = 0x40;
 
 /// Takes samples of a thread that follow those that it took before.
@@ -22,7 +22,7 @@ pub(crate) struct TraceWriter {
     path: PathBuf,
     form: Form,
     out: Option<Out>,
-    /// Where the samples of each thread are.
+    /// Positions of the samples of each thread.
     lines: Vec<(u64, u64)>,
     moments: Option<(u64, u64)>,
 }

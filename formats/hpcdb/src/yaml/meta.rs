@@ -12,11 +12,11 @@ use crate::read::{Database, Meta};
 use crate::types::{Context, Metric, PropagationScope, Strided};
 use crate::walk::TreeWalk;
 
-/// How deep contexts may lie: each level is moved to the right, so that a chain takes the square
+/// Greatest depth of contexts: each level is moved to the right, so that a chain takes the square
 /// of its length.
 const LEVELS_MAX: u64 = 10_000;
 
-/// What is pointed to, each with its number.
+/// Records that are pointed to, each with its number.
 #[derive(Default)]
 struct Anchors {
     scopes: HashMap<String, usize>,
@@ -67,7 +67,7 @@ impl Anchors {
         }
     }
 
-    /// How a record is pointed to.
+    /// Returns the alias by which a record is pointed to.
     fn alias(&self, pointer: Option<u64>) -> Option<String> {
         self.records.get(&pointer?).map(|number| format!("*id{number:03}"))
     }

@@ -1,4 +1,4 @@
-//! What numbers and pointers stand for, as remarks say it.
+//! Meanings of numbers and pointers, as remarks give them.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,10 +12,10 @@ use crate::spec::combine_name;
 use crate::types::{Context, Function};
 use crate::walk::TreeWalk;
 
-/// What numbers and pointers stand for.
+/// Meanings of numbers and pointers.
 pub(super) struct Names {
     database: Arc<Database>,
-    /// Where contexts are, by their numbers.
+    /// Positions of contexts, by their numbers.
     contexts: Vec<(u32, u64)>,
     metrics: HashMap<u64, String>,
     statistics: HashMap<u64, String>,
@@ -66,7 +66,7 @@ impl Names {
         meta.part.told(of_context(meta, &node)).map(Some)
     }
 
-    /// What names a profile; nothing for the summary.
+    /// Returns the name of a profile; nothing for the summary.
     pub(super) fn profile(&self, index: u64) -> Result<Option<String>> {
         let Some(file) = &self.database.profile else { return Ok(None) };
         let ids = match file.part.told(file.profile(index))? {

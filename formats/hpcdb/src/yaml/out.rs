@@ -5,7 +5,7 @@ use std::fmt::{Display, Write};
 use kymo_core::Result;
 use kymo_model::{Flow, RecordSink};
 
-/// How much text is kept before it is handed on.
+/// Number of bytes of text that are kept before they are handed on.
 const TEXT_BYTES: usize = 1 << 16;
 
 /// Lines on their way.
@@ -135,7 +135,7 @@ pub(super) fn text(text: &str) -> String {
     format!("'{}'", text.replace('\'', "''"))
 }
 
-/// Whether a text is that of a number, a truth or nothing.
+/// Returns true if a text is that of a number, a truth value or nothing.
 fn is_other(text: &str) -> bool {
     let word = text.to_ascii_lowercase();
     let words = ["null", "~", "true", "false", "yes", "no", "on", "off", "=", "<<", ".nan", ".inf"];

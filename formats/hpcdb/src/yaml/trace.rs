@@ -40,7 +40,7 @@ impl Printing<'_> {
         Ok(())
     }
 
-    /// How long a trace is, from when to when, and whose it is.
+    /// Describes a trace: its length, its first and last time, and its thread.
     fn span(&self, file: &TraceDb, trace: &Trace) -> Result<String> {
         let name = self.names.profile(trace.prof_index.into())?;
         let of =

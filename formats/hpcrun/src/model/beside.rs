@@ -1,5 +1,5 @@
-//! What lies beside profiles and names their addresses: structure files, and symbols of kernels and
-//! of what they map into processes.
+//! Files beside profiles that name their addresses: structure files, and symbols of kernels and of
+//! what they map into processes.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
@@ -114,13 +114,13 @@ pub(crate) fn symbols_of(measurement: &Measurement) -> Programs {
     Programs::new(modules, &Search::default(), &measurement.limits)
 }
 
-/// What symbols of a module are known by: where it is in the directory.
+/// Returns the path by which symbols of a module are known: its place in the directory.
 pub(super) fn resolved(directory: &Path, path: &str) -> Option<String> {
     Some(directory.join(beside(path, directory)?).to_string_lossy().into_owned())
 }
 
-/// Why modules have no names that recorders put into the directory for them; only those count
-/// that something was measured in, and that no structure file tells of.
+/// Returns the reasons why modules have no names that recorders put into the directory for them.
+/// Only those modules count that something was measured in, and that no structure file describes.
 pub(crate) fn lacking(
     measurement: &Measurement,
     symbols: &Programs,

@@ -19,7 +19,8 @@ pub(super) struct Code<'a> {
     symbols: &'a Programs,
     /// The directory that relative paths are below.
     directory: &'a Path,
-    /// What looks up addresses of modules that have symbols and no structure, and by path which.
+    /// Resolvers of addresses of modules that have symbols and no structure, and the resolver for
+    /// each path.
     resolvers: Vec<Box<dyn Resolver + 'a>>,
     with_symbols: HashMap<String, usize>,
     /// The contexts from a function down to a scope.

@@ -33,7 +33,7 @@ pub(crate) use remarks::{Remarks, words};
 /// The entry of what came in nobody knows where.
 const UNKNOWN_ENTRY: &str = "unknown entry";
 
-/// What is said where nobody recorded who called some code.
+/// Remark for code whose callers nobody recorded.
 const STRAYS: &str = "samples of GPU code hang where they were taken: `kymo prof` finds out what \
     called it, so that inclusive values of its database are others";
 
@@ -54,7 +54,7 @@ pub(crate) struct Contexts {
     of: Vec<u32>,
 }
 
-/// What a sample is of.
+/// Context of a sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Sampled {
     /// A calling context. Where several epochs have a node of that id, it is that of the first.
@@ -205,7 +205,7 @@ impl Merging<'_> {
         done
     }
 
-    /// Where threads enter.
+    /// Returns the entry point at which threads enter.
     fn entry(&mut self, name: &str) -> Result<ContextId> {
         let function = Some(self.named(name, 0));
         self.builder.child(None, Node { function, ..Node::new(Scope::Entry, Relation::Call) })

@@ -13,7 +13,7 @@ use crate::frames::{Frames, Meaning, code};
 use crate::tree::Tree;
 use crate::types::{self, Dialect, Epoch};
 
-/// What a node became: contexts by their numbers, as there may be very many nodes.
+/// Place of a node in the tree: contexts by their numbers, as there may be very many nodes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Place {
     /// The innermost context, which children hang below.
@@ -42,7 +42,7 @@ impl Place {
         (self.full != Self::NO_CONTEXT).then(|| ContextId(self.full.into()))
     }
 
-    /// What was called.
+    /// Returns the context that was called.
     pub(super) fn rel(self) -> Option<ContextId> {
         self.full().map(|_| ContextId(self.rel.into()))
     }

@@ -1,4 +1,5 @@
-//! What could not be taken as it was meant: counted, and said once for each recording.
+//! Remarks about what could not be taken as it was meant: counted, and reported once for each
+//! recording.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +9,7 @@ use super::amount;
 use crate::tree::Tree;
 use crate::types::{Epoch, Metric, MetricValue};
 
-/// How often each rule was broken, and the first byte where it was.
+/// Number of times that each rule was broken, and the first byte where it was.
 #[derive(Debug, Default)]
 pub(crate) struct Remarks(BTreeMap<&'static str, (u64, u64)>);
 
@@ -25,7 +26,7 @@ impl Remarks {
         *first = offset.min(*first);
     }
 
-    /// What a value comes to; where it cannot count, that is counted.
+    /// Returns the amount of a value; where it cannot count, that is noted.
     pub(crate) fn amount(&mut self, metric: &Metric, value: &MetricValue) -> Option<f64> {
         let amount =
             amount(metric, value.bits).map_err(|rule| self.add(rule, value.offset)).ok()?;
@@ -62,7 +63,7 @@ impl Remarks {
     }
 }
 
-/// What it means that so many break a rule.
+/// Describes what it means that so many break a rule.
 pub(crate) fn words(rule: &str, count: u64) -> String {
     let is_one = count == 1;
     let of = |what: &str| if is_one { format!("1 {what}") } else { format!("{count} {what}s") };

@@ -8,7 +8,7 @@ use kymo_core::bytes::{Cursor, Endian, ReadResult};
 use crate::spec::{INDEX_BYTES, VALUE_BYTES};
 use crate::types::{Epoch, Lush, MetricValue, Node};
 
-/// What the fields of a node are.
+/// Layout of the fields of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct NodeLayout {
     /// True if ids are signed, the sign telling leaves.
@@ -19,7 +19,7 @@ pub struct NodeLayout {
     pub has_module: bool,
     /// True if there are flags.
     pub has_flags: bool,
-    /// How many values there are at the end.
+    /// Number of values at the end.
     pub metrics: u32,
 }
 
@@ -65,7 +65,7 @@ impl Node {
 #[derive(Debug, Clone)]
 pub(crate) struct Run {
     bytes: Bytes,
-    /// How many bytes there are, held or not.
+    /// Number of bytes, held or not.
     length: usize,
     offset: u64,
     item_bytes: usize,
@@ -140,7 +140,7 @@ impl Run {
     }
 }
 
-/// What is read in place, and may be let go meanwhile.
+/// Items that are read in place, and may be let go meanwhile.
 pub(crate) trait InPlace {
     /// Gives each run.
     fn each_run(&mut self, take: &mut dyn FnMut(&mut Run));
@@ -179,7 +179,7 @@ impl Nodes {
         Self { run: Run::new(bytes, offset, size, endian), layout }
     }
 
-    /// How many there are.
+    /// Returns the number of items.
     #[must_use]
     pub fn len(&self) -> usize {
         self.run.len()
@@ -191,7 +191,7 @@ impl Nodes {
         self.len() == 0
     }
 
-    /// What the fields of a node are.
+    /// Returns the layout of the fields of a node.
     #[must_use]
     pub fn layout(&self) -> &NodeLayout {
         &self.layout
@@ -203,7 +203,7 @@ impl Nodes {
         Node::read(&mut self.run.cursor(index)?, &self.layout).ok()
     }
 
-    /// Where a node begins in the file.
+    /// Returns the offset of a node in the file.
     #[must_use]
     pub fn offset_of(&self, index: usize) -> u64 {
         self.run.offset_of(index)
@@ -227,7 +227,7 @@ impl Nodes {
     }
 }
 
-/// Where the values of metrics at nodes are.
+/// Place of the values of metrics at nodes.
 #[derive(Debug, Clone)]
 pub enum Values {
     /// In the nodes: one for each metric, zeros too.
@@ -237,7 +237,7 @@ pub enum Values {
 }
 
 impl Values {
-    /// How many there are.
+    /// Returns the number of values.
     #[must_use]
     pub fn len(&self, nodes: &Nodes) -> usize {
         match self {
@@ -291,7 +291,7 @@ pub struct Sparse {
     index: Run,
     /// Entries of the index that can be used: their starts ascend, and so does the next.
     usable: usize,
-    /// How many values belong to a node.
+    /// Number of values that belong to a node.
     length: usize,
 }
 
@@ -309,7 +309,8 @@ impl Sparse {
         Self { values: Run::empty(endian), index: Run::empty(endian), usable: 0, length: 0 }
     }
 
-    /// How many entries of the index are in order, the last of which says where values end.
+    /// Returns the number of entries of the index that are in order, the last of which gives the
+    /// end of the values.
     pub(crate) fn ordered(&self) -> usize {
         let mut last = 0;
         let ascends = |start: &u64| {
@@ -323,7 +324,7 @@ impl Sparse {
         if first { starts.take_while(ascends).count() } else { 0 }
     }
 
-    /// How many values belong to a node.
+    /// Returns the number of values that belong to a node.
     #[must_use]
     pub fn len(&self) -> usize {
         self.length
@@ -335,13 +336,14 @@ impl Sparse {
         self.len() == 0
     }
 
-    /// How many nodes the index has values for, as far as it is in order.
+    /// Returns the number of nodes that the index has values for, as far as it is in order.
     #[must_use]
     pub fn nodes(&self) -> usize {
         self.usable
     }
 
-    /// How many entries the index has, in order or not, with the one that marks its end.
+    /// Returns the number of entries of the index, in order or not, with the one that marks its
+    /// end.
     #[must_use]
     pub fn entries(&self) -> usize {
         self.index.len()
@@ -356,7 +358,7 @@ impl Sparse {
             .map(|e| read_entry(e, self.index.endian()))
     }
 
-    /// Where an entry of the index is in the file.
+    /// Returns the offset of an entry of the index in the file.
     #[must_use]
     pub fn entry_offset(&self, index: usize) -> u64 {
         self.index.offset_of(index)

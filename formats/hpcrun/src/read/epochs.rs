@@ -8,7 +8,7 @@ use super::{Reading, primitive, too_many};
 use crate::spec::{EPOCH_TAG, METRICS_MAX};
 use crate::types::{Dialect, Epoch, EpochHeader, Header, LoadMap, Metric};
 
-/// How an epoch is laid out where one version has had several ways.
+/// Layout of an epoch where one version has had several.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Variant {
     /// As described; of those that were shipped, metrics without sampling.

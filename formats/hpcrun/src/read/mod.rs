@@ -27,18 +27,18 @@ pub use trace::{Trace, TraceVersion};
 pub struct Profile {
     /// Its header.
     pub header: Header,
-    /// What was measured; 04.00b has exactly one.
+    /// Epochs that were measured; 04.00b has exactly one.
     pub epochs: Vec<Epoch>,
     /// The names of the kinds of ids; only 04.00b has them.
     pub id_kinds: Vec<IdKind>,
     /// The ids that together name the thread; only 04.00b has them.
     pub id_tuple: Vec<Id>,
-    /// Where the ids are.
+    /// Offset of the ids.
     pub id_tuple_offset: u64,
-    /// Where the sections are; only 04.00b has them.
+    /// Offsets of the sections; only 04.00b has them.
     pub footer: Option<Footer>,
-    /// How many items the parts of the file say that they have, in the order of the file: all
-    /// of 04.00b, and of the others that of the header's pairs.
+    /// Numbers of items that the parts of the file give for themselves, in the order of the file:
+    /// all of 04.00b, and of the others that of the header's pairs.
     pub counts: Vec<Count>,
     faults: Vec<Fault>,
     findings: Vec<Finding>,
@@ -75,14 +75,16 @@ impl Profile {
         Ok(reading.profile)
     }
 
-    /// What keeps it from being read as it was meant, and what is odd about it.
+    /// Returns the findings about what keeps it from being read as it was meant, and what is odd
+    /// about it.
     #[must_use]
     pub fn findings(&self) -> Vec<Finding> {
         let faults = self.faults.iter().map(|fault| Finding::unreadable(fault.rule, &fault.error));
         faults.chain(self.findings.iter().cloned()).collect()
     }
 
-    /// What could not be read of it, one line for each part: what writing it again leaves out.
+    /// Returns the findings about what could not be read of it, one line for each part: writing it
+    /// again leaves that out.
     #[must_use]
     pub fn losses(&self) -> &[Finding] {
         &self.losses

@@ -9,7 +9,7 @@ use crate::types::{
     Sampling, Str,
 };
 
-/// What could be read of a list, and why it ends where it does if that is not its end.
+/// Part of a list that could be read, and the reason why it ends there if that is not its end.
 pub(crate) type Partly<T> = (Vec<T>, Option<ReadError>);
 
 impl Str {

@@ -14,7 +14,7 @@ use crate::types::{Dialect, Header};
 /// The place of the nodes among the sections.
 const NODES_INDEX: usize = 2;
 
-/// How many nodes are looked at to tell how large they are.
+/// Number of nodes that are looked at to find their size.
 const NODES_LOOKED_AT: usize = 4096;
 
 impl<'a> Reading<'a> {
@@ -190,7 +190,7 @@ impl<'a> Reading<'a> {
     }
 }
 
-/// Where the section after this byte begins.
+/// Returns the start of the section after this byte.
 pub(crate) fn aligned(offset: u64) -> u64 {
     offset.checked_next_multiple_of(SECTION_ALIGNMENT).unwrap_or(u64::MAX)
 }

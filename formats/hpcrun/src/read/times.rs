@@ -24,10 +24,10 @@ const SAMPLED: usize = 63;
 /// Records at each end of a file that tell the unit where others may not be where they should be.
 const ENDS: usize = 8;
 
-/// What numbers mean as times.
+/// Unit of numbers that are times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Unit {
-    /// What they are multiplied with to be nanoseconds.
+    /// Factor by which they are multiplied to be nanoseconds.
     factor: u64,
     /// The least that means a time, and the greatest.
     first: u64,
@@ -91,13 +91,13 @@ impl Unit {
         i64::try_from(time).ok()
     }
 
-    /// What times are multiplied with to be nanoseconds.
+    /// Returns the factor by which times are multiplied to be nanoseconds.
     pub(super) fn factor(self) -> u64 {
         self.factor
     }
 }
 
-/// What is odd about a time.
+/// Oddity of a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Odd {
     /// It is before the one before it.
@@ -106,10 +106,10 @@ pub(crate) enum Odd {
     Meaningless,
 }
 
-/// How many records are odd, and the first of them; nothing where none is.
+/// Number of records that are odd, and the first of them; `None` where none is.
 pub(crate) type SomeRecords = Option<(u64, usize)>;
 
-/// What is known of the times of a trace.
+/// Facts about the times of a trace.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Times {
     pub(crate) back: SomeRecords,
@@ -176,7 +176,7 @@ impl Trace {
         }
     }
 
-    /// What is known of the times; all are looked at when it is first asked for.
+    /// Returns the facts about the times; all times are looked at when this is first asked for.
     pub(crate) fn times(&self) -> &Times {
         self.times.get_or_init(|| {
             let parts = in_parts(self.len(), RECORDS_MIN, |part| {
@@ -193,7 +193,7 @@ impl Trace {
         })
     }
 
-    /// What is known of the times, if it was asked for.
+    /// Returns the facts about the times, if they were asked for.
     pub(crate) fn known_times(&self) -> Option<&Times> {
         self.times.get()
     }

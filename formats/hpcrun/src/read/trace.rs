@@ -105,7 +105,8 @@ impl Trace {
         Ok(())
     }
 
-    /// What keeps it from being read as it was meant, and what is odd about it.
+    /// Returns the findings about what keeps it from being read as it was meant, and what is odd
+    /// about it.
     #[must_use]
     pub fn findings(&self) -> Vec<Finding> {
         let faults = self.faults.iter().map(|fault| Finding::unreadable(fault.rule, &fault.error));
@@ -129,7 +130,7 @@ impl Trace {
         self.flags & TRACE_DATA_CENTRIC != 0
     }
 
-    /// How many records there are.
+    /// Returns the number of records.
     #[must_use]
     pub fn len(&self) -> usize {
         self.records.len()
@@ -141,7 +142,7 @@ impl Trace {
         self.len() == 0
     }
 
-    /// Where a record begins in the file.
+    /// Returns the offset of a record in the file.
     #[must_use]
     pub fn offset_of(&self, index: usize) -> u64 {
         self.records.offset_of(index)
@@ -153,7 +154,7 @@ impl Trace {
         self.records.item(index).map(|item| record(item, self.endian))
     }
 
-    /// What would be a record at a byte of the file.
+    /// Reads what would be a record at a byte of the file.
     pub(crate) fn record_at(&self, file: &[u8], at: usize) -> Option<TraceRecord> {
         let item = file.get(at..at.checked_add(self.record_bytes())?)?;
         Some(record(item, self.endian))

@@ -32,7 +32,7 @@ pub struct ProfileBuilder {
     /// Nodes by parent, module and address.
     known: BTreeMap<(usize, u16, u64), usize>,
     values: BTreeMap<usize, NodeValues>,
-    /// What was asked for first that makes no sense.
+    /// First request that makes no sense.
     wrong: Option<&'static str>,
 }
 
@@ -278,7 +278,7 @@ impl ProfileBuilder {
         Ok(self.without_place())
     }
 
-    /// What 02.00 as described has no place for.
+    /// Lists what 02.00 as described has no place for.
     fn without_place(&self) -> Vec<String> {
         let metrics =
             |has: &dyn Fn(&Metric) -> bool| self.metrics.iter().filter(|m| has(m)).count();

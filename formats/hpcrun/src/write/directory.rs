@@ -9,16 +9,16 @@ use crate::measurement::{PROFILE, TRACE};
 use crate::spec;
 use crate::types::{Header, Id, NvPair, TraceRecord};
 
-/// What names the files of a thread.
+/// Numbers that name the files of a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ThreadFile {
     /// The rank of the process, where there are ranks.
     pub rank: Option<u32>,
     /// The number of the thread in its process.
     pub thread: u32,
-    /// What the host is known by.
+    /// Number by which the host is known.
     pub host: u32,
-    /// What the process is known by on its host.
+    /// Number by which the process is known on its host.
     pub process: u32,
     /// Counts the times that the same names came up.
     pub generation: u32,

@@ -67,7 +67,7 @@ fn statistics(reader: &Reader, offset: u64, stated: &Statistics, found: &Statist
     }
 }
 
-/// What the summary repeats is the same as in the data section.
+/// Checks that what the summary repeats is the same as in the data section.
 fn definitions(reader: &Reader) {
     let summary = reader.summary();
     let differ = |what: &str, id: u16, offset: u64| {

@@ -11,7 +11,7 @@ use crate::Reader;
 use crate::dump::schema_text;
 use crate::types::{Channel, Pairs, Schema};
 
-/// What the events of the track are; that it is there says that the channel was a track.
+/// Key for the kind of events of the track; its presence means that the channel was a track.
 const KIND: &str = "kymo.kind";
 /// The format's word for what its events hold.
 const CONTENT: &str = "kymo.content";
@@ -19,7 +19,7 @@ const CONTENT: &str = "kymo.content";
 const ATTRIBUTES: &str = "kymo.attributes";
 /// The name of its clock.
 const CLOCK: &str = "kymo.clock";
-/// What the clock's times count from: `epoch`, or `own` for a zero of its own.
+/// Key for the zero that the clock's times count from: `epoch`, or `own` for a zero of its own.
 const CLOCK_ZERO: &str = "kymo.clock_zero";
 /// The id of the channel of the track that it belongs under.
 const PARENT: &str = "kymo.parent";
@@ -113,7 +113,8 @@ fn clock(channel: &Channel) -> Option<Clock> {
     Some(Clock { name, recording: 0, since_epoch })
 }
 
-/// What a channel says of itself: the attributes of the track it was, or its metadata and schema.
+/// Returns the attributes that a channel gives for itself: those of the track it was, or its
+/// metadata and schema.
 fn attributes(reader: &Reader, channel: &Channel) -> Map<String, Value> {
     let kept = channel.metadata.get(ATTRIBUTES).and_then(|kept| serde_json::from_str(kept).ok());
     if let (Some(Value::Object(attributes)), Some(_)) = (kept, kind(channel)) {

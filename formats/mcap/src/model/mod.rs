@@ -183,9 +183,10 @@ struct Messages {
 /// A message that is asked for, with its offset and its track.
 type Asked = (u64, TrackId, Message);
 
-/// What is missing among messages.
+/// Gaps among messages.
 struct Gaps {
-    /// Where it is told: on the track of a task, a function or a machine, where there is any.
+    /// Track on which gaps are reported: that of a task, a function or a machine, where there is
+    /// any.
     track: Option<TrackId>,
     /// The last time that is known on the clock of that track.
     last: Option<TimeNs>,
@@ -214,10 +215,10 @@ impl Gaps {
     }
 }
 
-/// What is next among messages.
+/// Next thing among messages.
 enum Next {
     Message(Asked),
-    /// Where it is told, since when, and before which byte.
+    /// Gap: the track on which it is reported, its start, and the byte that it is before.
     Gap(TrackId, TimeNs, u64),
 }
 
@@ -258,7 +259,7 @@ impl Messages {
         }
     }
 
-    /// What is missing before a byte, where that is asked for.
+    /// Returns the gap before a byte, where that is asked for.
     fn gap(&mut self, offset: u64) -> Option<Next> {
         let (track, time) = self.gaps.take()?;
         let is_asked = self.window.wants(track) && self.window.holds(Some(time));

@@ -1,4 +1,4 @@
-//! What a file has and its timeline does not tell: lost in a conversion.
+//! Losses in a conversion: what a file has and its timeline does not.
 
 use std::collections::BTreeMap;
 
@@ -26,7 +26,7 @@ pub(super) fn untold(reader: &Reader) -> Vec<Finding> {
     counts.findings()
 }
 
-/// What is not told, and how often.
+/// Counts of what the timeline does not have.
 #[derive(Debug, Default)]
 struct Counts {
     profiles: u64,

@@ -15,7 +15,7 @@ pub(super) enum Decoder {
     None,
     /// UTF-8.
     Text,
-    /// What happened, as JSON.
+    /// Content of events, as JSON.
     Spelt,
     /// A number.
     Number { number: Number, endian: Endian, gain: f64, offset: f64 },
@@ -48,8 +48,8 @@ impl Decoder {
         })
     }
 
-    /// What a payload says, by its fields where these are asked for; `track` finds a track by its
-    /// number.
+    /// Returns the content of a payload, by its fields where these are asked for; `track` finds a
+    /// track by its number.
     pub(super) fn content<'a>(
         &self,
         payload: &'a [u8],

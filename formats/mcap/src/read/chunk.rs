@@ -9,7 +9,7 @@ use super::record::{self, Frame, cursor_at};
 use crate::spec;
 use crate::types::{Chunk, Compression};
 
-/// Where the records of a chunk are.
+/// Place of the records of a chunk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Content {
     /// In the file, as they are.
@@ -18,7 +18,7 @@ pub(crate) enum Content {
     Buffer,
 }
 
-/// What is wrong with a chunk that can be read in part.
+/// Fault of a chunk that can be read in part.
 pub(crate) type Damage = Option<(&'static str, ReadError)>;
 
 /// A chunk at an offset of a file that ends at `bytes`: its header, the checksum of its records,
@@ -58,7 +58,7 @@ impl<'a> Body<'a> {
     }
 }
 
-/// What is left of a chunk that the file ends in.
+/// Returns the rest of a chunk that the file ends in.
 fn cut_frame(mut cursor: kymo_core::bytes::Cursor<'_>) -> Option<Frame<'_>> {
     let offset = cursor.offset();
     let opcode = cursor.u8("opcode").ok()?;
@@ -106,7 +106,7 @@ pub(crate) fn load(
     Ok((content, wrong_length(&body)))
 }
 
-/// What is wrong with the length of a record whose chunk is otherwise sound.
+/// Returns the fault of the length of a record whose chunk is otherwise sound.
 fn wrong_length(body: &Body<'_>) -> Damage {
     if body.is_cut {
         let why = "the length of its record is wrong, and its records are whole";
@@ -171,7 +171,8 @@ fn decompress(
     Ok(read.err().map(failed))
 }
 
-/// How far back Zstandard may refer, as a power of two: a few values of the largest size.
+/// Returns the distance that Zstandard may refer back, as a power of two: a few values of the
+/// largest size.
 fn window_log_max(limit: u64) -> u32 {
     (limit.max(1).ilog2() + 3).clamp(20, 27)
 }

@@ -1,4 +1,4 @@
-//! What is found wrong while a file is read, also after it was opened.
+//! Faults that are found while a file is read, also after it was opened.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -49,7 +49,7 @@ impl Faults {
         findings.into_iter().filter(|finding| !is_known(finding)).for_each(|of| self.push(of));
     }
 
-    /// What was found so far.
+    /// Returns the findings so far.
     pub(crate) fn to_vec(&self) -> Vec<Finding> {
         self.found().findings.clone().into_vec()
     }

@@ -26,7 +26,7 @@ pub(crate) use summary::{ChunkIndex, Footer, PlaceIndex, Summary};
 pub(crate) use survey::Survey;
 pub(crate) use walk::{Body, Item, Walk};
 
-/// What is taken without looking at it.
+/// Part that is taken without looking at it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Belief {
     /// A summary whose checksum is right.
@@ -46,7 +46,7 @@ pub struct Reader {
     footer: Option<Footer>,
     summary: Summary,
     pieces: Vec<Piece>,
-    /// Where the data section ends, in front of the data end record, if that was found.
+    /// End of the data section, in front of the data end record, if that was found.
     data_end: Option<u64>,
     /// The byte after all that pieces can be in.
     data_limit: usize,
@@ -135,7 +135,7 @@ impl Reader {
         survey
     }
 
-    /// Who wrote the file.
+    /// Returns the header: the writer of the file.
     #[must_use]
     pub fn header(&self) -> &Header {
         &self.header
@@ -161,19 +161,19 @@ impl Reader {
         })
     }
 
-    /// What the summary counts, where it has statistics.
+    /// Returns the statistics of the summary, where it has them.
     #[must_use]
     pub fn statistics(&self) -> Option<&Statistics> {
         self.summary.statistics.as_ref().map(|(_, statistics)| statistics)
     }
 
-    /// How many messages there are: counted, or as the summary has it.
+    /// Returns the number of messages: counted, or as the summary has it.
     #[must_use]
     pub fn message_count(&self) -> u64 {
         self.survey.messages()
     }
 
-    /// What is wrong with the file as far as it was read.
+    /// Returns the findings about the file as far as it was read.
     #[must_use]
     pub fn findings(&self) -> Vec<Finding> {
         self.faults.to_vec()

@@ -36,20 +36,20 @@ impl Piece {
     }
 }
 
-/// What walking through the data section gave.
+/// Results of walking through the data section.
 #[derive(Debug, Default)]
 pub(crate) struct DataSection {
     pub(crate) pieces: Vec<Piece>,
     /// The body of the header, if the first record is one.
     pub(crate) header: Option<Range<u64>>,
-    /// Where the data end record is.
+    /// Offset of the data end record.
     pub(crate) data_end: Option<u64>,
 }
 
 /// Walks from record to record, and leaps over what an index tells.
 pub(crate) struct Indexing<'a> {
     bytes: &'a [u8],
-    /// What an index tells of the data section.
+    /// Pieces of the data section as given by an index.
     known: &'a BTreeMap<u64, Known>,
     /// True if what it tells may be taken without a look.
     is_trusted: bool,
@@ -146,8 +146,8 @@ impl<'a> Indexing<'a> {
         self.faults.push(Finding::at(severity, rule, offset, why));
     }
 
-    /// Where to go on when there is no whole record at an offset: where the index knows of the
-    /// next, or with what is left of a chunk that the file ends in.
+    /// Returns the offset at which to go on when there is no whole record at an offset: where the
+    /// index knows of the next, or with what is left of a chunk that the file ends in.
     fn resume(&mut self, offset: u64, error: &ReadError) -> Option<u64> {
         if let Some(known) = self.known.get(&offset).filter(|_| self.is_chunk(offset)) {
             // Reading the chunk finds that its length is wrong.

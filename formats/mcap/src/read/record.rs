@@ -200,7 +200,7 @@ pub(crate) fn message_index(
     Ok((channel, entries))
 }
 
-/// Whether a record may stand among messages, in the data section or in a chunk.
+/// Returns true if a record may stand among messages, in the data section or in a chunk.
 pub(crate) fn is_content(opcode: u8) -> bool {
     matches!(opcode, op::SCHEMA | op::CHANNEL | op::MESSAGE | spec::PRIVATE..)
 }

@@ -16,9 +16,9 @@ use crate::types::{Channel, Chunk, Schema, Statistics};
 pub(crate) struct Footer {
     /// Its first byte.
     pub(crate) offset: u64,
-    /// Where the summary section begins; 0 when there is none.
+    /// Offset at which the summary section begins; 0 when there is none.
     pub(crate) summary_start: u64,
-    /// Where the summary offset section begins; 0 when there is none.
+    /// Offset at which the summary offset section begins; 0 when there is none.
     pub(crate) summary_offset_start: u64,
     /// The checksum of both and of the footer so far; 0 when there is none.
     pub(crate) summary_crc: u32,
@@ -63,7 +63,7 @@ impl Footer {
     }
 }
 
-/// What is at an offset of the data section, as an index tells it.
+/// Piece at an offset of the data section, as given by an index.
 #[derive(Debug, Clone)]
 pub(crate) struct Known {
     pub(crate) piece: Piece,
@@ -188,8 +188,8 @@ impl Summary {
         })
     }
 
-    /// What is in the data section by the byte it starts at. Entries that make no sense are left
-    /// out: what they should have told is found by walking.
+    /// Returns the pieces of the data section by the byte at which they start. Entries that make no
+    /// sense are left out: their pieces are found by walking.
     pub(crate) fn known(&self, data_end: u64) -> BTreeMap<u64, Known> {
         let chunks = self.chunks.iter().map(|index| {
             let chunk_end = index.chunk.offset.checked_add(index.chunk.length);

@@ -10,7 +10,7 @@ use super::summary::Summary;
 use super::walk::{Body, Walk};
 use crate::types::{Channel, Message, Schema};
 
-/// What is in a file, by the summary's word or by going through it.
+/// Contents of a file, as given by the summary or found by going through it.
 #[derive(Debug, Default)]
 pub(crate) struct Survey {
     pub(crate) schemas: BTreeMap<u16, Schema>,
@@ -24,7 +24,7 @@ pub(crate) struct Survey {
 }
 
 impl Survey {
-    /// What a summary says.
+    /// Returns the contents that a summary gives.
     pub(crate) fn of_summary(summary: &Summary) -> Self {
         let mut survey = Self::default();
         survey.add_definitions(summary);

@@ -21,7 +21,7 @@ pub(crate) struct Item {
     pub(crate) body: Body,
 }
 
-/// What a record says. Payloads are ranges of [`Walk::data`].
+/// Content of a record. Payloads are ranges of [`Walk::data`].
 #[derive(Debug)]
 pub(crate) enum Body {
     Schema(Schema),
@@ -32,12 +32,12 @@ pub(crate) enum Body {
     Private { opcode: u8, data: Range<usize> },
 }
 
-/// Where a walk is within a piece.
+/// Position of a walk within a piece.
 #[derive(Debug, Clone, Default)]
 struct Place {
     at: usize,
     end: usize,
-    /// Where the records of this piece start.
+    /// Start of the records of this piece.
     start: usize,
     /// The record that was given last.
     given: usize,
@@ -87,13 +87,13 @@ impl<R: Borrow<Reader>> Walk<R> {
         self.bytes().get(range.clone()).unwrap_or_default()
     }
 
-    /// Where the record that was given last is among those of its chunk.
+    /// Returns the offset of the record that was given last among those of its chunk.
     pub(crate) fn offset_in_chunk(&self) -> u64 {
         (self.place.given - self.place.start) as u64
     }
 
-    /// Where the record that was given last is in what is decompressed of its chunk; 0 where the
-    /// file has it as it is.
+    /// Returns the position of the record that was given last in what is decompressed of its chunk;
+    /// 0 where the file has it as it is.
     pub(crate) fn position(&self) -> u64 {
         self.place.buffered.map_or(0, |_| self.place.given as u64)
     }

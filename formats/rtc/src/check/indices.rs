@@ -7,13 +7,13 @@ use kymo_rtc_wire::index::{Entries, split_count};
 use kymo_rtc_wire::read::{Begin, Frame};
 use kymo_rtc_wire::spec::id;
 
-/// Where the frames of a session are, as far as indices tell of them.
+/// Positions of the frames of a session, as far as indices give them.
 #[derive(Debug, Default)]
 pub(super) struct Indices {
     seen: BTreeMap<u32, Seen>,
     /// The number of the unit.
     unit: u64,
-    /// Where the Index or index begins that is being read.
+    /// Start of the Index or index that is being read.
     start: Option<u64>,
     /// Frames of this Unit were lost.
     is_lost: bool,
@@ -23,7 +23,7 @@ pub(super) struct Indices {
     left_out: Option<(u64, Vec<u32>)>,
 }
 
-/// Where a stream was last. Writers differ in whether a frame counts that goes on with a message.
+/// Last position of a stream. Writers differ in whether a frame counts that goes on with a message.
 #[derive(Debug, Default, Clone, Copy)]
 struct Seen {
     /// The first frame in the last unit, and that unit.

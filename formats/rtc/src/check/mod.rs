@@ -13,7 +13,7 @@ use crate::Reader;
 use crate::read::{After, Problem, Scan, Statistics};
 use crate::types::{Session, Stream, UnitChecksum};
 
-/// What opening a file found: everything that was lost, or that may be.
+/// Returns the findings of opening a file: everything that was lost, or that may be.
 pub(crate) fn losses(scan: &Scan, limits: &Limits) -> Findings {
     let mut findings = Findings::new(limits);
     for problem in &scan.problems {
@@ -56,14 +56,14 @@ fn session(scan: &Scan, session: &Session, findings: &mut Findings) {
     }
 }
 
-/// What the number of a session's first Unit says of those before it.
+/// Returns the finding that the number of a session's first Unit gives about those before it.
 pub(crate) fn first_count(start: u64, count: Option<u64>) -> Option<Finding> {
     let count = count.filter(|count| *count > 0)?;
     let message = format!("the session begins with Unit {count}: those before are missing");
     Some(Finding::at(Severity::Warning, "count", start, message))
 }
 
-/// What is to be said of times that are missing, or that may be wrong.
+/// Returns findings about times that are missing, or that may be wrong.
 pub(crate) fn times(streams: &[Stream], statistics: &[Statistics]) -> Vec<Finding> {
     let spoilt = streams.iter().filter_map(spoilt_clock);
     let sessions: HashSet<usize> = streams
@@ -219,7 +219,8 @@ pub(crate) fn finding(streams: &[Stream], problem: &Problem) -> Finding {
     }
 }
 
-/// What is wrong beside what was lost, and is put right where the file is written again.
+/// Returns findings about faults other than losses. They are corrected where the file is written
+/// again.
 pub(crate) fn faults(reader: &Reader, limits: &Limits) -> Vec<Finding> {
     let mut findings = Findings::new(limits);
     rules::check(reader, &mut findings);

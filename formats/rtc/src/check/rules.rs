@@ -24,7 +24,7 @@ struct Rules<'a> {
     reader: &'a Reader,
     findings: &'a mut Findings,
     indices: Indices,
-    /// Where the Unit begins, while it has no Meta.
+    /// Start of the Unit, while it has no Meta.
     unit: Option<u64>,
     /// Streams of which a value was told of.
     unfit: HashSet<usize>,
@@ -138,7 +138,7 @@ impl Rules<'_> {
         }
     }
 
-    /// What streams say of themselves and of each other.
+    /// Checks what streams state about themselves and about each other.
     fn streams(&mut self) {
         let scan = self.reader.scan();
         let mut names: HashMap<(usize, &str), (&Stream, bool)> = HashMap::new();

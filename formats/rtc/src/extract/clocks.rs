@@ -1,4 +1,4 @@
-//! What clocks show in the input, and what those of the output were made to say.
+//! Readings of clocks in the input, and readings that were written for those of the output.
 
 use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
@@ -7,7 +7,7 @@ use kymo_model::timeline::TimeNs;
 
 use crate::types::CLOCKS_MAX;
 
-/// What a clock said, and what the clock under it showed then.
+/// Reading of a clock, and what the clock under it showed then.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Reading {
     pub(super) payload: Vec<u8>,
@@ -31,7 +31,8 @@ impl Reading {
 /// The clocks of the output that go back, by session and number.
 pub(super) type Falling = BTreeSet<(usize, usize)>;
 
-/// What each clock of a session of the output was last made to say, by the numbers of its streams.
+/// Last reading that was written for each clock of a session of the output, by the numbers of its
+/// streams.
 #[derive(Debug, Default)]
 pub(super) struct Said {
     readings: HashMap<usize, Rc<Reading>>,

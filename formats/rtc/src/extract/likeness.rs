@@ -1,4 +1,4 @@
-//! Which streams of several files are the same stream.
+//! Streams of several files that are the same stream.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -11,8 +11,8 @@ use crate::types::Stream;
 /// A description, and the how manieth of its session it is.
 type Described = (usize, usize);
 
-/// What a stream is: its own description, that of the stream it is about, and those of the clock
-/// it is on and of the clocks under that.
+/// Description of a stream: its own, that of the stream it is about, and those of the clock it is
+/// on and of the clocks under that.
 ///
 /// Where two streams are alike, so are those they refer to.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -29,8 +29,8 @@ pub(super) struct Descriptions {
 }
 
 impl Descriptions {
-    /// What each of some streams of an input is, in the order of their sessions and numbers. One
-    /// on clocks that count from one another in a circle is like no other.
+    /// Returns the likeness of each of some streams of an input, in the order of their sessions and
+    /// numbers. A stream on clocks that count from one another in a cycle is like no other.
     pub(super) fn likenesses(
         &mut self,
         input: &Input,

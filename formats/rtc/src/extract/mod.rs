@@ -59,7 +59,7 @@ pub(crate) fn extract(
     }
 }
 
-/// What was written, and which clocks went back in it.
+/// Result of writing, and the clocks that went back in it.
 struct Copied {
     written: Written,
     falling: Falling,
@@ -111,7 +111,7 @@ struct Input {
     wanted: HashSet<usize>,
     /// The stream that each stream of remarks is about.
     abouts: HashMap<usize, usize>,
-    /// What each clock last said.
+    /// Last reading of each clock.
     clocks: HashMap<usize, Rc<Reading>>,
     /// The time of its last message on a clock that counts from the Epoch.
     now: i64,

@@ -57,8 +57,8 @@ pub(super) fn outlets(inputs: &[Input], session: Option<usize>, join: bool) -> V
     outlets.all
 }
 
-/// What streams of each file are named by: its name without folder and extension, or its path where
-/// those are not all different. Nothing where that is not either.
+/// Returns the labels for streams of each file: its name without folder and extension, or its path
+/// where those are not all different. Returns `None` where the paths are not all different either.
 fn labels(inputs: &[Input]) -> Option<Vec<String>> {
     let stem = |input: &Input| {
         let stem = Path::new(&input.name).file_stem();
@@ -90,13 +90,14 @@ fn shared(inputs: &[Input]) -> HashSet<String> {
 struct Outlets {
     session: Option<usize>,
     join: bool,
-    /// What streams of each file are named by, unless numbers have to do, and which names need that.
+    /// Labels for streams of each file, unless numbers are used instead, and names that need
+    /// labels.
     files: Vec<String>,
     shared: HashSet<String>,
     all: Vec<Outlet>,
     names: Names,
     descriptions: Descriptions,
-    /// Where streams are that others may be joined to.
+    /// Streams that others may be joined to.
     alike: HashMap<Likeness, usize>,
     sets: Sets,
 }
@@ -107,7 +108,7 @@ struct Sets {
     /// The new ones, by input, session and old set.
     new: HashMap<(usize, usize, u64), u64>,
     count: u64,
-    /// What has a number in a new set.
+    /// Tracks that have a number in a new set.
     numbered: HashMap<(u64, u64), usize>,
 }
 

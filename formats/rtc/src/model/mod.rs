@@ -30,7 +30,7 @@ pub(crate) struct Lanes {
     /// The clock that each stream is.
     of_stream: HashMap<usize, ClockId>,
     epoch: Option<(usize, ClockId)>,
-    /// What each track says of the track that it was.
+    /// Facts that each track gives about the track that it was.
     kept: Vec<Option<Kept>>,
     /// Tracks by their session, their set and the number they had.
     numbered: HashMap<(usize, u64, u64), TrackId>,
@@ -129,7 +129,7 @@ impl Lanes {
         self.kept.iter().flatten().any(|kept| kept.of.is_some())
     }
 
-    /// What a message of a track whose events were spelt says.
+    /// Returns the content of a message of a track whose events were spelt.
     fn spelt(&self, message: &Message<'_>, tell: Tell) -> Option<Content<'static>> {
         let track = self.tracks.get(message.stream)?;
         let kept = self.kept.get(message.stream)?.as_ref().filter(|kept| kept.of.is_some())?;
@@ -165,7 +165,8 @@ fn kind(stream: &Stream) -> TrackKind {
     }
 }
 
-/// What the file says of a stream beyond its name and format, under the file's own names.
+/// Returns the attributes of a stream in the file beyond its name and format, under the file's own
+/// names.
 fn all_attributes(stream: &Stream) -> serde_json::Map<String, serde_json::Value> {
     let mut attributes = serde_json::Map::new();
     if let Some(length) = stream.length_bytes {
@@ -181,7 +182,7 @@ fn all_attributes(stream: &Stream) -> serde_json::Map<String, serde_json::Value>
     attributes
 }
 
-/// How events with fields are told.
+/// Form in which events with fields are given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tell {
     Text,

@@ -266,14 +266,14 @@ struct Reading {
     held: Option<crate::read::Found>,
 }
 
-/// What is next of a window.
+/// Next thing of a window.
 enum Next {
     Message(crate::read::Found),
     /// Something is missing since then, before this message.
     Gap(TimeNs, crate::read::Found),
 }
 
-/// Where clocks that rise have all passed the end of a window.
+/// Stop for reading: clocks that rise have all passed the end of a window.
 struct Stop {
     until: TimeNs,
     clocks: Vec<usize>,
@@ -348,8 +348,8 @@ struct Walk {
 }
 
 impl Walk {
-    /// That something is missing before a message, where it may be something that tasks, functions or
-    /// machines did. It may be of any of them.
+    /// Returns the event that something is missing before a message, where it may be something that
+    /// tasks, functions or machines did. It may be of any of them.
     fn gap(&self, time: TimeNs, before: &crate::read::Found) -> Option<Event<'static>> {
         let message = self.reading.messages.message(before);
         let session = self.timeline.reader.streams().get(message.stream)?.session;

@@ -16,7 +16,7 @@ pub struct Messages {
     reader: Arc<Reader>,
     walker: Walker,
     tracker: Tracker,
-    /// Where reading ends.
+    /// Offset at which reading ends.
     end: u64,
     /// Of each session, the clock that tells since when something is missing.
     watched: Vec<Option<usize>>,
@@ -57,9 +57,10 @@ impl Messages {
         Self { watched, ..self }
     }
 
-    /// What the clock of the session showed before frames were lost, where any were before the
-    /// message that was found last. Messages before it is set again may have happened later than they
-    /// say, so that it is told once more behind them.
+    /// Returns the time that the clock of the session showed before frames were lost. It is given
+    /// if any were lost before the message that was found last. Messages before the clock is set
+    /// again may have happened later than their times. So the loss is reported once more behind
+    /// them.
     pub(crate) fn take_loss(&mut self) -> Option<TimeNs> {
         let Lost { clock, time, is_told } = self.lost?;
         let is_set = !self.tracker.is_stale(clock);
@@ -72,7 +73,7 @@ impl Messages {
         self.tracker.met()
     }
 
-    /// What a clock shows now.
+    /// Returns the time that a clock shows now.
     pub(crate) fn shows(&self, clock: usize) -> Option<TimeNs> {
         self.tracker.shows(clock)
     }

@@ -94,7 +94,7 @@ impl Reader {
         &self.limits
     }
 
-    /// What going through all of the file finds.
+    /// Returns the result of going through all of the file.
     pub(crate) fn scan(&self) -> &Scan {
         self.scan.get_or_init(|| {
             let context = Context { progress: &self.progress, ..Context::with_limits(self.limits) };
@@ -109,12 +109,12 @@ impl Reader {
         self.outline.as_ref().map(|outline| Arc::clone(&outline.catalog)).unwrap_or_default()
     }
 
-    /// What going through all of the file found, if that was done.
+    /// Returns the result of going through all of the file, if that was done.
     pub(crate) fn scan_so_far(&self) -> Option<&Scan> {
         self.scan.get()
     }
 
-    /// Which bytes each session takes.
+    /// Returns the range of bytes of each session.
     pub(crate) fn session_bytes(&self) -> Vec<Range<u64>> {
         match (&self.outline, self.scan.get()) {
             (Some(outline), None) => {
@@ -248,8 +248,8 @@ impl Reader {
         self.streams().get(root).is_some_and(Stream::is_since_epoch)
     }
 
-    /// When a message without a time happened at the latest: when what its clock counts from was
-    /// first set, which comes after it. Nothing where that may go back.
+    /// Returns the latest possible time of a message without a time: the first setting of what its
+    /// clock counts from, which comes after it. Returns `None` where that may go back.
     pub(crate) fn not_after(&self, stream: usize, offset: u64) -> Option<TimeNs> {
         let clock_of = |stream: usize| self.clocks().get(stream).copied().flatten();
         let root = root_of(clock_of(stream)?, clock_of);

@@ -1,4 +1,4 @@
-//! What a file has, from a few of its units: sessions, streams and clocks.
+//! Outline of a file, from a few of its units: sessions, streams and clocks.
 //!
 //! A session's Units lie at multiples of their size, so that the last one is found by halves. Its
 //! Meta tells the next id that is free: when every id below it was seen defined somewhere, no
@@ -21,20 +21,20 @@ use crate::types::Stream;
 /// Ids that are looked for one by one.
 const IDS_MAX: u32 = 1 << 16;
 
-/// How many Metas are looked at for streams that the last one leaves out.
+/// Number of Metas that are searched for streams that the last one leaves out.
 const METAS_MAX: usize = 64;
 
-/// How many bytes are gone through for streams that the last Unit leaves out; beyond that all of
+/// Number of bytes that are searched for streams that the last Unit leaves out; beyond that all of
 /// the file may as well be.
 const BACK_BYTES_MAX: u64 = 16 << 20;
 
 /// The bytes of a platform frame.
 const PLATFORM: u64 = 5;
 
-/// How many units before one are read where it can be read in several ways.
+/// Number of units before one that are read where it can be read in several ways.
 const UNITS_BACK_MAX: u64 = 8;
 
-/// How many places are tried where the stream was before that a unit opens with.
+/// Number of places that are tried for the earlier position of the stream that a unit opens with.
 const PLACES_BACK_MAX: usize = 4;
 
 /// A file as a few of its units show it.
@@ -54,7 +54,7 @@ pub(crate) struct Ticks {
     pub end: u64,
     pub ruler: Ruler,
     pub endian: Option<Endian>,
-    /// How long the frames of its streams are.
+    /// Lengths of the frames of its streams.
     pub streams: Streams,
 }
 
@@ -95,7 +95,7 @@ impl Outline {
 }
 
 impl Ticks {
-    /// How many ticks a Unit has.
+    /// Returns the number of ticks of a Unit.
     fn ticks_per_unit(&self) -> u64 {
         let (major, minor) = (self.ruler.major, self.ruler.minor.max(1));
         // The last tick leaves room for a checksum.
@@ -103,7 +103,7 @@ impl Ticks {
         data / minor + 1
     }
 
-    /// Where a tick is: a Unit's Marker, or an index.
+    /// Returns the offset of a tick: a Unit's Marker, or an index.
     pub(crate) fn position(&self, tick: Tick) -> u64 {
         let (unit, part) = (tick.0 / self.ticks_per_unit(), tick.0 % self.ticks_per_unit());
         let marker = self.start + unit * self.ruler.major;
@@ -122,7 +122,7 @@ impl Ticks {
         self.tick_at(self.end.saturating_sub(1))
     }
 
-    /// Where the unit of a tick ends.
+    /// Returns the end of the unit of a tick.
     pub(crate) fn end_of(&self, tick: Tick) -> u64 {
         self.position(Tick(tick.0 + 1)).min(self.end)
     }
@@ -138,7 +138,7 @@ impl Ticks {
         Lookup::at(view, if is_unit { position + MARKER_BYTES as u64 } else { position })
     }
 
-    /// What the indices at a tick say of a stream: where it was last before.
+    /// Returns the entry for a stream in the indices at a tick: its last position before.
     pub(crate) fn find(&self, view: &View<'_>, tick: Tick, id: u32) -> Option<Listed> {
         let mut listed = self.lookup(view, tick)?.find(id)?;
         let unit = self.unit_of(tick);
@@ -170,7 +170,7 @@ impl Ticks {
         begun.chain(earlier).find_map(arrived).unwrap_or(here)
     }
 
-    /// Where indices say that a stream was before a tick, from unit to unit.
+    /// Returns the positions of a stream before a tick as given by indices, from unit to unit.
     fn places_before<'a>(
         &'a self,
         view: &'a View<'_>,
@@ -205,8 +205,8 @@ impl Ticks {
         self.walker_at(view, tick, is_later.then_some(frame))
     }
 
-    /// Where the first frame of a unit is that can be one of a stream: after the index, or after
-    /// the platform of a Unit.
+    /// Returns the offset of the first frame of a unit that can be one of a stream: after the
+    /// index, or after the platform of a Unit.
     fn data_start(&self, view: &View<'_>, tick: Tick) -> Option<u64> {
         if self.unit_of(tick) != tick {
             return Some(self.lookup(view, tick)?.end());
@@ -263,9 +263,9 @@ struct Survey<'a> {
     view: &'a View<'a>,
     ticks: Ticks,
     found: Vec<Stream>,
-    /// What was said of each stream.
+    /// Description that was given for each stream.
     said: HashMap<u32, String>,
-    /// Whether something else was said of one, or what was said had to be mended.
+    /// True if another description was given for one, or a description had to be mended.
     is_doubtful: bool,
     next_free: Option<u32>,
 }

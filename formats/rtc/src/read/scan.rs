@@ -12,10 +12,10 @@ use super::tally::{Statistics, Tally};
 use super::tracker::{Catalog, Completed, Open, Tracker};
 use crate::types::{Session, Unit, UnitChecksum};
 
-/// How often progress is told.
+/// Number of bytes after which progress is reported.
 const PROGRESS_BYTES: u64 = 8 << 20;
 
-/// What one pass found.
+/// Results of one pass.
 #[derive(Debug, Default)]
 pub(crate) struct Scan {
     pub sessions: Vec<Session>,
@@ -35,13 +35,13 @@ pub(crate) struct Scan {
     pub polynomial: Option<Polynomial>,
     /// Bytes that could not be read, or are missing.
     pub lost_bytes: u64,
-    /// Where reading ended.
+    /// Offset at which reading ended.
     pub end: u64,
     /// True if something else was said of a stream first, which does not count.
     has_replaced: bool,
 }
 
-/// What comes after a message that has no end.
+/// Kind of what comes after a message that has no end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum After {
     /// Frames that were lost.
@@ -50,7 +50,7 @@ pub(crate) enum After {
     End,
 }
 
-/// What could not be read as it should.
+/// Problem: something that could not be read as it should.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Problem {
     /// Bytes that were passed over.
@@ -65,7 +65,7 @@ pub(crate) enum Problem {
     Meta { offset: u64 },
     /// A byte of that text was changed, and is read as it was.
     Mended { offset: u64 },
-    /// What it says of a stream is not what another Unit says.
+    /// Contradiction: the description of a stream differs from that in another Unit.
     Contradiction { offset: u64, id: u32 },
     /// A message whose beginning may be missing.
     MayLackBeginning { offset: u64, stream: usize },
@@ -86,7 +86,7 @@ impl Problem {
         Self::MayLackBeginning { offset: completed.offset, stream: completed.stream }
     }
 
-    /// What is wrong with a Meta or meta that a frame ends.
+    /// Returns the problem of a Meta or meta that a frame ends.
     pub(crate) fn of_meta(frame: &Frame, walker: &Walker) -> Option<Self> {
         let is_meta = matches!(frame.id, id::META | id::MINOR_META) && !frame.more;
         let (told, offset) = (walker.definitions(), frame.position);
@@ -239,7 +239,7 @@ impl Pass {
         self.within_limits()
     }
 
-    /// What is kept of a file is its Units and streams.
+    /// Checks the limits: Units and streams are what is kept of a file.
     fn within_limits(&self) -> Within {
         let found = (self.scan.units.len() + self.tracker.streams().len()) as u64;
         let limit = self.limits.items_max;

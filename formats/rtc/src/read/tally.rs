@@ -1,4 +1,4 @@
-//! What streams have, counted as their messages come.
+//! Statistics of streams, counted as their messages come.
 
 use std::ops::RangeInclusive;
 
@@ -11,7 +11,7 @@ use kymo_rtc_wire::spec::id;
 use super::tracker::{Completed, Tracker};
 use crate::types::Stream;
 
-/// What the streams of a file have so far.
+/// Statistics of the streams of a file so far.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Tally {
     /// Of each stream.
@@ -20,7 +20,7 @@ pub(crate) struct Tally {
     pub has_lost: bool,
 }
 
-/// What a stream has.
+/// Statistics of a stream.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Statistics {
     pub messages: u64,

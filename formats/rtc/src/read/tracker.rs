@@ -25,9 +25,9 @@ pub(crate) struct Tracker {
     /// The streams of the session by name, and those of them that are clocks.
     names: Named,
     clock_names: Named,
-    /// What each clock shows; indices are those of streams.
+    /// Time that each clock shows; indices are those of streams.
     shown: Vec<Option<TimeNs>>,
-    /// What clocks have counted that count from one which shows nothing.
+    /// Time counted by clocks that count from one which shows nothing.
     counted: HashMap<usize, TimeNs>,
     /// Clocks that were not set since frames were lost, and may have been by those.
     stale: HashSet<usize>,
@@ -74,7 +74,7 @@ pub(crate) struct Open {
     pub offset: u64,
     pub stream: usize,
     pub bytes: Vec<u8>,
-    /// How long it is, also where its bytes are not kept.
+    /// Length of the message, also where its bytes are not kept.
     pub length: u64,
     may_lack_beginning: bool,
 }
@@ -86,7 +86,7 @@ impl Open {
     }
 }
 
-/// What a frame completed.
+/// Message that a frame completed.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Completed {
     pub stream: usize,
@@ -94,7 +94,7 @@ pub(crate) struct Completed {
     pub time: Option<TimeNs>,
     pub relative: Option<TimeNs>,
     pub may_lack_beginning: bool,
-    /// Whether the payload is that of the frame, or was joined of several.
+    /// True if the payload was joined of several; false if it is that of the frame.
     pub is_joined: bool,
 }
 
@@ -204,7 +204,7 @@ impl Tracker {
         self.open.contains_key(&stream)
     }
 
-    /// What a clock shows now.
+    /// Returns the time that a clock shows now.
     pub(crate) fn shows(&self, clock: usize) -> Option<TimeNs> {
         self.shown.get(clock).copied().flatten()
     }
@@ -475,7 +475,7 @@ impl Tracker {
         std::mem::take(&mut self.left_out)
     }
 
-    /// When a message happened; the message of a clock sets it.
+    /// Returns the time of a message; the message of a clock sets it.
     fn time(&mut self, index: usize, payload: &[u8]) -> Option<TimeNs> {
         let clock = self.clock_of(index);
         let stream = self.catalog.streams.get(index)?;
@@ -514,7 +514,7 @@ impl Tracker {
         time
     }
 
-    /// How long a message happened after what its clock counts from, where that is not known.
+    /// Returns the time of a message since what its clock counts from, where that is not known.
     fn relative(&mut self, stream: usize, time: Option<TimeNs>) -> Option<TimeNs> {
         if time.is_some() || self.counted.is_empty() {
             return None;

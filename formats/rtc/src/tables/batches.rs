@@ -64,7 +64,7 @@ impl Table for Sequence {
     }
 }
 
-/// Which columns a scan needs, for output or for its filters.
+/// Returns flags of the columns that a scan needs, for output or for its filters.
 fn wanted(scan: &Scan, columns: usize) -> Vec<bool> {
     let mut wanted = vec![scan.columns.is_none(); columns];
     let filtered = scan.filters.iter().map(|filter| filter.column);

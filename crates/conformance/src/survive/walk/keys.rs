@@ -29,7 +29,7 @@ pub(super) struct RecordKeys {
     keys: BTreeMap<(&'static str, String), Vec<Key>>,
     /// True if recordings are files of a folder.
     is_folder: bool,
-    /// Where the next record begins in what is decompressed.
+    /// Position in the decompressed data at which the next record begins.
     pub(super) position: u64,
 }
 
@@ -68,7 +68,7 @@ fn assert_unique(mut keys: Vec<Key>, of: impl Fn() -> String) {
     assert!(again.is_none(), "{} is given twice: {again:x?}", of());
 }
 
-/// What an event says of the record that it was told of.
+/// Values that an event gives of the record that it was read from.
 pub(super) struct Stored {
     of: Stream,
     time: Option<TimeNs>,

@@ -6,17 +6,17 @@ use super::keys::{EventKeys, Stored};
 use kymo_core::Result;
 use kymo_model::timeline::{Activity, ClockId, Content, TimeNs, TimelineView, Track, Window};
 
-/// What going through events tells.
+/// Results of going through events.
 #[derive(Default)]
 struct Seen {
     events: u64,
-    /// How often it is told that something is missing.
+    /// Number of reports that something is missing.
     gaps: u64,
     first: Option<TimeNs>,
     tracks: Vec<OfTrack>,
 }
 
-/// How many events a track has, the bytes of their payloads, the first and the last moment.
+/// Number of events of a track, bytes of their payloads, and the first and the last timestamp.
 type OfTrack = (u64, u64, Option<(TimeNs, TimeNs)>);
 
 /// Reads clocks and tracks, all events, a range of them, and the last.

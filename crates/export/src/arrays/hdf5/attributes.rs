@@ -8,7 +8,7 @@ use super::{datatype, failed};
 use crate::arrays::Kind;
 use crate::arrays::plan::{Attribute, Content};
 
-/// How texts of attributes are stored.
+/// Ways to store the texts of attributes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TextAttributes {
     /// As texts of any length, which h5py reads as `str`.
@@ -35,7 +35,7 @@ pub(crate) fn of_group(
     attributes.iter().try_for_each(|attribute| add(&On::Group(to), attribute, texts))
 }
 
-/// What an attribute is put on.
+/// Object that an attribute is put on.
 enum On<'a> {
     Dataset(&'a H5Dataset),
     Group(&'a H5Group),

@@ -16,7 +16,7 @@ const COPIED_BYTES_MAX: u64 = 4096;
 /// Runs of one array: their list must fit into the header of a dataset, which is 64 KiB.
 const RUNS_MAX: usize = 1024;
 
-/// Where the values of an array lie in the source.
+/// Runs of bytes in the source that hold the values of an array.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Runs {
     pub(super) endian: Endian,

@@ -82,7 +82,7 @@ fn write_array(file: &H5File, array: &Array, reading: &mut Reading<'_>, to: &Pat
     of_dataset(&dataset, &array.attributes, TextAttributes::Variable)
 }
 
-/// How an array is stored.
+/// Returns the way an array is stored.
 fn cells(array: &Array, reading: &mut Reading<'_>) -> Cells {
     match array.kind {
         Kind::Text(bytes) if array.size_bytes() > TEXTS_BYTES_MAX => {

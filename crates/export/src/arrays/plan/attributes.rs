@@ -59,14 +59,14 @@ pub(super) fn wanted(
     attributes
 }
 
-/// What attributes are put on.
+/// Objects that attributes are put on.
 pub(super) struct Holders<'a> {
     groups: &'a mut [Group],
     arrays: &'a mut [Array],
     group_index: HashMap<String, usize>,
     array_index: HashMap<String, usize>,
-    /// What was put where, under the name that was asked for: the same again is there already.
-    /// Values may be long: two hashes stand for one.
+    /// Attributes that were put at each place, under the names that were asked for: the same
+    /// attribute again is there already. Values may be long: two hashes stand for one.
     put: HashSet<(Place, String, [u64; 2])>,
     hashers: [RandomState; 2],
     taken: HashSet<(Place, String)>,
@@ -76,7 +76,7 @@ pub(super) struct Holders<'a> {
     renamed: HashSet<String>,
 }
 
-/// What became of an attribute.
+/// Outcome for an attribute.
 #[derive(Debug, PartialEq, Eq)]
 enum Put {
     /// It has this name.
@@ -87,7 +87,7 @@ enum Put {
     Full,
 }
 
-/// Where an attribute goes, under which name, and what is to be said of that.
+/// Places of an attribute, its name there, and the message about that.
 struct Goal {
     places: Vec<Place>,
     name: String,
@@ -187,7 +187,7 @@ impl<'a> Holders<'a> {
         Goal { places: place.into_iter().collect(), name, said }
     }
 
-    /// What is to be said of a group that cannot have its name; once.
+    /// Returns the loss of a group that cannot have its name; once.
     fn renamed(&mut self, source: &str, target: Target, names: &Names<'_>) -> Option<Loss> {
         let source = match target {
             Target::Nothing => source.rsplit_once('/').map_or("", |(group, _)| group),

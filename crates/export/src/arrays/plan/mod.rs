@@ -1,4 +1,4 @@
-//! What is to be written, the same for every target: groups, arrays, attributes.
+//! Plan of the output, the same for every target: groups, arrays, attributes.
 //!
 //! A plan is made once from the arrays of a dataset. It says where each variable goes, with which
 //! type and shape, and names everything that cannot stay as it was. Targets only carry it out.
@@ -26,16 +26,16 @@ pub use names::Rules;
 pub(crate) use names::{kept_name, shortened};
 pub(crate) use sizes::VALUE_BYTES_MAX;
 
-/// What is to be written.
+/// Plan of the output.
 #[derive(Debug)]
 pub struct Plan {
     /// The groups, parents before what is in them. The first is the root, whose path is empty.
     pub groups: Vec<Group>,
     /// The arrays, in the order of the source.
     pub arrays: Vec<Array>,
-    /// What cannot stay as it was, as far as that is known before values are read.
+    /// Losses: what cannot stay as it was, as far as that is known before values are read.
     pub losses: Vec<Loss>,
-    /// Which dimension varies fastest in the source.
+    /// Order of the source: the dimension that varies fastest.
     pub order: Order,
     /// Names for further dimensions.
     pub(crate) dimension_names: DimensionNames,
@@ -46,7 +46,7 @@ pub struct Plan {
 pub struct Group {
     /// Its path in the target, without a leading `/`.
     pub path: String,
-    /// What describes it.
+    /// Attributes that describe it.
     pub attributes: Vec<Attribute>,
 }
 
@@ -75,12 +75,12 @@ pub struct Array {
     pub shape: Vec<u64>,
     /// A name for each dimension; those of the same name have the same length.
     pub dimensions: Vec<String>,
-    /// What describes it.
+    /// Attributes that describe it.
     pub attributes: Vec<Attribute>,
 }
 
 impl Array {
-    /// How many values it has; saturates.
+    /// Returns the number of values; saturates.
     #[must_use]
     pub fn len(&self) -> u64 {
         volume(&self.shape)
@@ -92,7 +92,7 @@ impl Array {
         self.len() == 0
     }
 
-    /// How many bytes its values take; saturates.
+    /// Returns the number of bytes that the values take; saturates.
     #[must_use]
     pub fn size_bytes(&self) -> u64 {
         self.len().saturating_mul(self.kind.width() as u64)
@@ -140,13 +140,13 @@ impl Plan {
         Ok(builder.finish(attributes))
     }
 
-    /// How many bytes the values of all arrays take; saturates.
+    /// Returns the number of bytes that the values of all arrays take; saturates.
     #[must_use]
     pub fn size_bytes(&self) -> u64 {
         self.arrays.iter().fold(0, |sum, array| sum.saturating_add(array.size_bytes()))
     }
 
-    /// How many attributes there are.
+    /// Returns the number of attributes.
     #[must_use]
     pub fn attribute_count(&self) -> usize {
         let of_groups = self.groups.iter().map(|group| group.attributes.len());
@@ -154,14 +154,14 @@ impl Plan {
     }
 }
 
-/// Where the attributes of a variable go.
+/// Place for the attributes of a variable.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum Place {
     Array(usize),
     Group(String),
 }
 
-/// What the values of a variable are stored as.
+/// Kinds in which the values of a variable are stored.
 enum Kinds {
     /// All as one.
     One(Kind),
@@ -169,7 +169,7 @@ enum Kinds {
     Each(Vec<Kind>),
 }
 
-/// Which values of a variable an array has.
+/// Part of the values of a variable that an array has.
 struct Part {
     path: String,
     kind: Kind,
@@ -337,8 +337,8 @@ impl Builder<'_> {
         }
     }
 
-    /// What the values are stored as; nothing where they cannot be, which is noted. Of an array that
-    /// is nearly empty, only those that are there are stored.
+    /// Returns the kinds in which the values are stored; nothing where they cannot be, which is
+    /// noted. Of an array that is nearly empty, only the values that are there are stored.
     fn kinds(
         &mut self,
         id: VariableId,
@@ -407,7 +407,8 @@ impl Builder<'_> {
     }
 }
 
-/// What values of measured lengths are stored as, or why they cannot be.
+/// Returns the kinds in which values of measured lengths are stored, or the reason why they cannot
+/// be.
 fn measured_kinds(
     measured: &sizes::Measured,
     variable: &Variable,
@@ -434,7 +435,7 @@ fn measured_kinds(
     }
 }
 
-/// How many digits it takes to count so many from 0.
+/// Returns the number of digits needed to count so many from 0.
 fn digits(count: u64) -> usize {
     count.saturating_sub(1).to_string().len()
 }

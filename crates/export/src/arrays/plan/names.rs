@@ -1,17 +1,17 @@
-//! Where things go: names that the target can have, each used once.
+//! Places in the output: names that the target can have, each used once.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use kymo_model::arrays::{Attribute, Target};
 
-/// What a target asks of names.
+/// Rules of a target for names.
 #[derive(Debug)]
 pub struct Rules {
     /// The name of a group or an array as the target can have it.
     pub name: fn(&str) -> String,
     /// The name of an attribute as the target can have it.
     pub attribute: fn(&str) -> String,
-    /// How many dimensions an array can have.
+    /// Greatest number of dimensions that an array can have.
     pub rank_max: usize,
     /// True if there are groups, so that one may be empty.
     pub has_groups: bool,
@@ -19,7 +19,7 @@ pub struct Rules {
     pub pads_text: bool,
     /// True if a text can be written in pieces.
     pub streams_text: bool,
-    /// How many attributes a group or an array can have.
+    /// Greatest number of attributes that a group or an array can have.
     pub attributes_max: usize,
 }
 
@@ -31,10 +31,10 @@ pub(crate) fn kept_name(name: &str) -> String {
     }
 }
 
-/// How deep groups nest.
+/// Greatest depth of nested groups.
 const DEPTH_MAX: usize = 32;
 
-/// What a name may have in most file systems, and in NetCDF.
+/// Greatest number of bytes that a name may have in most file systems, and in NetCDF.
 const NAME_BYTES_MAX: usize = 240;
 
 /// A name that is not too long for a file. One that is cut ends in what tells it from others.
@@ -170,7 +170,7 @@ impl<'a> Names<'a> {
         found
     }
 
-    /// What the target asks.
+    /// Returns the rules of the target.
     pub(super) fn rules(&self) -> &'a Rules {
         self.rules
     }

@@ -1,4 +1,4 @@
-//! What must be looked at before anything is written: how long texts are, what is not there.
+//! Facts that are needed before anything is written: how long texts are, and what is not there.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::arrays::Kind;
 /// Bytes that texts of one variable may take when all are as long as the longest.
 const PADDED_BYTES_MAX: u64 = 64 << 20;
 
-/// How many times its own size anything may take in the output, however much it is.
+/// Factor by which anything may exceed its own size in the output, however much it is.
 const TIMES_MAX: u64 = 8;
 
 /// Values that are missing and yet written, of all arrays that are nearly empty.
@@ -30,7 +30,7 @@ const CHUNK_VALUES: u64 = 4096;
 /// pieces, or are left out.
 pub(crate) const VALUE_BYTES_MAX: usize = 4 << 20;
 
-/// How much of a variable is there.
+/// Amount of a variable that is there.
 #[derive(Debug, Default)]
 pub(super) struct Presence {
     pub(super) values: u64,
@@ -63,8 +63,8 @@ impl Presence {
     }
 }
 
-/// How many values of an array may be written that are not there. A few bytes may say that they are
-/// a part of an array of any size.
+/// Number of values of an array that may be written although they are not there. A few bytes may
+/// state that they are a part of an array of any size.
 #[derive(Debug)]
 pub(super) struct Allowance(u64);
 
@@ -92,7 +92,7 @@ impl Allowance {
     }
 }
 
-/// How long the texts or bytes of a variable are.
+/// Lengths of the texts or bytes of a variable.
 #[derive(Debug, Default)]
 pub(super) struct Measured {
     /// Of each step: the longest, and how many there are.
@@ -192,7 +192,7 @@ impl Measured {
         kind_of(data_type, self.longest)
     }
 
-    /// What each step is stored as, where they are stored by themselves.
+    /// Returns the kind in which each step is stored, if steps are stored by themselves.
     pub(super) fn kinds(&self, data_type: &DataType) -> Option<Vec<Kind>> {
         self.steps.iter().map(|(longest, _)| kind_of(data_type, *longest)).collect()
     }
@@ -223,14 +223,14 @@ impl Measured {
         )
     }
 
-    /// How text is otherwise in the output.
+    /// Returns the ways in which text is different in the output.
     pub(super) fn changes(&self) -> impl Iterator<Item = &'static str> {
         let recoded = self.is_recoded.then_some("text is Latin-1 and stored as UTF-8");
         self.has_nul.then_some(HAS_NUL).into_iter().chain(recoded)
     }
 }
 
-/// What is said of text that not all readers read to its end.
+/// Message about text that not all readers read to its end.
 pub(super) const HAS_NUL: &str = "has NUL in its text, where most readers end it";
 
 fn kind_of(data_type: &DataType, longest: usize) -> Option<Kind> {

@@ -15,7 +15,7 @@ use kymo_core::{Error, Result, Value};
 
 use number::{write_float, write_float32};
 
-/// How values are spelt.
+/// Notation in which values are spelt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Notation {
     /// As a person reads them, and as [`kymo_core::Value`] displays them.
@@ -139,7 +139,7 @@ impl<'a> Cells<'a> {
         Ok(Kind::Struct(array.column_names().into_iter().zip(cells).collect()))
     }
 
-    /// How many values there are.
+    /// Returns the number of values.
     #[must_use]
     pub fn len(&self) -> usize {
         self.array.len()
@@ -307,8 +307,8 @@ pub fn write_text(text: &str, notation: Notation, out: &mut Vec<u8>) {
     }
 }
 
-/// Whether a character is not seen itself, and changes how others are: one that controls a
-/// terminal, or the direction of what is written.
+/// Returns true if a character is not seen itself, and changes how others are seen: one that
+/// controls a terminal, or the direction of the text.
 #[must_use]
 pub fn is_hidden(c: char) -> bool {
     let turns = matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}');

@@ -89,7 +89,7 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
     })
 }
 
-/// What came of rules.
+/// Results of checking rules.
 pub(super) struct Checked {
     timeline: Arc<dyn TimelineView>,
     tracks: Tracks,
@@ -100,7 +100,7 @@ pub(super) struct Checked {
     pub(super) violations: Vec<Violation>,
     /// For each rule, how many more there are.
     more: Vec<u64>,
-    /// What the way through the events came to.
+    /// Outcome of going through the events.
     outcome: Outcome,
 }
 
@@ -126,7 +126,7 @@ impl Checked {
         Ok(Self { timeline, tracks, labels, clocks, names, vacuous, violations, more, outcome })
     }
 
-    /// How often rules do not hold.
+    /// Returns the number of times that rules do not hold.
     pub(super) fn broken(&self) -> u64 {
         self.violations.len() as u64 + self.more.iter().sum::<u64>()
     }
@@ -135,12 +135,12 @@ impl Checked {
         self.names.get(violation.rule).map_or("", String::as_str)
     }
 
-    /// How many rules there are.
+    /// Returns the number of rules.
     pub(super) fn rules(&self) -> usize {
         self.names.len()
     }
 
-    /// What the stream is called among all others.
+    /// Returns the label that names the stream among all others.
     pub(super) fn label(&self, violation: &Violation) -> Cow<'_, str> {
         let label = |track| self.labels.label(&self.tracks, track);
         violation.track.map_or(Cow::Borrowed(""), label)
@@ -206,7 +206,8 @@ impl Checked {
         Ok(())
     }
 
-    /// How many violations of which rules there are besides the first few, which are told one by one.
+    /// Returns, for each rule, the number of violations besides the first few, which are listed one
+    /// by one.
     pub(super) fn more(&self, told: usize) -> Vec<String> {
         let mut more = self.more.clone();
         for violation in self.violations.iter().skip(told) {
@@ -218,7 +219,7 @@ impl Checked {
         self.names.iter().zip(more).filter(|(_, more)| *more > 0).map(text).collect()
     }
 
-    /// Which rules prove nothing, and why.
+    /// Returns the rules that prove nothing, and the reasons.
     pub(super) fn vacuous(&self) -> Vec<String> {
         let text = |of: &Vacuous| {
             let name = self.names.get(of.rule).map_or("", String::as_str);

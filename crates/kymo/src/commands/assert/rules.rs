@@ -21,7 +21,7 @@ use crate::variables::nearest;
 /// Files of rules are not larger than this.
 const BYTES_MAX: u64 = 1 << 20;
 
-/// What a file of rules looks like.
+/// Example of a file of rules.
 pub(crate) const RULES: &str = r#"RULES
   A file of TOML with a table for each rule. Names are names or globs, times have units.
   A stream that never has an event, a job that is never complete and a message that never
@@ -176,7 +176,8 @@ impl Reader<'_> {
         Ok(Rule { name, demand })
     }
 
-    /// That a rule has no such key, and which may be meant of those that it may have.
+    /// Returns the failure for a key that a rule does not have. It names the key that may be meant
+    /// of those that the rule may have.
     fn unknown(&self, key: &str, keys: &[&str]) -> Failure {
         let line = line_of(self.text, self.table, key);
         let meant = nearest(key, keys.iter().copied());

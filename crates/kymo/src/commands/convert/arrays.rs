@@ -23,7 +23,7 @@ use crate::render::escaped;
 use crate::session::{Named, Opened, Outcome, Session};
 use crate::variables;
 
-/// What one can say of arrays alone.
+/// Options that apply to arrays alone.
 #[derive(Debug, clap::Args)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a switch that one gives or not")]
 pub(super) struct Options {
@@ -103,7 +103,8 @@ pub(super) fn run(
     })
 }
 
-/// What is joined is one file, and has a name of its own.
+/// Refuses a folder as the output of a join: joined recordings become one file, with a name of its
+/// own.
 fn refuse_folder(args: &Args, target: &dyn Target) -> anyhow::Result<()> {
     if !outputs::is_folder(&args.output, target) {
         return Ok(());
@@ -152,7 +153,7 @@ fn joined(
     outcome
 }
 
-/// What several files are called together.
+/// Returns the name of several files together.
 fn joined_name(parts: &[Opened]) -> String {
     match parts {
         [part] => part.name.clone(),
@@ -165,7 +166,7 @@ fn joined_files(parts: &[Opened]) -> Option<Vec<&str>> {
     (parts.len() > 1).then(|| parts.iter().map(|part| part.name.as_str()).collect())
 }
 
-/// What becomes one output: a file, or several that are joined.
+/// Input for one output: a file, or several that are joined.
 struct Input<'a> {
     name: String,
     parts: &'a [Opened],
@@ -183,7 +184,8 @@ impl<'a> Input<'a> {
         Ok(Self { name: joined_name(parts), parts, view })
     }
 
-    /// What is wrong with the files; where there are several, each finding says which.
+    /// Returns the findings about the files; if there are several files, each finding names its
+    /// file.
     fn findings(&self) -> Vec<Finding> {
         let mut all = Vec::new();
         for part in self.parts {
@@ -198,7 +200,7 @@ impl<'a> Input<'a> {
         all
     }
 
-    /// Whether something cannot be read, or not as it should be.
+    /// Returns true if something cannot be read, or not as it should be.
     fn has_faults(&self) -> bool {
         self.findings().iter().any(|finding| finding.severity > Severity::Note)
     }
@@ -271,7 +273,7 @@ fn say_order(session: &mut Session, args: &Args, input: &Input<'_>, is_said: &Ce
     }
 }
 
-/// Why there is no output: strictness refused it.
+/// Reason why there is no output: strictness refused it.
 #[derive(Debug)]
 pub(super) struct Refused;
 

@@ -1,4 +1,4 @@
-//! What a table as text does not have of its source.
+//! Losses of a table that is written as text.
 
 use kymo_core::Severity;
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use super::{Args, Chosen, Written};
 use crate::inputs;
 use crate::session::{Opened, Outcome, Session};
 
-/// What was lost of a table, for programs and for strictness.
+/// Losses of a table, for programs and for strictness.
 pub(super) struct Lost {
     losses: Vec<Value>,
     table: String,

@@ -79,7 +79,7 @@ pub(crate) struct Args {
     #[arg(value_name = "OUT")]
     output: PathBuf,
 
-    /// What to convert to, instead of telling by the extension of OUT.
+    /// Target to convert to, instead of the one that the extension of OUT gives.
     #[arg(long, value_name = "TARGET", value_parser = target_names())]
     to: Option<String>,
 
@@ -113,7 +113,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "STEPS", requires = "table", allow_hyphen_values = true)]
     step: Option<Steps>,
 
-    /// Which dimension of a variable varies fastest: the last (c, which is assumed) or the first
+    /// Dimension of a variable that varies fastest: the last (c, which is assumed) or the first
     /// (fortran).
     #[arg(long, value_enum)]
     order: Option<StorageOrder>,
@@ -130,7 +130,7 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    /// Which dimension varies fastest, or is taken to.
+    /// Returns the order: the dimension that varies fastest, or is taken to.
     fn order(&self) -> StorageOrder {
         self.order.unwrap_or(StorageOrder::C)
     }
@@ -140,7 +140,7 @@ impl Args {
         !self.start.is_empty() || !self.count.is_empty() || self.step.is_some()
     }
 
-    /// Whether one table is wanted, or some of its rows or columns.
+    /// Returns true if one table is wanted, or some of its rows or columns.
     fn wants_table(&self) -> bool {
         let is_part = !self.columns.is_empty() || !self.filter.is_empty() || self.limit.is_some();
         self.table.is_some() || is_part
@@ -228,7 +228,7 @@ fn to_table(
     }
 }
 
-/// What to convert to.
+/// Target to convert to.
 #[derive(Clone, Copy)]
 enum To {
     /// A table as text.
@@ -383,7 +383,7 @@ fn to_directory(
     Ok(outcome)
 }
 
-/// What was written of a table.
+/// Amount of a table that was written.
 struct Written {
     rows: u64,
     missing: Missing,
@@ -421,11 +421,11 @@ fn write(
 /// The table that is wanted, and what converting it means for the exit code.
 struct Chosen {
     table: Arc<dyn Table>,
-    /// How many rows it has at most.
+    /// Greatest number of rows that it has.
     rows: u64,
     /// The variable whose values they are, where they are one's.
     of: Option<(Arc<dyn ArraysView>, Variable)>,
-    /// What is stored as UTF-8 and is not that in the file.
+    /// Part that is stored as UTF-8 and is not UTF-8 in the file.
     recoded: Option<&'static str>,
     outcome: Outcome,
 }

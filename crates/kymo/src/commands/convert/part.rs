@@ -50,8 +50,8 @@ impl Part {
         })
     }
 
-    /// How many rows there are at most. Refuses before anything is written what the first step
-    /// does not have.
+    /// Returns the largest possible number of rows. Before anything is written, refuses what the
+    /// first step does not have.
     pub(super) fn rows(&self) -> anyhow::Result<u64> {
         if self.steps.is_empty() {
             return Ok(0);

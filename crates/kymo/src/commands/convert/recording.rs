@@ -111,7 +111,7 @@ fn strictly(
     Ok(written)
 }
 
-/// Where a recording came from, for formats that keep that.
+/// Returns the origin of a recording, for formats that keep it.
 fn origin(opened: &Opened) -> Origin {
     // Figures of streams are named by it: a path would not fit beside them.
     let name = opened.source.path().file_name();

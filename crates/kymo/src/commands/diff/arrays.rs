@@ -37,7 +37,7 @@ fn variables(view: &View) -> Vec<(String, (VariableId, Variable))> {
     variables.map(|(id, variable)| (variable.path.clone(), (id, variable))).collect()
 }
 
-/// What both sides have under the same name.
+/// Pairs what both sides have under the same name.
 pub(super) fn pairs<K: Ord, T>(one: Vec<(K, T)>, other: Vec<(K, T)>) -> BTreeMap<K, [Vec<T>; 2]> {
     let mut pairs: BTreeMap<K, [Vec<T>; 2]> = BTreeMap::new();
     for (name, item) in one {
@@ -139,7 +139,7 @@ fn variable(
     Ok(())
 }
 
-/// What differs of two variables before any value is looked at.
+/// Returns the differences of two variables that show before any value is looked at.
 fn declared(path: &str, left: &Variable, right: &Variable) -> Vec<Difference> {
     let mut found = Vec::new();
     if left.is_recoded != right.is_recoded {
@@ -193,14 +193,14 @@ impl Shapes {
     }
 }
 
-/// What is compared, and how.
+/// Sides of a comparison, and the way to compare them.
 struct Both<'a> {
     views: [&'a View; 2],
     data_type: &'a DataType,
     tolerance: f64,
 }
 
-/// Where values are: a step, and a box of it.
+/// Place of values: a step, and a box of it.
 #[derive(Debug, Default, Clone)]
 struct Place {
     step: u64,
@@ -254,14 +254,14 @@ impl Unpaired {
     }
 }
 
-/// How the values of all steps of a variable differ.
+/// Differences of the values of all steps of a variable.
 #[derive(Default)]
 struct All {
     gap: Gap,
     values: u64,
     /// True if values are wider than any number of ours.
     rounds: bool,
-    /// Where what differs most is, and the first that is no matter of size.
+    /// Place of the greatest difference, and place of the first difference that has no size.
     most: Place,
     other: Place,
     unpaired: Unpaired,

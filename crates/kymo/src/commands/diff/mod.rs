@@ -48,8 +48,9 @@ pub(crate) struct Args {
     #[arg(value_name = "B")]
     other: PathBuf,
 
-    /// How far numbers may be apart and still count as the same. With --exact, sums that are apart by
-    /// less than a billionth of them always do: adding up in another order makes that of them.
+    /// Distance that numbers may be apart and still count as the same. With --exact, sums that are
+    /// apart by less than a billionth of them always count as the same: adding up in another order
+    /// causes that.
     #[arg(short, long, value_name = "X", default_value_t = 0.0, value_parser = tolerance)]
     tolerance: f64,
 
@@ -81,9 +82,10 @@ fn tolerance(text: &str) -> Result<f64, String> {
 /// Something that is otherwise in the other file.
 #[derive(Debug)]
 pub(super) struct Difference {
-    /// What it is about: the path of a variable or an attribute, the name of a function.
+    /// Subject of the difference: the path of a variable or an attribute, or the name of a
+    /// function.
     pub(super) path: String,
-    /// What is different, for a person.
+    /// Description of the difference, for a person.
     pub(super) what: String,
     /// The same for a program.
     pub(super) details: Value,
@@ -102,23 +104,23 @@ pub(super) struct Row {
 /// Takes a difference.
 type Take<'a> = &'a mut dyn FnMut(Difference) -> anyhow::Result<()>;
 
-/// What is good to know of one of the files.
+/// Remark that is good to know about one of the files.
 struct Remark {
-    /// Which: 0 or 1.
+    /// Number of the side: 0 or 1.
     side: usize,
     text: String,
     /// True if its values may be wrong.
     is_doubt: bool,
 }
 
-/// How many bytes a path has that is told; of a longer one the last names.
+/// Greatest number of bytes of a path that is reported; of a longer path the last names are kept.
 const PATH_BYTES_MAX: usize = 1 << 14;
 
-/// What sums may differ by because they are added up in another order.
+/// Share by which sums may differ because they are added up in another order.
 const ROUNDING: f64 = 1e-9;
 
-/// Whether two values of profiles are apart by more than rounding and what is tolerated. What is
-/// infinite, or no number, is only the same as itself.
+/// Returns true if two values of profiles are apart by more than rounding and the tolerance. A
+/// value that is infinite, or no number, is only the same as itself.
 fn is_apart(tolerance: f64, one: f64, other: f64) -> bool {
     if one.is_finite() && other.is_finite() {
         return (one - other).abs() > tolerance.max(one.abs().max(other.abs()) * ROUNDING);
@@ -170,7 +172,8 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
     compared.map_err(|error| about(&args.one, error))
 }
 
-/// What contradicts itself in a recording: one that has the same twice may have it in two ways.
+/// Returns the contradictions in a recording: one that has the same thing twice may have it in two
+/// ways.
 fn unsound(session: &Session, opened: &Opened) -> anyhow::Result<Vec<Finding>> {
     let mut found = opened.format.check(&opened.source, &session.context())?;
     session.bars.end();

@@ -15,15 +15,15 @@ use super::{Difference, PATH_BYTES_MAX, Remark, Row, Take, is_apart};
 use crate::profiles;
 use crate::render::{escaped, measure, numbers};
 
-/// How many names of a path a person is shown.
+/// Number of names of a path that a person is shown.
 const NAMES_SHOWN: usize = 12;
 
 type View = Arc<dyn ProfileView>;
 
-/// What something spent, in the one and in the other.
+/// Values that something spent, in the one and in the other.
 type Spent = [f64; 2];
 
-/// What is compared of profiles.
+/// Options for the comparison of profiles.
 #[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "Options for profiles")]
 pub(super) struct ProfilesArgs {
@@ -45,11 +45,11 @@ pub(super) struct ProfilesArgs {
     number: Option<usize>,
 }
 
-/// Why a metric of both cannot be compared.
+/// Reason why a metric of both cannot be compared.
 const NOT_BOTH: &str = "what both measure is neither inclusive nor exclusive of calls: it cannot be \
                         compared but with --exact";
 
-/// How many changes of a metric a person is shown.
+/// Number of changes of a metric that a person is shown.
 const NUMBER: usize = 20;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -115,14 +115,14 @@ impl ProfilesArgs {
         Ok(remarks)
     }
 
-    /// Whether what is inclusive of calls is compared: as it is asked for, or the other way where one
-    /// of them has no such values. Nothing where both have neither.
+    /// Chooses whether values inclusive of calls are compared: as it is asked for, or the other way
+    /// where one of them has no such values. Returns `None` where both have neither.
     fn is_inclusive(&self, questions: &[Question<'_>; 2]) -> Option<bool> {
         let is_measured = |side: &bool| questions.iter().all(|of| of.has(reach_of(*side)));
         [self.inclusive, !self.inclusive].into_iter().find(is_measured)
     }
 
-    /// What changed, the largest change first.
+    /// Returns the changes, the largest first.
     fn changes(
         &self,
         questions: &[Question<'_>; 2],
@@ -166,7 +166,7 @@ impl ProfilesArgs {
     }
 }
 
-/// What changed of a metric, and what that is called: few names may be wanted of very many.
+/// Changes of a metric, and their names: few names may be wanted of very many.
 struct Changes {
     spent: Vec<(usize, Spent)>,
     names: Names,
@@ -264,12 +264,13 @@ fn by_path(
     Ok(Changes::new(spent, Names::Paths(changes), tolerance))
 }
 
-/// What is inclusive of calls, or exclusive.
+/// Returns the scope for values inclusive of calls, or exclusive.
 fn reach_of(is_inclusive: bool) -> Reach {
     if is_inclusive { Reach::Execution } else { Reach::Function }
 }
 
-/// That what is asked for is not measured, by which of them, and what is compared instead.
+/// Remarks that what is asked for is not measured, and by which of them. Also names what is
+/// compared instead.
 fn other_side(questions: &[Question<'_>; 2], metric: &str, is_inclusive: bool) -> Vec<Remark> {
     let words = ["exclusive", "inclusive"];
     let (is, asked) = if is_inclusive { (words[1], words[0]) } else { (words[0], words[1]) };
@@ -280,19 +281,19 @@ fn other_side(questions: &[Question<'_>; 2], metric: &str, is_inclusive: bool) -
     lacking.map(|(side, _)| Remark { side, text: text.clone(), is_doubt: false }).collect()
 }
 
-/// That a metric of both cannot be compared.
+/// Returns the difference that reports that a metric of both cannot be compared.
 fn uncompared(metric: &str, what: String) -> Difference {
     let nothing = json!(null);
     let details = json!({ "metric": metric, "one": nothing, "other": nothing, "change": nothing });
     Difference::new(metric, what, details)
 }
 
-/// What all entry points of both spent together.
+/// Returns the totals that all entry points of both spent together.
 fn totals([one, other]: &[Question<'_>; 2]) -> kymo_core::Result<Spent> {
     Ok([one.total()?, other.total()?])
 }
 
-/// What a metric comes to in all, and what the columns below are.
+/// Returns the total of a metric, and a heading for the columns below.
 fn heading(metric: &str, by: Compared, totals: Spent) -> String {
     let [was, is] = totals.map(measure::value);
     // What is only rounding is no change.
@@ -306,7 +307,7 @@ fn heading(metric: &str, by: Compared, totals: Spent) -> String {
     format!("{metric}: {was} and {is} in all{change}\n{titles}  {what}")
 }
 
-/// How many more changes there are, where there are.
+/// Returns the number of further changes as text, if there are any.
 fn rest(more: usize) -> Option<String> {
     let count = numbers::grouped(more as u64);
     (more > 0).then(|| format!("{:>47}  {count} more (-n 0 shows all)", "…"))

@@ -1,10 +1,10 @@
-//! Which files and modules of two profiles are the same: a program may have been built elsewhere.
+//! Files and modules of two profiles that are the same: a program may have been built elsewhere.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use kymo_model::profile::FlatRow;
 
-/// How many of the last parts of paths are compared.
+/// Number of last parts of paths that are compared.
 const PARTS_MAX: usize = 64;
 
 /// Paths of the second profile by the same file's path in the first.
@@ -42,7 +42,7 @@ impl SamePaths {
         same
     }
 
-    /// What a row is found by, the same for the same row of both.
+    /// Returns the key by which a row is found, the same for the same row of both.
     pub(super) fn key(&self, side: usize, row: &FlatRow) -> String {
         let Some(place) = &row.place else { return row.label.clone() };
         let path = Some(&place.path).filter(|_| side == 0).or_else(|| self.0.get(&place.path));

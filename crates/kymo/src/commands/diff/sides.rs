@@ -18,7 +18,7 @@ const CHUNK_VALUES: u64 = 1 << 18;
 
 pub(super) type View = Arc<dyn ArraysView>;
 
-/// How the values of two steps of the same shape differ.
+/// Compares the values of two steps of the same shape.
 pub(super) fn values(
     views: [&View; 2],
     data_type: &DataType,
@@ -134,7 +134,7 @@ impl ArraysView for ReadBy {
 struct Sides {
     one: Chunks,
     other: Chunks,
-    /// What is left of the side that gave more, and whether that is the first.
+    /// Rest of the side that gave more values, and whether that is the first side.
     rest: Option<(bool, ArrayRef)>,
 }
 

@@ -8,14 +8,14 @@ use arrow_array::types::{
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::DataType;
 
-/// How two runs of values differ.
+/// Differences between two runs of values.
 #[derive(Debug, Default, Clone, PartialEq)]
 pub(super) struct Gap {
-    /// How many differ.
+    /// Number of values that differ.
     pub(super) count: u64,
     /// Those of numbers that differ most.
     pub(super) most: Option<Apart>,
-    /// How many of them are not apart by a number: text, NaN, what is not there.
+    /// Number of those whose difference is not a number: text, NaN, values that are not there.
     pub(super) other_count: u64,
     /// The first of these.
     pub(super) other: Option<Apart>,
@@ -26,13 +26,13 @@ pub(super) struct Gap {
 pub(super) struct Apart {
     /// By how much.
     pub(super) size: Size,
-    /// Where these are, counted from the first.
+    /// Position of these, counted from the first.
     pub(super) position: u64,
     /// Both of them, for a person.
     pub(super) pair: [String; 2],
 }
 
-/// How far two values are apart.
+/// Size of the difference between two values.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Size {
     /// Whole numbers, exactly.
@@ -41,7 +41,7 @@ pub(super) enum Size {
     Real(f64),
     /// By less than numbers of ours can tell.
     Less,
-    /// What is no matter of size.
+    /// Difference that has no size.
     None,
 }
 
@@ -113,7 +113,7 @@ pub(super) fn compare(one: &ArrayRef, other: &ArrayRef, tolerance: f64) -> Gap {
     }
 }
 
-/// How far two numbers are apart. What is no number on both sides is the same.
+/// Returns the distance between two numbers. Two values that are both no number are the same.
 pub(super) fn real(one: f64, other: f64) -> f64 {
     let is_same = one.partial_cmp(&other) == Some(std::cmp::Ordering::Equal);
     if is_same || (one.is_nan() && other.is_nan()) {
@@ -123,7 +123,7 @@ pub(super) fn real(one: f64, other: f64) -> f64 {
     if gap.is_nan() { f64::INFINITY } else { gap }
 }
 
-/// How far two complex numbers are apart.
+/// Returns the distance between two complex numbers.
 pub(super) fn distance([a, b]: [f64; 2], [c, d]: [f64; 2]) -> f64 {
     real(a, c).hypot(real(b, d))
 }

@@ -1,11 +1,11 @@
-//! What events are, in the words of timelines and in those of formats.
+//! Kinds of events, in the words of timelines and in those of formats.
 
 use kymo_model::profile::NamePattern;
 use kymo_model::timeline::{Class, ClassWord, Content, Event, Track};
 
 use crate::variables::distance;
 
-/// Which events are asked for.
+/// Classes of events that are asked for.
 #[derive(Debug, Clone)]
 pub(super) enum Classes {
     /// Those that are such.
@@ -127,14 +127,14 @@ impl Classes {
     }
 }
 
-/// Whether a word is a glob pattern, or an expression between slashes.
+/// Returns true if a word is a glob pattern, or an expression between slashes.
 fn is_pattern(typed: &str) -> bool {
     let is_expression = typed.len() > 2 && typed.starts_with('/') && typed.ends_with('/');
     is_expression || typed.contains(['*', '?'])
 }
 
-/// Whether a pattern fits a word for what an event is, or its name, with that of its subsystem or
-/// without.
+/// Returns true if a pattern fits a word for the kind of an event, or its name. The name may be
+/// with that of its subsystem or without.
 fn is_like(pattern: &NamePattern, event: &Event<'_>, track: Option<&Track>) -> bool {
     let is_word = pattern.matches(Class::of(&event.content).name()) || { format_words() }
         .any(|of| pattern.matches(of.word) && of.has(event, track));

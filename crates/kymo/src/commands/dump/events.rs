@@ -62,7 +62,7 @@ pub(super) fn dump(
     Ok(Outcome::Done)
 }
 
-/// How events become lines; which tracks there are is still to be told.
+/// Prepares to turn events into lines; the tracks are still to be given.
 fn lines<'a>(
     look: Look,
     args: &Args,
@@ -124,7 +124,7 @@ fn write(
     Ok(left < most)
 }
 
-/// How many events of a window are chosen.
+/// Counts the events of a window that are chosen.
 fn count(
     timeline: &Arc<dyn TimelineView>,
     window: &Window,

@@ -16,7 +16,7 @@ pub(super) fn is_part(name: &str, field: &str) -> bool {
     })
 }
 
-/// Whether one of some fields is meant by a name, or has a part that is.
+/// Returns true if a name means one of some fields, or a part of one.
 pub(super) fn is_among<'a>(mut fields: impl Iterator<Item = &'a str>, name: &str) -> bool {
     fields.any(|field| rest_of(field, name).is_some())
 }
@@ -27,8 +27,8 @@ pub(super) fn in_fields(fields: &Fields<'_>, name: &str) -> Vec<Cow<'static, str
     found.flat_map(|(field, rest)| values(field, rest)).map(Cow::Owned).collect()
 }
 
-/// What a name says beyond that of a field: `list[2].x` says `[2].x` beyond `list`, and so it does
-/// beyond `s.list`.
+/// Returns the rest of a name beyond that of a field: `list[2].x` has the rest `[2].x` beyond
+/// `list`, and also beyond `s.list`.
 fn rest_of<'a>(field: &str, name: &'a str) -> Option<&'a str> {
     let is_end = |rest: &str| rest.is_empty() || rest.starts_with(['.', '[']);
     let starts = std::iter::once(0).chain(field.match_indices('.').map(|(at, _)| at + 1));
@@ -48,7 +48,8 @@ fn values(field: &Field<'_>, rest: &str) -> Vec<String> {
     }
 }
 
-/// What is at a path within JSON: `[2].x`, or `a.b[0]`. Keys may have points of their own.
+/// Returns the value at a path within JSON: `[2].x`, or `a.b[0]`. Keys may have points of their
+/// own.
 fn within<'a>(json: &'a Json, path: &str) -> Option<&'a Json> {
     let (mut json, mut path) = (json, path);
     while !path.is_empty() {
@@ -98,7 +99,8 @@ pub(super) fn in_text<'a>(text: &'a str, name: &str) -> Vec<Cow<'a, str>> {
     after(text, &format!("{name}=")).map(|rest| until_next_name(rest).into()).collect()
 }
 
-/// What follows each place of a pattern that begins a word: a name may end as another does.
+/// Returns the text after each place of a pattern that begins a word: a name may end as another
+/// does.
 fn after<'a>(text: &'a str, pattern: &str) -> impl Iterator<Item = &'a str> {
     text.match_indices(pattern).filter_map(|(at, found)| {
         let (lead, rest) = (text.get(..at)?, text.get(at + found.len()..)?);

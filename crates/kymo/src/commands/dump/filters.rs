@@ -1,4 +1,5 @@
-//! Which events of a timeline are shown: by what they are, what they say, and where they were.
+//! Filters that choose the events of a timeline to show: by their kind, their contents, and their
+//! place.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -18,7 +19,7 @@ use crate::processors::CpuArgs;
 use crate::render::activity;
 use crate::render::event::broken_text;
 
-/// Which events are shown.
+/// Options that choose the events to show.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(crate) struct FilterArgs {
     /// Only events that are such: begin, end, release, complete, send, receive, enter, gap, value,
@@ -42,7 +43,7 @@ pub(crate) struct FilterArgs {
     cpus: CpuArgs,
 }
 
-/// How a field is compared.
+/// Test that compares a field.
 #[derive(Debug)]
 enum Test {
     Matches(Regex),
@@ -65,7 +66,7 @@ impl FilterArgs {
         is_empty && self.fields.is_empty() && self.cpus.is_all()
     }
 
-    /// What decides over the events of some tracks.
+    /// Returns the filters that decide over the events of some tracks.
     pub(crate) fn over(&self, tracks: &[Track], clocks: &[Clock]) -> Result<Filters, Failure> {
         let on_cpu = self.cpus.among(tracks)?;
         let texts = self.texts.iter().map(|text| expression(text));
@@ -211,7 +212,7 @@ impl Filters {
         }
     }
 
-    /// What a person reads of an event.
+    /// Returns the text of an event that a person reads.
     fn text_of(&self, event: &Event<'_>, track: Option<&Track>) -> String {
         match &event.content {
             // A line's end is not shown, and so it is not looked at.
@@ -230,8 +231,9 @@ impl Filters {
 }
 
 impl Test {
-    /// Whether it holds of fields of one name, or of elements of an array: a context of an event and
-    /// the event itself may both have one. One that is another value than some is one of which no field has that value.
+    /// Returns true if the test holds of fields of one name, or of elements of an array: a context
+    /// of an event and the event itself may both have one. A test that a value is another than some
+    /// holds if no field has that value.
     fn holds_of(&self, found: &[Cow<'_, str>]) -> bool {
         let mut found = found.iter();
         match self {

@@ -1,4 +1,4 @@
-//! Why no event is such as was asked for: what was typed may not be there at all.
+//! Reason why no event is as asked for: the typed name may not be there at all.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -92,7 +92,7 @@ fn without_system(kind: &str) -> &str {
     }
 }
 
-/// What may have been meant, or what there is.
+/// Returns the name that may have been meant, or the names that there are.
 fn instead<'a>(typed: &str, names: impl Iterator<Item = &'a str>) -> String {
     let names: BTreeSet<_> = names.collect();
     nearest(typed, names.iter().copied()).map_or_else(|| listed(&names), meant)
@@ -111,7 +111,7 @@ fn listed(names: &BTreeSet<&str>) -> String {
     }
 }
 
-/// What events are called, and what their fields are.
+/// Names of events, and names of their fields.
 #[derive(Debug, Default)]
 struct Names {
     kinds: BTreeSet<String>,

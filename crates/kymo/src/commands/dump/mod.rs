@@ -73,7 +73,7 @@ pub(crate) struct Args {
     #[arg(allow_hyphen_values = true)]
     start: Vec<i64>,
 
-    /// How many in each dimension; -1 goes to the end.
+    /// Number of values in each dimension; -1 goes to the end.
     #[arg(long, value_name = "N,M,…", requires = "variable", value_delimiter = ',')]
     #[arg(allow_hyphen_values = true)]
     count: Vec<i64>,
@@ -82,7 +82,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "STEPS", requires = "variable", allow_hyphen_values = true)]
     step: Option<Steps>,
 
-    /// Which dimension varies fastest in storage: the last (c) or the first (fortran).
+    /// Dimension that varies fastest in storage: the last (c) or the first (fortran).
     #[arg(long, value_enum, default_value = "c")]
     order: StorageOrder,
 
@@ -139,7 +139,7 @@ pub(crate) struct Args {
     open: OpenArgs,
 }
 
-/// Which dimension varies fastest.
+/// Dimension that varies fastest.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub(crate) enum StorageOrder {
     /// The last.

@@ -29,7 +29,7 @@ struct Wanted<'a> {
     id: VariableId,
     variable: Variable,
     args: &'a Args,
-    /// Which of its steps are wanted.
+    /// Range of its steps that are wanted.
     steps: Range<u64>,
     file: Option<&'a str>,
 }
@@ -137,7 +137,7 @@ impl Wanted<'_> {
         self.args.order.into()
     }
 
-    /// What reads the values. It may refuse, so it is made before anything is printed.
+    /// Makes the reader of the values. It may refuse, so it is made before anything is printed.
     fn chunks(&self, step: Step, selection: &Selection) -> Result<Chunks, Failure> {
         let data_type = self.variable.data_type.clone();
         let view = Arc::clone(&self.view);

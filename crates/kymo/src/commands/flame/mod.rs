@@ -23,7 +23,7 @@ use stacks::Stacks;
 /// The least share of the total that has a box: others would be too narrow to be seen.
 const LEAST: f64 = 5e-5;
 
-/// How wide flame graphs are drawn, and the room above and below their boxes for a title and what a
+/// Width of flame graphs as drawn, and the room above and below their boxes for a title and what a
 /// script shows.
 const DRAWN_WIDTH: usize = 1200;
 const AROUND_BOXES: (f64, f64) = (32.0, 22.0);
@@ -32,10 +32,11 @@ const AROUND_BOXES: (f64, f64) = (32.0, 22.0);
 const LEAST_ON_PAGE: f64 = 5e-4;
 const PAGE_DEPTH: usize = 60;
 
-/// How many bytes the paths to all boxes may come to: they are held while they are drawn.
+/// Greatest number of bytes that the paths to all boxes may come to: they are held while they are
+/// drawn.
 const LINES_BYTES_MAX: u64 = 1 << 26;
 
-/// How many characters of names are drawn: all, or fewer where they come to more than that.
+/// Number of characters of names that are drawn: all, or fewer where they come to more than that.
 const NAMES_MAX: [Option<usize>; 3] = [None, Some(256), Some(64)];
 
 /// Draw a flame graph: a box for each path, as wide as what was spent there and below.
@@ -59,7 +60,7 @@ pub(crate) struct Args {
     #[arg(value_name = "FILE")]
     input: PathBuf,
 
-    /// Where the result goes; standard output where it is left out.
+    /// Destination of the result; standard output where it is left out.
     #[arg(short, long, value_name = "OUT", default_value = "-", hide_default_value = true)]
     output: PathBuf,
 
@@ -67,11 +68,11 @@ pub(crate) struct Args {
     #[arg(long)]
     folded: bool,
 
-    /// What to show beside functions.
+    /// Part to show beside functions.
     #[arg(long, value_enum, default_value = "functions", value_name = "WHAT")]
     show: Show,
 
-    /// How deep to go; what is deeper counts for the last level.
+    /// Greatest depth; deeper levels count for the last level.
     #[arg(short, long, default_value = "200", value_name = "LEVELS", value_parser = levels)]
     depth: usize,
 
@@ -132,8 +133,8 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
     })
 }
 
-/// How many characters of a name are drawn, so that the paths to all boxes can be held: all, or as
-/// many as that takes.
+/// Returns the number of characters of a name that are drawn, so that the paths to all boxes can be
+/// held. It is all, or as many as that takes.
 fn name_max(stacks: &Stacks<'_>) -> Result<Option<usize>, Failure> {
     let fits = |name_max: &Option<usize>| stacks.bytes(*name_max) <= LINES_BYTES_MAX;
     let found = NAMES_MAX.into_iter().find(fits);

@@ -4,10 +4,10 @@ use std::fmt::Write;
 
 use kymo_model::profile::{PathNode, PathTree, beginning};
 
-/// How large the total is made at least, so that whole numbers are fine enough.
+/// Least size that the total is scaled to, so that whole numbers are fine enough.
 const TOTAL_MIN: f64 = 1e9;
 
-/// How large it is made at most, so that it is still a whole number of 64 bits.
+/// Greatest size that the total is scaled to, so that it is still a whole number of 64 bits.
 const TOTAL_MAX: f64 = 1e18;
 
 /// Differences below this share of the total are rounding.
@@ -16,13 +16,13 @@ const ROUNDING: f64 = 1e-9;
 /// Stacks of a tree of paths.
 pub(super) struct Stacks<'a> {
     tree: &'a PathTree,
-    /// What each node spent without the nodes below it that have lines.
+    /// Values that each node spent without the nodes below it that have lines.
     own: Vec<f64>,
     /// The least share of the total that has lines.
     least: f64,
-    /// How many characters of a name are in lines; nothing means all.
+    /// Number of characters of a name that are in lines; `None` means all.
     pub(super) name_max: Option<usize>,
-    /// What was spent is multiplied with this to be the numbers of lines.
+    /// Factor by which values are multiplied to be the numbers of lines.
     pub(super) scale: f64,
     /// True if that is 1: all was whole before.
     pub(super) is_whole: bool,
@@ -46,7 +46,8 @@ impl<'a> Stacks<'a> {
         Self { tree, own, least, name_max: None, scale, is_whole: is_fine, negative, example }
     }
 
-    /// How many bytes all lines come to, but for their numbers, with so many characters of names.
+    /// Returns the number of bytes of all lines, without their numbers, with so many characters of
+    /// names.
     pub(super) fn bytes(&self, name_max: Option<usize>) -> u64 {
         let (mut lengths, mut all): (Vec<u64>, _) = (Vec::new(), 0_u64);
         // Parents come before their children.
@@ -66,7 +67,7 @@ impl<'a> Stacks<'a> {
         name_max.map_or(label, |name_max| beginning(label, name_max))
     }
 
-    /// What a node spent itself, as a whole number.
+    /// Returns the value that a node spent itself, as a whole number.
     fn count(&self, index: usize) -> f64 {
         (self.own.get(index).copied().unwrap_or(0.0) * self.scale).round()
     }
@@ -114,7 +115,8 @@ impl<'a> Stacks<'a> {
     }
 }
 
-/// What each node spent without the nodes below it that have at least a share of the total.
+/// Returns the values that each node spent without the nodes below it that have at least a share of
+/// the total.
 fn own(tree: &PathTree, least: f64) -> Vec<f64> {
     let mut own: Vec<f64> = tree.nodes.iter().map(|node| node.inclusive).collect();
     for node in tree.nodes.iter().filter(|node| node.share >= least) {

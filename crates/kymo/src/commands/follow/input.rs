@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use kymo_core::Error;
 
-/// How long to wait before there is nothing for now.
+/// Duration of waiting before there is nothing for now.
 pub(super) const PAUSE: Duration = Duration::from_millis(50);
 
 /// Pieces of a pipe that may wait; then its writer does.
@@ -18,7 +18,7 @@ const PIECES: usize = 4;
 /// Bytes of a pipe that are read at a time.
 const PIECE_BYTES: usize = 1 << 16;
 
-/// What is followed.
+/// Input that is followed.
 pub(super) enum Input {
     /// A file that grows.
     File { file: File, path: PathBuf, position: u64 },
@@ -26,7 +26,7 @@ pub(super) enum Input {
     Pipe { pieces: Receiver<io::Result<Vec<u8>>>, read: Vec<u8>, is_at_end: bool },
 }
 
-/// What a look at the input gave.
+/// Result of a look at the input.
 pub(super) enum Arrived {
     /// So many bytes.
     Bytes(usize),
@@ -85,7 +85,7 @@ impl Input {
         matches!(self, Self::File { .. })
     }
 
-    /// How long to wait when nothing has come: for a pipe that was done already.
+    /// Returns the duration to wait when nothing has come: a pipe has waited already.
     pub(super) fn pause(&self) -> Duration {
         if self.is_file() { PAUSE } else { Duration::ZERO }
     }
@@ -160,7 +160,7 @@ impl Input {
     }
 }
 
-/// What has the name of a file that was read to its end.
+/// Checks what now has the name of a file that was read to its end.
 fn named_now(path: &Path, file: &Metadata) -> kymo_core::Result<Arrived> {
     let is_same = match std::fs::metadata(path) {
         Ok(found) => is_same(&found, file),

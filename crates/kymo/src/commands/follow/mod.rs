@@ -54,7 +54,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     streams: StreamArgs,
 
-    /// How many of the events that are there already come first, of all parts together.
+    /// Number of events already there that come first, of all parts together.
     #[arg(short = 'n', long, value_name = "N", default_value_t = 10)]
     last: u64,
 

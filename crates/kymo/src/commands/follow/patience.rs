@@ -1,4 +1,4 @@
-//! How long nothing may come.
+//! Time for which nothing may come.
 
 use std::time::{Duration, Instant};
 
@@ -7,7 +7,7 @@ use crate::moment::Span;
 /// After how long it is said why nothing comes.
 const LONG: Duration = Duration::from_secs(1);
 
-/// How long nothing may come.
+/// Time for which nothing may come.
 pub(super) struct Patience {
     idle: Option<Duration>,
     since: Instant,

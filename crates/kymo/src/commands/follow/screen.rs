@@ -1,4 +1,4 @@
-//! What is shown of a recording that is followed.
+//! Output shown of a recording that is followed.
 
 use std::collections::HashSet;
 use std::io::{self, Write};
@@ -26,7 +26,7 @@ pub(super) struct Screen<'a> {
     is_wanted: Vec<bool>,
     /// True if what comes was there already, and its last events were shown.
     is_passing: bool,
-    /// Where those that were shown begin.
+    /// Offsets at which the events that were shown begin.
     shown: HashSet<u64>,
     held: Vec<u8>,
     rate: Rate,
@@ -38,7 +38,7 @@ pub(super) struct Screen<'a> {
 #[derive(Default)]
 pub(super) struct Last {
     lines: Vec<u8>,
-    /// Where they begin.
+    /// Offsets at which they begin.
     offsets: HashSet<u64>,
     pub(super) count: u64,
 }
@@ -151,7 +151,7 @@ impl<'a> Screen<'a> {
         Ok(())
     }
 
-    /// What was there already is passed: from now on every event is shown.
+    /// Marks that the events already there are passed: from now on every event is shown.
     pub(super) fn caught_up(&mut self) -> anyhow::Result<()> {
         if !std::mem::replace(&mut self.is_caught_up, true)
             && let Err(missing) = self.streams.among(&self.tracks)

@@ -48,7 +48,7 @@ pub(crate) struct Args {
     #[arg(short, long, value_name = "OUT")]
     output: Option<PathBuf>,
 
-    /// How many rows at the most; 0 draws all, up to a thousand.
+    /// Greatest number of rows; 0 draws all, up to a thousand.
     #[arg(short, long, default_value = "40", value_name = "ROWS")]
     #[arg(value_parser = clap::value_parser!(u16).range(..=1000))]
     number: u16,
@@ -67,7 +67,7 @@ pub(crate) struct Args {
 /// Rows that a chart has at the most.
 const ROWS_MAX: usize = 1000;
 
-/// What time is called of which nothing is known.
+/// Label for time of which nothing is known.
 const LOST: &str = "lost events: not known";
 
 /// Cells of a row in a picture.
@@ -103,7 +103,7 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
     })
 }
 
-/// What is drawn.
+/// Content that is drawn.
 pub(super) struct Drawn {
     analysis: Analysis,
     gantt: Gantt,
@@ -165,7 +165,7 @@ impl Drawn {
         names.filter(|name| known.insert(*name)).collect()
     }
 
-    /// What a row is called among all others.
+    /// Returns the name of a row among all others.
     fn name(&self, kind: RowKind) -> Cow<'_, str> {
         match kind {
             RowKind::Task(task) => self.analysis.tasks().label(task),

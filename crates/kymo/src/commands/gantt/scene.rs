@@ -42,7 +42,7 @@ const COLORS: [Color; 16] = [
     [220, 150, 130],
 ];
 
-/// How pale colours get, in steps: cells of one colour are one box.
+/// Number of steps in which colours get pale: cells of one colour are one box.
 const SHADES: u64 = 4;
 
 pub(super) fn picture(drawn: &Drawn, title: &str) -> Picture {
@@ -73,13 +73,13 @@ pub(super) fn picture(drawn: &Drawn, title: &str) -> Picture {
     picture
 }
 
-/// How many colours a row of the key has.
+/// Number of colours in a row of the key.
 const KEYS: usize = 5;
 
 /// States that the key has at the most.
 const STATES_MAX: usize = 15;
 
-/// Which colour is which processor, and which is which state. What has no colour is hatched.
+/// Returns the colour of each processor, and of each state. An entry that has no colour is hatched.
 fn keys(drawn: &Drawn) -> Vec<(Option<Color>, &str)> {
     let cpus = drawn.cpus().into_iter().map(|(cpu, name)| (Some(color(cpu, SHADES)), name));
     let states = drawn.states().into_iter().take(STATES_MAX).enumerate();
@@ -160,11 +160,11 @@ fn bars(picture: &mut Picture, row: &Row, top: f64, buckets: Buckets, of_states:
     }
 }
 
-/// How a cell looks.
+/// Look of a cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Look {
     Empty,
-    /// How dark it is, and what most of it is filled with.
+    /// Darkness of the cell, and what most of it is filled with.
     Filled(u64, usize),
     /// Most of it is not known.
     Lost,
@@ -181,7 +181,7 @@ impl Look {
     }
 }
 
-/// How dark a cell is that is filled for so long of its length.
+/// Returns the darkness of a cell that is filled for so long of its length.
 fn shade(ns: u64, length_ns: u64) -> u64 {
     let shades = (u128::from(ns) * u128::from(SHADES)).div_ceil(u128::from(length_ns.max(1)));
     u64::try_from(shades).unwrap_or(SHADES).min(SHADES)

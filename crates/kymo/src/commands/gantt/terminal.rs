@@ -28,7 +28,7 @@ fn name_max(out: &Output) -> usize {
     out.columns().map_or(NAME_MAX, |columns| (columns / 3).clamp(1, NAME_MAX))
 }
 
-/// How many cells there is room for.
+/// Returns the number of cells there is room for.
 pub(super) fn cells(out: &Output) -> usize {
     let room = |columns: usize| columns.saturating_sub(name_max(out) + GAP).clamp(1, CELLS_MAX);
     out.columns().map_or(CELLS, room)

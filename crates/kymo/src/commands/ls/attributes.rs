@@ -64,7 +64,7 @@ impl Attributes {
     }
 }
 
-/// What two attributes that are the same have in common, and others have not.
+/// Returns the text that two attributes have in common if they are the same, and others have not.
 fn spelt(attribute: &Attribute) -> String {
     let Attribute { target, path, name, type_name, value, .. } = attribute;
     format!("{target:?}\0{path}\0{name}\0{type_name}\0{value}")
@@ -82,7 +82,7 @@ impl Described {
         &self.attribute.type_name
     }
 
-    /// What stands beside its path: `attr = "K" ×4`.
+    /// Returns the text beside its path: `attr = "K" ×4`.
     pub(super) fn text(&self) -> String {
         let of = match self.attribute.target {
             Target::Variable => "",

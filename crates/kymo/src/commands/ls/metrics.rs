@@ -1,4 +1,4 @@
-//! What was measured: the metrics of profiles, each once.
+//! Metrics of profiles, each once: what was measured.
 
 use std::io::Write;
 use std::sync::Arc;

@@ -52,7 +52,7 @@ pub(super) fn list(
 struct Lines {
     buffer: Vec<u8>,
     offset_width: usize,
-    /// What stands before each value of a JSON object.
+    /// Text before each value of a JSON object.
     keys: Vec<Vec<u8>>,
 }
 

@@ -14,7 +14,7 @@ use crate::render::columns::Columns;
 use crate::render::{escaped, numbers, style, value};
 use crate::session::Session;
 
-/// What is to be listed of a file, and how.
+/// Part of a file that is to be listed, and the way to list it.
 pub(super) struct Listing<'a> {
     pub(super) view: &'a Arc<dyn TimelineView>,
     pub(super) masks: &'a Masks,

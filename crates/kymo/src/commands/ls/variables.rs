@@ -20,11 +20,11 @@ use crate::session::{Outcome, Session};
 /// A longer path takes the room it needs and leaves its line unaligned.
 const PATH_MAX: usize = 60;
 
-/// What is to be listed of a file, and how.
+/// Part of a file that is to be listed, and the way to list it.
 pub(super) struct Listing<'a> {
     pub(super) view: &'a Arc<dyn ArraysView>,
     pub(super) masks: &'a Masks,
-    /// What messages call the file.
+    /// Name of the file in messages.
     pub(super) name: &'a str,
     /// The file where every line names it.
     pub(super) file: Option<&'a str>,

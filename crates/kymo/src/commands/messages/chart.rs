@@ -41,11 +41,11 @@ const STEP: f64 = 190.0;
 const TOP: f64 = 70.0;
 const ROW: f64 = 26.0;
 
-/// What a chart shows.
+/// Content of a chart.
 pub(in crate::commands) struct Chart<'a> {
     analysis: &'a Analysis,
     clock: Option<Clock>,
-    /// Who sends and receives, in the order in which they come in.
+    /// Senders and receivers, in the order in which they come in.
     ends: Vec<Option<TrackId>>,
     arrows: Vec<Arrow>,
 }
@@ -61,13 +61,14 @@ struct Arrow {
 }
 
 impl Arrow {
-    /// When it left; where that is not known, when it arrived.
+    /// Returns the time at which the message left; where that is not known, the time at which it
+    /// arrived.
     fn time(&self) -> TimeNs {
         self.left.or(self.arrived).unwrap_or(TimeNs(0))
     }
 
-    /// How long it took; with a sign where it arrived before it left, and a question mark where
-    /// nothing tells when it arrived.
+    /// Returns the duration of the message. It has a sign where the message arrived before it left,
+    /// and a question mark where the time of arrival is not recorded.
     fn took(&self) -> String {
         match (self.left, self.arrived) {
             (Some(left), Some(arrived)) => took(left, arrived).map_or_else(
@@ -145,7 +146,7 @@ impl<'a> Chart<'a> {
         Ok(())
     }
 
-    /// How far lines are apart: as names need it, or as there is room for.
+    /// Returns the distance between lines: as names need it, or as there is room for.
     fn width(&self, names: &[String], room: Option<usize>) -> usize {
         let widest = names.iter().map(|name| width_of(name) + 2);
         let widest = widest.chain(self.arrows.iter().map(|arrow| width_of(&arrow.name) + 5)).max();

@@ -76,7 +76,7 @@ pub(crate) struct Args {
     #[arg(long)]
     wakeups: bool,
 
-    /// How many pairs, or messages of a chart; 0 shows all. Without it there are 40, and all as
+    /// Number of pairs, or of messages of a chart; 0 shows all. Without it there are 40, and all as
     /// JSON or CSV.
     #[arg(short, long, value_name = "ROWS")]
     number: Option<usize>,
@@ -171,7 +171,7 @@ fn ends_in_terminal(session: &Session, scope: &Scope) -> usize {
     chart::ends_max(&session.out, ENDS_MAX, end.map_or(0, |end| width_of(&end)))
 }
 
-/// What a chart does not show, and how it would.
+/// Lists what a chart does not show, and how it would be shown.
 pub(super) fn not_drawn(
     sequence: &Sequence,
     ends_left_out: usize,
@@ -220,7 +220,7 @@ impl Found {
         Ok((Self { analysis, messages, wakeups, is_wakeups: false }, outcome))
     }
 
-    /// What was found on the way through the events.
+    /// Makes the result of what was found on the way through the events.
     pub(super) fn of(analysis: Analysis, messages: Messages, wakeups: Wakeups) -> Self {
         let is_wakeups = table(&messages, &analysis).len() == 0;
         Self { analysis, messages, wakeups, is_wakeups }
@@ -297,7 +297,7 @@ impl Found {
     }
 }
 
-/// What is said where wakeups are shown for want of messages.
+/// Remark for wakeups that are shown for want of messages.
 const WAKEUPS: &str = "these are wakeups, from who woke a task to when it ran";
 
 fn print(
@@ -325,12 +325,12 @@ fn end_name(analysis: &Analysis, track: Option<TrackId>) -> &str {
     end(analysis, track).map_or("?", |track| &track.name)
 }
 
-/// What one end is called among all others.
+/// Returns the label that names one end among all others.
 fn end_label(analysis: &Analysis, track: Option<TrackId>) -> Cow<'_, str> {
     track.map_or(Cow::Borrowed("?"), |track| analysis.tasks().track_label(track))
 }
 
-/// Which recording one end is of: names and numbers may be those of another in another.
+/// Returns the recording that one end is of: another recording may have the same names and numbers.
 fn end_recording(analysis: &Analysis, track: Option<TrackId>) -> Value {
     end(analysis, track).map_or(Value::Null, |track| track.recording.into())
 }

@@ -31,7 +31,7 @@ pub(super) const TICKS: u8 = 8;
 /// Values that are read at once.
 const CHUNK_VALUES: u64 = 1 << 16;
 
-/// What is drawn: one row for a line, more for a heat map.
+/// Content that is drawn: one row for a line, more for a heat map.
 #[derive(Debug)]
 pub(super) struct Field {
     /// The variable, and which step of it.
@@ -46,7 +46,7 @@ pub(super) struct Field {
     pub(super) missing: u64,
     /// Values that are there and have no place on an axis: NaN, and what is infinite.
     pub(super) special: u64,
-    /// What they amount to, where that is not in the picture.
+    /// Summary of the numbers, where it is not in the picture.
     pub(super) moments: Option<Moments>,
 }
 
@@ -56,9 +56,9 @@ pub(super) struct Dimension {
     pub(super) label: String,
     pub(super) first: u64,
     pub(super) length: u64,
-    /// When it begins, where it is time in nanoseconds.
+    /// Start of the axis, where it is time in nanoseconds.
     start: Option<Shown>,
-    /// How many cells it has at most: no more than there are pixels.
+    /// Greatest number of cells that it has: no more than there are pixels.
     cells_max: u64,
 }
 
@@ -89,12 +89,12 @@ impl Dimension {
         if self.start.is_some() { axis.ticks(TICKS) } else { axis.whole_ticks(TICKS) }
     }
 
-    /// How many cells it is drawn with.
+    /// Returns the number of cells that it is drawn with.
     pub(super) fn cells(&self) -> usize {
         usize::try_from(self.length.clamp(1, self.cells_max)).unwrap_or(1)
     }
 
-    /// What it counts, and from where to where.
+    /// Describes what the axis counts, and its range.
     pub(super) fn range(&self) -> String {
         let last = self.first + self.length.saturating_sub(1);
         if let Some(start) = self.start {
@@ -192,7 +192,7 @@ impl Field {
         all
     }
 
-    /// What a cell is that stands for several values: of a map that is drawn with at most so many
+    /// Describes a cell that stands for several values: of a map that is drawn with at most so many
     /// rows and columns, or of a line.
     pub(super) fn shared(&self, rows_max: usize, columns_max: usize) -> Option<String> {
         let share = |dimension: &Dimension, most: usize| {
@@ -260,7 +260,7 @@ pub(super) fn read(
     Ok(field)
 }
 
-/// What is drawn: the variable with its units, and which step of it.
+/// Returns the title of the drawing: the variable with its units, and the step of it.
 fn title(view: &dyn ArraysView, variable: &Variable, steps: &Range<u64>) -> String {
     let mut title = variable.path.clone();
     let is_units = |a: &Attribute| a.path == variable.path && a.name.eq_ignore_ascii_case("units");
@@ -277,7 +277,7 @@ fn title(view: &dyn ArraysView, variable: &Variable, steps: &Range<u64>) -> Stri
     title
 }
 
-/// Which part of an array it is, as one writes it in Python: "[0:5, 3]".
+/// Returns the part of an array, as one writes it in Python: "[0:5, 3]".
 fn part(selection: &Selection) -> String {
     let ranges = selection.start.iter().zip(&selection.count).map(|(start, count)| match count {
         1 => start.to_string(),

@@ -57,7 +57,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "I,J,…", value_delimiter = ',', allow_hyphen_values = true)]
     start: Vec<i64>,
 
-    /// How many in each dimension; -1 goes to the end.
+    /// Number of values in each dimension; -1 goes to the end.
     #[arg(long, value_name = "N,M,…", value_delimiter = ',', allow_hyphen_values = true)]
     count: Vec<i64>,
 
@@ -65,7 +65,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "STEPS", allow_hyphen_values = true)]
     step: Option<Steps>,
 
-    /// Which dimension varies fastest: the last (c) or the first (fortran).
+    /// Dimension that varies fastest: the last (c) or the first (fortran).
     #[arg(long, value_enum, default_value = "c")]
     order: StorageOrder,
 

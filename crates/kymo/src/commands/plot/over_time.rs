@@ -16,7 +16,7 @@ use crate::render::{escaped, numbers};
 use crate::scope;
 use crate::tracks;
 
-/// How many numbers there are, and how they are spread.
+/// Number of numbers, and their spread.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct Moments {
     count: u64,
@@ -40,7 +40,7 @@ impl Moments {
         (self.squares / self.count.max(1) as f64).sqrt()
     }
 
-    /// What a person reads.
+    /// Returns the text that a person reads.
     pub(super) fn told(&self) -> String {
         let count = numbers::count(self.count, "value", "values");
         format!("{count}, mean {}, deviation {}", shown(self.mean), shown(self.deviation()))
@@ -89,9 +89,9 @@ pub(super) fn read(
 struct Line {
     field: Field,
     window: Window,
-    /// When it begins and ends; nothing where numbers have an order and no time.
+    /// Range from beginning to end; `None` where numbers have an order and no time.
     range: Option<Range<i64>>,
-    /// How many events there were.
+    /// Number of events.
     place: u64,
     /// The number that counts until there is another.
     held: Option<f64>,
@@ -176,7 +176,8 @@ impl Line {
         self.held = Some(number);
     }
 
-    /// What is held is in all cells up to one. Where times go back, those are filled already.
+    /// Puts the held value into all cells up to one. Where times go back, those cells are filled
+    /// already.
     fn hold(&mut self, cell: usize) {
         if self.range.is_none() || cell < self.reached {
             return;

@@ -14,12 +14,13 @@ const BOTTOM: f64 = 60.0;
 const RIGHT: f64 = 30.0;
 const RIGHT_OF_MAP: f64 = 130.0;
 
-/// How many pixels a heat map has across and down. It has no more cells, so that each is seen.
+/// Number of pixels of a heat map across and down. It has no more cells than that, so that each is
+/// seen.
 pub(super) const MAP_PIXELS: (u64, u64) = (670, 490);
 
 const GRID: Color = [224, 224, 224];
 const LINE: Color = [31, 99, 173];
-/// Where there is no number.
+/// Colour where there is no number.
 const NOTHING: Color = WHITE;
 
 /// The picture of a field.
@@ -118,7 +119,7 @@ impl Scene {
         });
     }
 
-    /// Which colour is which number.
+    /// Draws the key of colours and their numbers.
     fn colors(&mut self, f: &Frame, values: Axis) {
         let bar = Frame { left: f.right + 20.0, right: f.right + 40.0, ..*f };
         let pixels = (0..256_u16).rev().map(|n| viridis(f64::from(n) / 255.0)).collect();
@@ -133,7 +134,7 @@ impl Scene {
     }
 }
 
-/// Where values are drawn.
+/// Frame in which values are drawn.
 #[derive(Debug, Clone, Copy)]
 struct Frame {
     left: f64,

@@ -11,7 +11,7 @@ use crate::picture::raster::pixel;
 use crate::render::escaped;
 use crate::session::Session;
 
-/// How wide and how high it is, where the terminal does not say.
+/// Width and height, where the terminal does not give them.
 const COLUMNS: usize = 80;
 const ROWS: usize = 16;
 
@@ -105,7 +105,7 @@ fn map(session: &mut Session, field: &Field, values: Axis, columns: usize) -> an
     Ok(())
 }
 
-/// What stands out in so many columns and rows.
+/// Gathers the values that stand out in so many columns and rows.
 fn gathered(field: &Field, columns: usize, rows: usize) -> Vec<Option<f64>> {
     let (cells, width) = (&field.cells, field.columns.cells());
     let (height, middle) = (cells.len() / width.max(1), field.middle());
@@ -126,7 +126,7 @@ fn gathered(field: &Field, columns: usize, rows: usize) -> Vec<Option<f64>> {
     values
 }
 
-/// Which of `length` the `at`-th of `parts` covers: at least one.
+/// Returns the range of `length` that the `at`-th of `parts` covers: at least one.
 fn part(at: usize, parts: usize, length: usize) -> std::ops::Range<usize> {
     let start = at * length / parts.max(1);
     let end = (at + 1) * length / parts.max(1);

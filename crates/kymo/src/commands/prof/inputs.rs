@@ -1,4 +1,5 @@
-//! What a database is made of: measurements in an order that does not depend on how they were named.
+//! Measurements that a database is made of, in an order that does not depend on how they were
+//! named.
 
 use std::collections::{BTreeSet, HashSet};
 use std::fs;
@@ -92,7 +93,7 @@ fn refuse_twice(found: &[(PathBuf, &PathBuf)]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Why an input, one of so many, cannot be read, and what to do about it.
+/// Explains why an input, one of so many, cannot be read, and what to do about it.
 fn unreadable(path: &Path, count: usize, error: anyhow::Error) -> anyhow::Error {
     match error.downcast_ref::<Error>() {
         Some(Error::Read(_) | Error::ReadIn { .. }) => {
@@ -115,7 +116,7 @@ fn unreadable(path: &Path, count: usize, error: anyhow::Error) -> anyhow::Error 
     }
 }
 
-/// What a directory is that no measurement is in.
+/// Describes a directory that has no measurement in it.
 fn without_profiles(path: &Path) -> Option<&'static str> {
     let mut names = fs::read_dir(path).ok()?.flatten().map(|entry| entry.file_name()).peekable();
     if names.peek().is_none() {
@@ -129,7 +130,7 @@ fn has_extension(path: &Path, wanted: &str) -> bool {
     path.extension().is_some_and(|extension| extension == wanted)
 }
 
-/// Why something is no measurement. What else may be done with other files is no help here.
+/// Explains why something is no measurement. Advice on other uses of the file is no help here.
 fn strange(error: anyhow::Error) -> anyhow::Error {
     let why = match error.downcast_ref::<Unrecognised>() {
         Some(Unrecognised::Foreign { name, .. }) => format!("this is {name}, and no measurement"),
@@ -139,7 +140,7 @@ fn strange(error: anyhow::Error) -> anyhow::Error {
     Failure::new(why).hint(DIRECTORIES).into()
 }
 
-/// Where measurements are.
+/// Advice on where measurements are.
 const DIRECTORIES: &str = "name a directory that hpcrun wrote, with .hpcrun files in it";
 
 /// Returns true if a finding is about bytes, and not about a file that cannot be opened.
@@ -147,7 +148,7 @@ pub(super) fn is_damage(finding: &Finding) -> bool {
     finding.severity == Severity::Error && finding.offset.is_some()
 }
 
-/// What to do about an input that is damaged.
+/// Advises what to do about an input that is damaged.
 pub(super) fn repairing(name: &str) -> String {
     let name = quoted(name);
     format!(
@@ -155,12 +156,12 @@ pub(super) fn repairing(name: &str) -> String {
     )
 }
 
-/// That nothing can be made.
+/// Returns the error that nothing can be made.
 pub(super) fn no_thread_left() -> anyhow::Error {
     Failure::new("there is no thread to make a database of").into()
 }
 
-/// Why no database is made of an input, and what to do about it.
+/// Explains why no database is made of an input, and what to do about it.
 fn no_threads(session: &mut Session, opened: &Opened) -> anyhow::Error {
     let (name, findings) = (&opened.name, opened.dataset.findings());
     let failure = if findings.iter().any(|finding| finding.severity == Severity::Error) {
@@ -213,7 +214,7 @@ fn keep_programs(inputs: &mut [Input], wanted: &[String]) -> anyhow::Result<()> 
     Ok(())
 }
 
-/// What programs of threads are called.
+/// Returns the names of the programs of threads.
 fn programs<'a>(views: impl Iterator<Item = &'a Arc<dyn MeasurementView>>) -> BTreeSet<String> {
     let of_view = |view: &'a Arc<dyn MeasurementView>| {
         (0..view.thread_count()).filter_map(|thread| view.program(thread))
@@ -221,8 +222,8 @@ fn programs<'a>(views: impl Iterator<Item = &'a Arc<dyn MeasurementView>>) -> BT
     views.flat_map(of_view).collect()
 }
 
-/// What the database is called where nobody says: after the program, of several the first. That there
-/// are several is said.
+/// Returns the name of the database where nobody gives one: that of the program, of several
+/// programs the first. If there are several, that is reported.
 pub(super) fn title(
     session: &mut Session,
     wanted: Option<&str>,

@@ -66,8 +66,8 @@ pub(crate) struct Args {
     #[arg(short = 'S', long, value_name = "FILE")]
     structure: Vec<PathBuf>,
 
-    /// Where programs, libraries, sources and what structure files tell of are now, if they were
-    /// elsewhere when measured. Of several that fit a path the first counts.
+    /// Present place of programs, libraries, sources and files named by structure files, if they
+    /// were elsewhere when measured. If several replacements fit a path, the first counts.
     #[arg(short = 'R', long, value_name = "FROM=TO", value_parser = replacement)]
     replace_prefix: Vec<(String, String)>,
 
@@ -76,7 +76,7 @@ pub(crate) struct Args {
     #[arg(long)]
     no_local: bool,
 
-    /// What is computed over all threads.
+    /// Statistics that are computed over all threads.
     #[arg(short = 'M', long, value_name = "WHAT", value_enum, default_value = "sum")]
     metric: Statistics,
 
@@ -92,15 +92,16 @@ pub(crate) struct Args {
     #[arg(long, value_name = "PROGRAM")]
     only_exe: Vec<String>,
 
-    /// How the files of the database are laid out.
+    /// Layout of the files of the database.
     #[arg(long, value_name = "LAYOUT", value_enum, default_value = "released")]
     layout: Layout,
 
-    /// What the database is called; the program's name by default.
+    /// Name of the database; the program's name by default.
     #[arg(long, value_name = "TITLE")]
     name: Option<String>,
 
-    /// How many processors work on it, 1,024 at the most [default: all there are, up to four].
+    /// Number of processors that work on it, 1,024 at the most [default: all there are, up to
+    /// four].
     #[arg(short, long, value_name = "N", value_parser = jobs)]
     jobs: Option<NonZero<usize>>,
 
@@ -123,7 +124,7 @@ pub(crate) struct Args {
     json: bool,
 }
 
-/// How the files of a database are laid out; both call themselves 4.0.
+/// Layout of the files of a database; both call themselves 4.0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Layout {
     /// As HPCToolkit writes them, little-endian.
@@ -142,7 +143,7 @@ enum Loops {
     Off,
 }
 
-/// What is computed over all threads.
+/// Statistics that are computed over all threads.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum Statistics {
     /// Nothing.
@@ -244,8 +245,8 @@ fn search(args: &Args, loops: bool) -> Search {
     }
 }
 
-/// What is wrong with an input, as far as it is wanted. With `--strict` that is all that can be found
-/// out.
+/// Returns the findings about an input, as far as they are wanted. With `--strict` that is all that
+/// can be found out.
 fn findings(session: &Session, args: &Args, input: &Input) -> anyhow::Result<Vec<Finding>> {
     let opened = &input.opened;
     let mut findings = opened.dataset.findings();
@@ -377,7 +378,7 @@ fn tell_useless(
     }
 }
 
-/// How many processors may work: more than any machine has are a slip.
+/// Reads the number of processors that may work: a number greater than any machine has is a slip.
 fn jobs(text: &str) -> Result<NonZero<usize>, String> {
     const JOBS_MAX: usize = 1024;
     let jobs = text.parse::<NonZero<usize>>().ok().filter(|jobs| jobs.get() <= JOBS_MAX);

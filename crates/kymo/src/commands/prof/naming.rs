@@ -1,11 +1,11 @@
-//! Where the database goes.
+//! Destination of the database.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::failure::Failure;
 
-/// What was said, or a name that fits, beside the first input.
+/// Returns the path that was given, or a name that fits, beside the first input.
 pub(super) fn output(said: Option<&Path>, inputs: &[PathBuf]) -> anyhow::Result<PathBuf> {
     if let Some(output) = said {
         if output.as_os_str() == "-" {

@@ -1,4 +1,4 @@
-//! What is said of a database that was made.
+//! Report about a database that was made.
 
 use std::cmp::Reverse;
 use std::io::Write;

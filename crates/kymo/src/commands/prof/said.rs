@@ -1,4 +1,4 @@
-//! What was found on the way, and said.
+//! Findings that came up on the way, and were reported.
 
 use std::io::Write;
 
@@ -49,7 +49,7 @@ impl Said {
         self.all.push((name.to_owned(), finding));
     }
 
-    /// What they mean for the exit code.
+    /// Returns what the findings mean for the exit code.
     pub(super) fn outcome(&self) -> Outcome {
         let outcomes = self.all.iter().map(|(_, finding)| Outcome::of_one(finding));
         outcomes.max().unwrap_or(Outcome::Done)
@@ -61,7 +61,7 @@ impl Said {
     }
 }
 
-/// Whether a rule is about traces, or about what is missing of a pair with one.
+/// Returns true if a rule is about traces, or about what is missing of a pair with one.
 fn is_of_trace(rule: &str) -> bool {
     rule.starts_with("trace") || matches!(rule, "no-trace" | "no-profile")
 }

@@ -16,15 +16,15 @@ const SOURCE_BYTES_MAX: u64 = 1 << 26;
 /// All copies together are no larger: one file may be named in very many ways.
 const ALL_BYTES_MAX: u64 = 1 << 30;
 
-/// Where files are that are made while they are read, and have no end.
+/// Directories of files that are made while they are read, and have no end.
 const MADE_BY_SYSTEM: &[&str] = &["/proc", "/sys", "/dev"];
 
 /// Finds sources, and keeps why some are not copied.
 pub(super) struct Sources<'a> {
     search: &'a Search,
-    /// Which of its replacements some path began with.
+    /// Flags for the replacements that some path began with.
     used: Vec<Cell<bool>>,
-    /// How many bytes there is room for.
+    /// Number of bytes there is room for.
     bytes_left: Cell<u64>,
     findings: RefCell<Vec<(String, Finding)>>,
 }

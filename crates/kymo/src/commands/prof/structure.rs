@@ -83,12 +83,12 @@ pub(super) fn read(
     Ok(told.structure)
 }
 
-/// What structure files told so far.
+/// Facts that structure files gave so far.
 struct Told<'a> {
     /// Paths that structure files may have for a module, and the one that was recorded.
     wanted: &'a BTreeMap<String, String>,
     structure: Structure,
-    /// What told of each module.
+    /// Structure file that described each module.
     by: HashMap<String, String>,
 }
 

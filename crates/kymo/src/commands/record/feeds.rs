@@ -1,4 +1,4 @@
-//! Where lines come from: one thread a source, all into one queue.
+//! Sources of lines: one thread a source, all into one queue.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
@@ -23,7 +23,7 @@ const LINE_BYTES_MAX: usize = 1 << 20;
 /// Bytes read at a time.
 const BLOCK_BYTES: usize = 8 << 10;
 
-/// What a feed has to tell.
+/// Message from a feed.
 pub(super) enum News {
     /// A line, or some bytes, of a feed.
     Piece(Piece),
@@ -173,7 +173,7 @@ impl Feeds {
     }
 }
 
-/// Why a command could not be run, in words where it is simply not there.
+/// Explains why a command could not be run, in words where it is simply not there.
 fn not_run(error: io::Error) -> anyhow::Error {
     if error.kind() == io::ErrorKind::NotFound {
         let failure = Failure::new("there is no program of this name");

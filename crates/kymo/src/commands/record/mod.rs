@@ -20,7 +20,7 @@ use claim::Claim;
 use feeds::{Feeds, News, Piece};
 use tape::Tape;
 
-/// How long a command has to end by itself once the user wants to stop.
+/// Time that a command has to end by itself once the user wants to stop.
 const GRACE: Duration = Duration::from_secs(2);
 
 /// Lines that may wait to be written; then their readers wait, and with them who writes to them.
@@ -189,7 +189,7 @@ fn feeds(args: &Args, sender: SyncSender<News>) -> anyhow::Result<Feeds> {
     Ok(feeds)
 }
 
-/// How recording ended.
+/// Result of a recording that ended.
 struct Ended {
     /// The user had enough.
     is_interrupted: bool,
@@ -251,7 +251,7 @@ fn tell(session: &mut Session, error: &anyhow::Error) {
     }
 }
 
-/// How far it is with ending a command.
+/// Progress of ending a command.
 #[derive(Default)]
 struct Stopping {
     since: Option<Instant>,
@@ -289,7 +289,7 @@ impl Stopping {
     }
 }
 
-/// Where what comes goes.
+/// Destinations of what comes in.
 struct Taking<'a> {
     /// The file, to say something about it.
     name: &'a str,
@@ -335,7 +335,7 @@ impl Taking<'_> {
     }
 }
 
-/// What passes on what is recorded.
+/// Copy of the recorded data that is passed on.
 struct Tee {
     is_on: bool,
     /// True if a command is recorded, whose standard error goes to standard error.
@@ -355,7 +355,7 @@ impl Tee {
         session.out.flush()
     }
 
-    /// How recording ends that would end so otherwise.
+    /// Returns the outcome of recording, given the one that it would have otherwise.
     fn outcome(&self, outcome: Outcome) -> Outcome {
         if self.has_failed { Outcome::Failed } else { outcome }
     }

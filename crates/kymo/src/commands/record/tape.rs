@@ -20,11 +20,11 @@ const WAITING_BYTES_MAX: u64 = 4 << 20;
 pub(super) struct Tape {
     recorder: Option<Recorder>,
     streams: Vec<Stream<Raw>>,
-    /// How long what was recorded may wait before it is safe from the end of this program, and how
-    /// many bytes.
+    /// Longest time that recorded data may wait before it is safe from the end of this program.
+    /// Also the greatest number of bytes that may wait.
     flush_every: Duration,
     flush_bytes: u64,
-    /// Where the session was when it was flushed for its bytes.
+    /// Position of the session when it was flushed for its bytes.
     flushed_at: u64,
     /// Of each stream, whether its last line goes on in the next piece.
     is_within_line: Vec<bool>,
@@ -35,7 +35,7 @@ pub(super) struct Tape {
     landing: Landing,
 }
 
-/// Which messages have reached the file: that is told by where each ended, and how long the file is.
+/// Messages that have reached the file: found by where each ended, and the length of the file.
 struct Landing {
     output: PathBuf,
     rotates: bool,
@@ -105,7 +105,7 @@ impl Tape {
         Ok(())
     }
 
-    /// How long to wait before something is to be flushed.
+    /// Returns the duration to wait before something is to be flushed.
     pub(super) fn flush_due_in(&self) -> Duration {
         self.recorder.as_ref().and_then(Recorder::flush_due_in).unwrap_or(self.flush_every)
     }
@@ -119,7 +119,7 @@ impl Tape {
         Ok(self.recorder.take().map_or(Ok(()), Recorder::finish)?)
     }
 
-    /// What was recorded.
+    /// Returns a summary of what was recorded.
     pub(super) fn summary(&self) -> String {
         let messages = numbers::count(self.messages, "message", "messages");
         let bytes = numbers::count(self.bytes, "byte", "bytes");
@@ -135,7 +135,7 @@ impl Tape {
         summary
     }
 
-    /// Why no more could be recorded, and how much of it is there.
+    /// Explains why no more could be recorded, and how much of it is there.
     pub(super) fn explained(&self, error: anyhow::Error) -> anyhow::Error {
         match error.downcast::<kymo_recorder::Error>() {
             Ok(kymo_recorder::Error::Io(error)) => {
@@ -191,7 +191,7 @@ impl Landing {
         }
     }
 
-    /// How many messages are in the file, and in the parts before it.
+    /// Returns the number of messages in the file, and in the parts before it.
     fn landed(&self) -> u64 {
         let bytes = self.file_bytes().saturating_sub(self.former_bytes);
         self.sure + self.ends.iter().take_while(|end| **end <= bytes).count() as u64

@@ -59,7 +59,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "RULES")]
     rules: Option<PathBuf>,
 
-    /// How many rows a table has at the most; 0 shows all.
+    /// Greatest number of rows that a table has; 0 shows all.
     #[arg(short, long, default_value = "30", value_name = "ROWS")]
     number: usize,
 
@@ -156,7 +156,7 @@ fn overview(page: &mut Page, opened: &Opened, scope: Option<&Scope>) {
     page.facts(&rows);
 }
 
-/// What the file says of itself, as `kymo info` has it.
+/// Writes what the file states about itself, as `kymo info` has it.
 fn contents(page: &mut Page, opened: &Opened) {
     let summary = opened.dataset.summary();
     let rows = summary.facts.iter().map(|fact| {

@@ -137,7 +137,7 @@ impl Page {
         }
     }
 
-    /// What is good to know.
+    /// Writes remarks that are good to know.
     pub(super) fn remarks(&mut self, texts: &[String]) {
         for text in texts {
             self.push(&format!("<p class=note>{}</p>\n", escaped(text)));
@@ -206,7 +206,7 @@ impl Page {
         self.html.is_empty()
     }
 
-    /// What is wrong with the file.
+    /// Writes the findings about the file.
     pub(super) fn findings(&mut self, findings: &[Finding]) {
         if findings.is_empty() {
             return;

@@ -1,4 +1,4 @@
-//! Where the time went: metrics, a flame graph, functions and threads.
+//! Use of time: metrics, a flame graph, functions and threads.
 
 use kymo_model::profile::{By, FlatRow, Metric, Most, ThreadId, Within};
 
@@ -91,7 +91,7 @@ fn functions(page: &mut Page, args: &Args, asked: &Asked) -> anyhow::Result<()> 
     Ok(())
 }
 
-/// What each thread spent, those first that spent most.
+/// Writes the values that each thread spent; those that spent most come first.
 fn threads(page: &mut Page, args: &Args, asked: &Asked) -> anyhow::Result<()> {
     let all = asked.threads()?;
     if all.len() < 2 || asked.require_inclusive("").is_err() {

@@ -1,4 +1,5 @@
-//! What streams have: how many events, from when to when, and the names or messages there are most of.
+//! Content of streams: number of events, their first and last time, and the most frequent names or
+//! messages.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -67,7 +68,7 @@ pub(super) fn add(page: &mut Page, args: &Args, scope: &Scope) -> anyhow::Result
     Ok(())
 }
 
-/// How many events each stream has, from when to when, and how often.
+/// Writes the number of events of each stream, their first and last time, and their rate.
 fn table(
     page: &mut Page,
     args: &Args,
@@ -121,7 +122,7 @@ fn significant(number: f64) -> f64 {
     format!("{number:.2e}").parse().unwrap_or(number)
 }
 
-/// What one way through all events finds.
+/// Facts that one way through all events finds.
 struct Found {
     buckets: Option<Buckets>,
     /// The place of a stream's lane, by its track.
@@ -130,7 +131,7 @@ struct Found {
     wordings: Wordings,
 }
 
-/// What is drawn of a stream.
+/// Part of a stream that is drawn.
 struct Lane {
     track: TrackId,
     counts: Vec<u32>,
@@ -269,7 +270,7 @@ fn count(places: usize) -> f64 {
 struct Wordings {
     /// True if events have fields, so that texts may begin with the names of events.
     have_fields: bool,
-    /// How many texts do.
+    /// Number of texts that do.
     named: u64,
     counts: HashMap<String, u64>,
     others: u64,

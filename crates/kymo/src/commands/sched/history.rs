@@ -65,10 +65,10 @@ const LESSER: &[&str] = &["priority", "delay", "wait", "cpu", "run", "until"];
 /// The places that the name of a processor takes in a terminal at the most.
 const CPU_MAX: usize = 24;
 
-/// How long something took: `≥12.34 ms`.
+/// Width of a duration: `≥12.34 ms`.
 const DURATION: usize = 9;
 
-/// How moments are told.
+/// Notation of timestamps.
 struct Times {
     /// The moment that they are counted from, and how it is shown, where a terminal has no room for
     /// them as they are.
@@ -96,7 +96,7 @@ impl Times {
     }
 }
 
-/// What a person reads. Processors take as many places as their names do.
+/// Returns the columns that a person reads. Processors take as many places as their names do.
 fn columns(until: usize, tasks: &Tasks, is_terminal: bool) -> [Column; 7] {
     let cpus = (0..tasks.cpu_count()).filter_map(|cpu| tasks.cpu(CpuId(cpu)));
     let cpu = cpus.map(|cpu| width_of(&escaped(&cpu.name))).max().unwrap_or(0);

@@ -72,7 +72,7 @@ pub(crate) struct Args {
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
 
-    /// What the first task has most of.
+    /// Key by which tasks are sorted: the first task has most of it.
     #[arg(long, value_enum, default_value = "run", value_name = "WHAT")]
     sort: Key,
 
@@ -85,7 +85,7 @@ pub(crate) struct Args {
     #[arg(long, conflicts_with = "sort")]
     history: bool,
 
-    /// How many tasks or stretches; 0 shows all. Without it there are 20, and all as JSON or CSV.
+    /// Number of tasks or stretches; 0 shows all. Without it there are 20, and all as JSON or CSV.
     #[arg(short, long, value_name = "ROWS")]
     number: Option<usize>,
 
@@ -102,7 +102,7 @@ pub(crate) struct Args {
 /// Tasks or stretches that a person is shown, unless there is a word on it.
 const NUMBER: usize = 20;
 
-/// What tasks are sorted by.
+/// Key by which tasks are sorted.
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
 enum Key {
     /// All the time it ran.
@@ -212,7 +212,7 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
     })
 }
 
-/// Why there are no figures.
+/// Explains why there are no figures.
 fn nothing(sched: &Sched, analysis: &Analysis, place: &str) -> Failure {
     if sched.tasks().any(|(task, _)| analysis.means_task(task)) {
         return Failure::new(format!("only idle tasks ran {place}")).hint("`kymo load` shows them");

@@ -8,13 +8,13 @@ use crate::render::grid::{Column, Grid, Look, maybe};
 /// Times of jobs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(in crate::commands) enum Times {
-    /// How long jobs ran.
+    /// Duration for which jobs ran.
     Run,
-    /// How long jobs waited: their response without their run.
+    /// Duration for which jobs waited: their response time without their run.
     Wait,
-    /// How long it took from the release of jobs until they were complete.
+    /// Duration from the release of jobs until they were complete.
     Response,
-    /// How long it took from the release of jobs until they ran first.
+    /// Duration from the release of jobs until they ran first.
     Delay,
 }
 

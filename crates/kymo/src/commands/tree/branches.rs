@@ -30,7 +30,8 @@ impl Branch<'_> {
         }
     }
 
-    /// What it is ranked by, and the other of what was spent inclusive and exclusive of calls.
+    /// Returns the value that it is ranked by, and the other one, of the values inclusive and
+    /// exclusive of calls.
     pub(super) fn spent(&self, tree: &PathTree) -> (f64, f64) {
         match self {
             Self::Node { node, .. } if tree.is_by_exclusive => (node.exclusive, node.inclusive),

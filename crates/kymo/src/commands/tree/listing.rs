@@ -15,7 +15,8 @@ use crate::render::templates::FoldArgs;
 use crate::render::{escaped, measure, numbers, style};
 use crate::session::{Opened, Session};
 
-/// How far labels are moved to the right for each level, or where that is too far, and at most.
+/// Number of places that labels are moved to the right for each level; the number where that is too
+/// far; and the greatest number.
 const INDENT: usize = 2;
 const INDENT_LEAST: usize = 1;
 const INDENT_MAX: usize = 80;
@@ -28,18 +29,18 @@ const LABEL_LEAST: usize = 12;
 /// The least share that is shown unless another is asked for, in percent.
 const THRESHOLD: f64 = 1.0;
 
-/// What is printed of a tree of paths.
+/// Options for what is printed of a tree of paths.
 #[derive(Debug, Clone, Copy, clap::Args)]
 pub(in crate::commands) struct ListingArgs {
     /// Leave out what has less than this share of the total, in percent. [default: 1]
     #[arg(short, long, value_name = "PERCENT", value_parser = percent)]
     threshold: Option<f64>,
 
-    /// How deep to go.
+    /// Greatest depth.
     #[arg(short, long, default_value = "40", value_name = "LEVELS", value_parser = levels)]
     pub(in crate::commands) depth: usize,
 
-    /// How many paths; 0 shows all, as without it.
+    /// Number of paths; 0 shows all, as without it.
     #[arg(short, long, value_name = "ROWS", default_value_t = 0, hide_default_value = true)]
     number: usize,
 
@@ -53,7 +54,7 @@ fn percent(text: &str) -> Result<f64, String> {
     share.ok_or_else(|| "write a number from 0 to 100".to_owned())
 }
 
-/// How deep to go: at least one level.
+/// Reads the greatest depth: at least one level.
 pub(in crate::commands) fn levels(text: &str) -> Result<usize, String> {
     let levels = text.parse().ok().filter(|levels| *levels > 0);
     levels.ok_or_else(|| "write a number from 1 on".to_owned())
@@ -176,7 +177,7 @@ impl ListingArgs {
     }
 }
 
-/// How many nodes are shown yet, and how many more there are.
+/// Number of nodes that can still be shown, and number of further nodes.
 struct Shown {
     left: usize,
     more: usize,
@@ -196,7 +197,7 @@ impl Shown {
     }
 }
 
-/// How far labels stand to the right, by how deep they are.
+/// Distances of labels to the right, by their depth.
 struct Levels {
     /// The places that there are for labels.
     room: usize,
@@ -216,8 +217,8 @@ impl Levels {
         Self { room, step, most }
     }
 
-    /// How far a label stands to the right, and as much of it as there is room for. Where it would
-    /// stand too far, it tells its level instead.
+    /// Returns the distance of a label to the right, and as much of it as there is room for. Where
+    /// it would stand too far right, it gives its level instead.
     fn label(&self, depth: usize, text: &str) -> (usize, String) {
         let (indent, room) =
             (depth * self.step, |indent: usize| (self.room - indent).max(LABEL_LEAST));

@@ -35,7 +35,7 @@ pub(crate) struct Args {
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
 
-    /// What to show beside functions.
+    /// Part to show beside functions.
     #[arg(long, value_enum, default_value = "loops", value_name = "WHAT")]
     show: Show,
 

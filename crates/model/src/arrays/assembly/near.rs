@@ -7,7 +7,7 @@ use super::{Block, contains, overlap};
 /// Ranges of numbers, of which those that touch a range are found without looking at each.
 #[derive(Debug, Default)]
 pub(super) struct Ranges {
-    /// Where each begins, in ascending order, and its place in the order given.
+    /// Start of each block, in ascending order, and its place in the order given.
     starts: Vec<(u64, usize)>,
     /// The greatest end below each node of a binary tree over `starts`: the root is node 1, and
     /// below node n are nodes 2n and 2n + 1.
@@ -120,8 +120,8 @@ impl<'a> Near<'a> {
         first
     }
 
-    /// How far it is from an index to the next block along the fastest dimension, of those whose
-    /// place is before another; `most` when that is nearer.
+    /// Returns the distance from an index to the next block along the fastest dimension, of those
+    /// whose place is before another. Returns `most` when that is nearer.
     pub(super) fn gap(&self, at: &[u64], before: usize, most: u64) -> u64 {
         let Some((&here, slower)) = at.split_last() else {
             return most;

@@ -31,12 +31,12 @@ pub(super) struct Rows {
     steps: Range<u64>,
     /// The indices that may have rows, by dimension as the file lists them.
     bounds: Vec<Range<u64>>,
-    /// How many rows a batch has.
+    /// Number of rows in a batch.
     batch_max: u64,
-    /// How many rows are still to be read.
+    /// Number of rows still to be read.
     left: u64,
     open: Option<Open>,
-    /// What went wrong after rows that are given first.
+    /// Error after rows that are given first.
     failed: Option<Error>,
 }
 

@@ -1,9 +1,9 @@
-//! Which labels are held at once.
+//! Labels that are held at once.
 
 use std::hash::{BuildHasher, RandomState};
 
-/// Which labels are held: all, or where there are very many, some at a time. Which those are goes
-/// by a hash, so that it takes no memory to tell.
+/// Labels that are held: all, or where there are very many, some at a time. A hash decides which
+/// those are, so that this takes no memory.
 #[derive(Debug, Clone)]
 pub(crate) struct Held {
     /// The same for all parts. Keyed anew for each question, so that no file can choose what
@@ -37,7 +37,8 @@ impl Held {
         self.parts == 1 || (hash >> 40) % self.parts == self.part
     }
 
-    /// How many there will be, about: as many as are held at most, where they are one part of more.
+    /// Returns the number of labels that there will be, about. It is as many as are held at most,
+    /// where they are one part of more.
     pub(crate) fn expected(&self) -> usize {
         if self.parts == 1 { 0 } else { self.most }
     }

@@ -1,4 +1,4 @@
-//! What one thread did when.
+//! Activity of one thread over time.
 
 use std::collections::HashMap;
 
@@ -23,7 +23,7 @@ impl Scale {
         (self.first, self.last) = (self.first.min(other.first), self.last.max(other.last));
     }
 
-    /// How long all stretches are together.
+    /// Returns the total duration of all stretches together.
     pub(super) fn span(&self) -> u64 {
         self.last.0.abs_diff(self.first.0)
     }
@@ -45,16 +45,16 @@ impl Scale {
     }
 }
 
-/// How long something took, by the label of the function.
+/// Durations by the label of the function.
 type Lasted = HashMap<u32, u64, RandomState>;
 
-/// What is known of a track so far.
+/// State of a track so far.
 #[derive(Default)]
 pub(super) struct Line {
     first: Option<TimeNs>,
     last: Option<TimeNs>,
     samples: u64,
-    /// Where it has been since when.
+    /// Place where the track has been, and the timestamp since when.
     open: Option<(TimeNs, u64)>,
     /// True if there are samples behind the window.
     goes_on: bool,
@@ -164,7 +164,7 @@ impl Line {
         *slot(&mut self.strip, self.now.index) = Some(label);
     }
 
-    /// What is known of the track; nothing where it has no sample.
+    /// Returns the facts about the track; nothing where it has no sample.
     pub(super) fn finish(
         mut self,
         track: TrackId,

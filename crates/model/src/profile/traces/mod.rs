@@ -1,4 +1,4 @@
-//! Where threads were when: samples of a timeline, by function at a depth of calls.
+//! Places of threads over time: samples of a timeline, by function at a depth of calls.
 
 mod line;
 mod names;
@@ -17,16 +17,16 @@ use line::{Line, Scale};
 use names::{Names, Numbered};
 use order::InOrder;
 
-/// What threads are in that do nothing.
+/// Name of the function for threads that do nothing.
 pub const IDLE: &str = "<no activity>";
 
-/// What threads did when.
+/// Activity of threads over time.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Traced {
     /// From the first to the last moment of all lines, in nanoseconds; of several clocks that
     /// cannot be compared, on the one where that is longest.
     pub span_ns: u64,
-    /// How many clocks there are that cannot be compared: each line is of the span of its own.
+    /// Number of clocks that cannot be compared: each line is of the span of its own clock.
     pub clocks: usize,
     /// The names of functions, by index.
     pub functions: Vec<String>,
@@ -34,18 +34,18 @@ pub struct Traced {
     pub lines: Vec<TracedLine>,
     /// Samples that are before one before them, or far ahead of those behind them; none counts.
     pub backwards: u64,
-    /// How many contexts samples are of that the tree does not have.
+    /// Number of contexts that samples are of and that the tree does not have.
     pub unknown: usize,
 }
 
-/// What one thread did when.
+/// Activity of one thread over time.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TracedLine {
-    /// Whose it is.
+    /// Track of the thread.
     pub track: TrackId,
-    /// How many samples it has.
+    /// Number of samples.
     pub samples: u64,
-    /// How long it was in each function, in nanoseconds; what took longest first.
+    /// Duration in each function, in nanoseconds; the longest comes first.
     pub spent: Vec<(usize, u64)>,
     /// The function that took most of each stretch of time; nothing where there is no sample yet,
     /// or no longer.
@@ -101,12 +101,12 @@ pub fn traced(
     })
 }
 
-/// What is known of each track, by its number.
+/// State of each track, by its number.
 #[derive(Default)]
 struct Lines(Vec<Line>);
 
 impl Lines {
-    /// That of a track, which is made where there is none.
+    /// Returns the line of a track, which is made where there is none.
     fn of(&mut self, track: TrackId) -> &mut Line {
         slot(&mut self.0, track.0)
     }

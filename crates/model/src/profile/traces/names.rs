@@ -1,4 +1,4 @@
-//! What contexts of samples are called.
+//! Names of the contexts of samples.
 
 use std::collections::HashMap;
 
@@ -15,7 +15,7 @@ const NEAR_MAX: u64 = 1 << 22;
 /// Not asked for.
 const NONE: u32 = u32::MAX;
 
-/// What is asked for of the contexts that samples are of, by their numbers.
+/// Labels that are asked for of the contexts that samples are of, by their numbers.
 #[derive(Default)]
 pub(super) struct Numbered {
     near: Vec<u32>,
@@ -35,7 +35,7 @@ impl Numbered {
         }
     }
 
-    /// Where the label of a context stands, if there is room for it.
+    /// Returns the slot for the label of a context, if there is room for it.
     fn slot(&mut self, number: u64) -> Option<&mut u32> {
         let near = usize::try_from(number).ok().and_then(|at| self.near.get_mut(at));
         if number < NEAR_MAX { near } else { self.far.get_mut(&number) }
@@ -62,21 +62,21 @@ impl Numbered {
         self.far.get(&number).copied()
     }
 
-    /// How many were asked for and have no label; 0 is no context.
+    /// Counts the contexts that were asked for and have no label; 0 is no context.
     fn absent(&self) -> usize {
         let near = self.near.iter().skip(1).filter(|label| **label == 0).count();
         near + self.far.values().filter(|label| **label == 0).count()
     }
 }
 
-/// What contexts of samples are called.
+/// Names of the contexts of samples.
 pub(super) struct Names {
     labels: Texts,
     /// A label and one: nothing is found for 0, which was asked for and is not in the tree.
     by_number: Numbered,
     idle: u32,
     unknown: u32,
-    /// How many contexts samples are of that the tree does not have.
+    /// Number of contexts that samples are of and that the tree does not have.
     pub(super) absent: usize,
 }
 

@@ -1,4 +1,4 @@
-//! Where units and Units end.
+//! Ends of units and Units.
 
 use crate::spec::MARKER_HEADER;
 

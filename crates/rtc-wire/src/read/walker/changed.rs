@@ -15,10 +15,10 @@ use super::{CRC, Walker};
 /// The farthest from the first frame that is not certain that the byte spoils that frame.
 const NEAR_BYTES: u64 = 2048;
 
-/// How often in a Unit it is tried to prove it.
+/// Number of attempts in a Unit to prove it.
 const PROOFS_MAX: u32 = 8;
 
-/// What was found of it in a Unit.
+/// Result of the search for it in a Unit.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Changed {
     /// The Unit, by its Marker.

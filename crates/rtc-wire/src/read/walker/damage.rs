@@ -1,4 +1,4 @@
-//! Where the walk goes on after damage.
+//! Places where the walk goes on after damage.
 
 use super::super::marker::{PROOF_BYTES, minor_index};
 use super::super::meta::Definitions;
@@ -12,7 +12,7 @@ use super::learn::Told;
 use super::mend::text_after;
 use super::{CRC, MARKER, UnitEnd, Walker};
 
-/// Where the next Marker was looked for, and what was found.
+/// Range in which the next Marker was looked for, and the result.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sought {
     from: u64,
@@ -366,8 +366,8 @@ impl Walker {
         Ok(())
     }
 
-    /// Where a Marker and its Index are both damaged, the Unit is still known by its other
-    /// indices, which stand where the ruler has them.
+    /// Resumes in the next Unit where a Marker and its Index are both damaged. The Unit is still
+    /// known by its other indices, which stand where the ruler has them.
     pub(super) fn resume_in_next_unit(
         &mut self,
         view: &View<'_>,

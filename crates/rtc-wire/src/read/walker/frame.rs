@@ -156,7 +156,7 @@ impl Walker {
         }
     }
 
-    /// Where the Unit ends with all that belongs to it.
+    /// Returns the offset at which the Unit ends with all that belongs to it.
     pub(super) fn unit_end(&self) -> u64 {
         self.ruler.map_or(self.boundary, |ruler| ruler.end().max(self.boundary))
     }
@@ -171,8 +171,8 @@ impl Walker {
         is_whole
     }
 
-    /// Whether a checksum can be here: where the ruler has it, before a Marker, or where a writer
-    /// ended, which zeros may follow. Anywhere else it is one only if it holds.
+    /// Returns true if a checksum can be here: where the ruler has it, before a Marker, or where a
+    /// writer ended, which zeros may follow. Anywhere else it is one only if it holds.
     fn is_place_of_crc(&mut self, view: &View<'_>, frame: &Parsed) -> Result<bool, Trouble> {
         let Some(ruler) = self.ruler else { return Ok(true) };
         let is_end = match self.end {
@@ -199,7 +199,7 @@ impl Walker {
         ends && view.byte(position) != Some(0x10) && self.is_held(view, position)
     }
 
-    /// Whether there are only zeros from here to the next Marker, or to the end.
+    /// Returns true if there are only zeros from here to the next Marker, or to the end.
     fn is_zeros_to_end(view: &View<'_>, position: u64) -> bool {
         let zeros = view.from(position).iter().take_while(|byte| **byte == 0).count() as u64;
         zeros > 0 && is_marker_or_end(view, position + zeros)
@@ -293,7 +293,8 @@ impl Walker {
         Ok(view.byte(frame.end).is_none_or(|byte| header(byte) || byte >> 1 <= 1))
     }
 
-    /// What follows a frame and says that the frame itself cannot be right.
+    /// Returns the fault in the bytes after a frame that shows that the frame itself cannot be
+    /// right.
     fn trouble_after(&mut self, view: &View<'_>, frame: &Parsed) -> Result<Option<Why>, NeedMore> {
         if is_padding(frame.id) || frame.id == id::CRC {
             return Ok(None);
@@ -347,8 +348,8 @@ impl Walker {
         }
     }
 
-    /// Whether the frame at a place is damaged and the one before it is not: it names a stream,
-    /// or what follows it makes sense as far as the boundary.
+    /// Returns true if the frame at a place is damaged and the one before it is not: it names a
+    /// stream, or what follows it makes sense as far as the boundary.
     pub(super) fn is_alone(&self, view: &View<'_>, position: u64) -> bool {
         let bytes = view.get(position..self.boundary);
         let Ok((header, taken)) = crate::leb128::read(bytes) else { return false };
@@ -365,7 +366,8 @@ impl Walker {
             && lands(Tried::new(&self.streams), view, after, self.landing(view), &[]).is_ok()
     }
 
-    /// Where frames are to end: the boundary, or where the writer stopped.
+    /// Returns the offset at which frames are to end: the boundary, or the place where the writer
+    /// stopped.
     pub(super) fn landing(&self, view: &View<'_>) -> u64 {
         if view.end() >= self.boundary {
             return self.boundary;

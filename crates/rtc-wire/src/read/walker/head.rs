@@ -1,4 +1,4 @@
-//! Where a walk begins.
+//! Start of a walk.
 
 use crate::spec::{MARKER_HEADER, id};
 
@@ -88,8 +88,8 @@ impl Walker {
         Ok(Some(Item::Unit(unit)))
     }
 
-    /// Where the Index is, where the bytes begin within the Marker before it, or with a Marker that
-    /// is damaged.
+    /// Finds the Index where the bytes begin within the Marker before it, or with a Marker that is
+    /// damaged.
     fn rest_of_marker(&self, view: &View<'_>) -> Result<Option<u64>, NeedMore> {
         Self::need(view, self.position + MARKER + PROOF_BYTES)?;
         Ok(index_behind_spoilt(view, self.position))
@@ -184,7 +184,7 @@ fn opens_unit(view: &View<'_>, index: u64) -> bool {
     meta.is_some_and(|told| told.definitions.is_sound)
 }
 
-/// Where the Meta begins after a Marker whose Index makes no sense.
+/// Finds the start of the Meta after a Marker whose Index makes no sense.
 fn meta_after_marker(view: &View<'_>, from: u64) -> Option<u64> {
     let index = from + MARKER;
     looks_like_marker(view.get(from..index)).then(|| meta_after(view, index)).flatten()

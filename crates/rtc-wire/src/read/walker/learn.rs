@@ -1,4 +1,4 @@
-//! What a Unit says of its streams, and what a later one has to say where that is damaged.
+//! Streams that a Unit describes, and the description in a later Unit where the first is damaged.
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -14,10 +14,10 @@ use super::super::{NeedMore, Ruler, View, Why, definitions, find_marker, is_mark
 use super::Walker;
 use super::mend::text_after;
 
-/// How often in a Unit later ones are asked for its streams.
+/// Number of times in a Unit that later ones are asked for its streams.
 pub(super) const LEARNS_MAX: u32 = 4;
 
-/// How many Units ahead are looked at.
+/// Number of Units ahead that are looked at.
 const UNITS_AHEAD_MAX: u64 = 4;
 
 /// Farther away than this they are not waited for.
@@ -26,22 +26,22 @@ const AHEAD_BYTES_MAX: u64 = 32 << 20;
 /// Frames that are read to tell whether a Meta is right.
 const FRAMES_MAX: u64 = 1 << 16;
 
-/// What a Meta or meta says, and where it ends.
+/// Definitions of a Meta or meta, and the place where it ends.
 pub(super) struct Told {
     pub definitions: Definitions,
     pub end: u64,
 }
 
-/// What opens a later Unit, and how many Units later that is.
+/// Opening of a later Unit, and the distance to it in Units.
 struct Ahead {
     walker: Walker,
     units: u64,
 }
 
 impl Walker {
-    /// What the Meta or meta says that ends with a frame. Where it is damaged, does not fit the
-    /// frames behind it, or is contradicted, a later Unit of the session or the checksum of this
-    /// one tells what it was.
+    /// Returns the definitions of the Meta or meta that ends with a frame. It may be damaged, not
+    /// fit the frames behind it, or be contradicted. Then a later Unit of the session or the
+    /// checksum of this one tells what it was.
     pub(super) fn told(
         &mut self,
         view: &View<'_>,
@@ -95,7 +95,7 @@ impl Walker {
         Ok(Told { definitions: told, end })
     }
 
-    /// What a Meta that is damaged says together with a later one.
+    /// Returns the definitions of a damaged Meta together with those of a later one.
     fn with_later(
         &self,
         view: &View<'_>,
@@ -303,8 +303,8 @@ fn contradiction(own: &Definitions, later: &[Definition]) -> Option<u32> {
     later.iter().find(differs).map(|later| later.id)
 }
 
-/// What two Metas say, each stream once: as the first has it where it is whole and the second is
-/// not to count more.
+/// Joins the definitions of two Metas, each stream once: as the first has it where it is whole and
+/// the second is not to count more.
 fn joined(own: &Definitions, later: &[Definition], is_later_right: bool) -> Definitions {
     let mut streams: BTreeMap<u32, &Definition> =
         own.streams.iter().map(|stream| (stream.id, stream)).collect();

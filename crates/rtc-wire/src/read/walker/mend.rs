@@ -1,4 +1,4 @@
-//! What a damaged Meta said, by the checksum of its Unit or by what is left of its text.
+//! Recovery of a damaged Meta, by the checksum of its Unit or by what is left of its text.
 
 use alloc::vec::Vec;
 
@@ -14,13 +14,13 @@ use super::super::{Lookup, NeedMore, Streams, View, definitions, find_marker};
 use super::learn::Told;
 use super::{CRC, Walker};
 
-/// How many Units of a walk are looked at for the byte that was changed.
+/// Number of Units of a walk that are searched for the byte that was changed.
 pub(super) const MENDS_TOTAL: u32 = 16;
 
 /// In larger Units no byte is looked for.
 pub(super) const UNIT_BYTES_MAX: u64 = 4 << 20;
 
-/// What opens a Unit is looked for the byte up to here.
+/// Greatest number of bytes of the opening of a Unit that are searched for the byte.
 const OPENING_BYTES_MAX: u64 = 1 << 16;
 
 impl Walker {
@@ -129,7 +129,8 @@ impl Walker {
         self.places_of_crc(view).into_iter().any(|crc| self.is_held(view, crc))
     }
 
-    /// Where the checksum of this Unit may be: before the next Marker, or where the bytes end.
+    /// Returns the places where the checksum of this Unit may be: before the next Marker, or where
+    /// the bytes end.
     pub(super) fn places_of_crc(&self, view: &View<'_>) -> Vec<u64> {
         let Some(ruler) = self.ruler else { return Vec::new() };
         let near = view.until(ruler.end().saturating_add(PROOF_BYTES));
@@ -194,7 +195,7 @@ fn text_as_it_was(view: &View<'_>, kind: u32, position: u64, (at, _): (u64, u8))
     Some(Told { definitions: definitions(&text, &seams), end })
 }
 
-/// What the Meta at a place says.
+/// Returns the definitions of the Meta at a place.
 pub(super) fn meta_at(view: &View<'_>, position: u64) -> Option<Told> {
     let (text, seams, end) = meta_text(view, id::META, position)?;
     Some(Told { definitions: definitions(&text, &seams), end })

@@ -35,19 +35,19 @@ const CRC: u64 = CRC_BYTES as u64;
 /// So many zeros at the end of a unit, or behind it, stand for all that follow.
 const FADE: u64 = 8;
 
-/// How many contradictions between Metas are looked into.
+/// Number of contradictions between Metas that are looked into.
 const CONTRADICTIONS_MAX: u32 = 256;
 
-/// How many checksums of a Unit away from their place are looked at.
+/// Number of checksums of a Unit away from their place that are looked at.
 pub(super) const TRUSTS_MAX: u32 = 8;
 
-/// How many guesses at rests a walk makes in all.
+/// Number of guesses at rests that a walk makes in all.
 const RESTS_TOTAL: u32 = 1 << 16;
 
 /// Frames of streams are one kind, behind each of those that always exist.
 const OF_STREAMS: usize = id::FIRST_USER as usize;
 
-/// Where the data of the current Unit ends.
+/// End of the data of the current Unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum UnitEnd {
     Unknown,
@@ -82,7 +82,7 @@ pub struct Walker {
     impassable: u64,
     /// A boundary that is known to be reached by padding.
     padded: u64,
-    /// Where the last frame that is no padding ended.
+    /// End of the last frame that is no padding.
     data_end: u64,
     /// Behind the header of the last frame that was given of each kind: all streams are one. After
     /// damage bytes are read once more, and no frame is given twice.
@@ -90,7 +90,7 @@ pub struct Walker {
     streams: Streams,
     meta: Vec<u8>,
     is_meta_open: bool,
-    /// Where the frames of the Meta were joined.
+    /// Positions at which the frames of the Meta were joined.
     seams: Vec<usize>,
     index: Vec<u8>,
     is_index_open: bool,
@@ -100,25 +100,25 @@ pub struct Walker {
     is_headless: bool,
     /// True if the first frame after the last boundary was looked at for being a rest.
     has_tried_rest: bool,
-    /// How many guesses at rests are left: a file made to be slow gets no more.
+    /// Number of guesses at rests that are left: a file made to be slow gets no more.
     rests_left: u32,
-    /// How many indices away from their place are still to be proven by frames.
+    /// Number of indices away from their place that are still to be proven by frames.
     shifts_left: u32,
     /// Up to here no such index was found.
     unshifted: u64,
     /// A Unit that begins here with a damaged Marker or Index.
     remains: Option<Remains>,
-    /// How many such beginnings are still to be proven.
+    /// Number of such beginnings that are still to be proven.
     remains_left: u32,
     /// Up to here none was found.
     unremained: u64,
-    /// Where the Meta of the Unit ends, once it was read.
+    /// End of the Meta of the Unit, once it was read.
     opened: u64,
     /// True if the checksum of the Unit holds, once that was asked.
     is_unit_whole: Option<bool>,
-    /// How many contradictions of Metas are still looked into.
+    /// Number of contradictions of Metas that are still looked into.
     contradictions_left: u32,
-    /// How many checksums of the Unit away from their place are still looked at.
+    /// Number of checksums of the Unit away from their place that are still looked at.
     trusts_left: u32,
     /// True if later Units are asked for streams that are not known, and how often in this one.
     learns: bool,
@@ -129,18 +129,18 @@ pub struct Walker {
     undescribed: u64,
     /// A boundary up to which it was tried to read streams that no Meta describes.
     guessed: u64,
-    /// Where the last damage was noticed, and how many bytes are missing before the place to which
-    /// the ruler moved for it; below zero, too many.
+    /// Place where the last damage was noticed. Also the number of bytes that are missing before
+    /// the place to which the ruler moved for it; below zero, too many.
     noticed: u64,
     missing: i128,
-    /// Where the next Marker was looked for.
+    /// Range in which the next Marker was looked for.
     sought: Option<Sought>,
     definitions: Definitions,
-    /// What was said of each stream of the session, as a number that tells texts apart.
+    /// Description of each stream of the session, as a number that distinguishes texts.
     said: BTreeMap<u32, u64>,
-    /// How many values of the unit that are not of their format are still looked into.
+    /// Number of values of the unit that are not of their format and are still looked into.
     doubts_left: u32,
-    /// How many bytes are still looked at to tell what has the form of values.
+    /// Number of bytes that are still looked at to find what has the form of values.
     fitted_bytes_left: u64,
     /// The single byte that was changed, once it was looked for.
     changed: Option<Changed>,
@@ -152,13 +152,13 @@ pub struct Walker {
     sum: Sum,
     queued: [Option<Item>; 4],
     verifies: bool,
-    /// What can be read in two ways counts as damage.
+    /// True if bytes that can be read in two ways count as damage.
     is_strict: bool,
     /// The next Unit is the first of its session, whose streams are known.
     is_first: bool,
 }
 
-/// Where a walk begins within a session.
+/// Place within a session at which a walk begins.
 #[derive(Debug, Clone, Copy)]
 pub struct Place {
     /// The number of the session.
@@ -300,7 +300,7 @@ impl Walker {
         self
     }
 
-    /// Where the walk is.
+    /// Returns the position of the walk.
     #[must_use]
     pub fn position(&self) -> u64 {
         self.position
@@ -338,7 +338,7 @@ impl Walker {
         self.is_big_endian
     }
 
-    /// What the Meta or meta says whose last frame was just given.
+    /// Returns the definitions of the Meta or meta whose last frame was just given.
     #[must_use]
     pub fn definitions(&self) -> &Definitions {
         &self.definitions
@@ -394,7 +394,8 @@ impl Walker {
         }
     }
 
-    /// Whether a frame was given before, or one of its kind behind it; else it is from now on.
+    /// Returns true if a frame was given before, or one of its kind behind it; else marks it as
+    /// given.
     fn is_given(&mut self, frame: &Frame) -> bool {
         let kind = usize::try_from(frame.id).map_or(OF_STREAMS, |id| id.min(OF_STREAMS));
         let given = self.given.get_mut(kind);

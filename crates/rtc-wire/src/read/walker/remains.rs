@@ -22,7 +22,7 @@ use super::shift::moved_ruler;
 use super::special::fingerprint;
 use super::{CRC, MARKER, Walker};
 
-/// How many beginnings a walk tries to prove.
+/// Number of beginnings that a walk tries to prove.
 pub(super) const REMAINS_TOTAL: u32 = 256;
 
 /// Frames that are read to prove one.
@@ -40,7 +40,7 @@ const META_HEADER: u8 = 0x0A;
 /// The beginning of a Unit, as far as it is left.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Remains {
-    /// Where reading goes on: at the Index, or at the Meta where that is damaged.
+    /// Position at which reading goes on: at the Index, or at the Meta where the Index is damaged.
     pub position: u64,
     index: Option<MajorIndex>,
     ruler: Ruler,
@@ -106,7 +106,7 @@ impl Walker {
         Ok(None)
     }
 
-    /// What is left of a beginning here: an Index and a Meta, or a Meta alone.
+    /// Finds what is left of a beginning here: an Index and a Meta, or a Meta alone.
     fn remains_at(&mut self, view: &View<'_>, position: u64) -> Option<Remains> {
         if let Some(index) = major_index_at(view, position) {
             self.remains_left -= 1;
@@ -214,8 +214,9 @@ impl Walker {
         })
     }
 
-    /// How many bytes are missing before a Unit whose Index is damaged, if it goes on with the
-    /// session: that was not ended, and its streams are described alike.
+    /// Returns the number of bytes that are missing before a Unit whose Index is damaged, if it
+    /// goes on with the session. It does if the session was not ended, and its streams are
+    /// described alike.
     fn moved_to(&self, view: &View<'_>, remains: &Remains) -> Option<i128> {
         let known = self.ruler.filter(|_| self.is_started && !remains.is_after_end)?;
         let told = meta_at(view, remains.position)?.definitions;

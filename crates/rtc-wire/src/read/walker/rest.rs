@@ -1,4 +1,4 @@
-//! What is left of a message whose beginning was lost.
+//! Rest of a message whose beginning was lost.
 
 use alloc::vec::Vec;
 
@@ -20,9 +20,9 @@ const FEW: u64 = 64;
 const FRAMES_MAX: u64 = 1 << 20;
 
 impl Walker {
-    /// Where frames were lost, the next of a stream of fixed length may be the rest of a message:
-    /// takes it for what it must be. Gives the stream where nothing makes sense, or where it
-    /// cannot be known how much is left.
+    /// Resolves the next frame of a stream of fixed length where frames were lost: it may be the
+    /// rest of a message, and is taken for what it must be. Returns the stream where nothing makes
+    /// sense, or where it cannot be known how much is left.
     pub(super) fn resolve_rest(
         &mut self,
         view: &View<'_>,
@@ -57,7 +57,7 @@ struct Rest<'a> {
     id: u32,
     /// The length of the stream's messages.
     total: u64,
-    /// What is known of the stream.
+    /// State of the stream.
     slot: Slot,
     landing: u64,
     named: Vec<Target>,
@@ -65,7 +65,7 @@ struct Rest<'a> {
 }
 
 impl Rest<'_> {
-    /// What the stream has open, and how much of it came before.
+    /// Returns the chain that the stream has open, and the number of its bytes that came before.
     fn resolve(&self, walker: &mut Walker, position: u64) -> Option<(Chain, u64)> {
         let came = if self.slot.chain == Chain::Within { self.slot.received } else { 0 };
         let mut end = Trial::new(Tried::new(&walker.streams), position);
@@ -96,7 +96,8 @@ impl Rest<'_> {
         trial.streams.set(self.id, Slot { chain, received, ..slot });
     }
 
-    /// How long the frame can be that ends the message, if it is no longer than `whole`.
+    /// Returns the possible lengths of the frame that ends the message, if it is no longer than
+    /// `whole`.
     fn last_lengths(&self, end: &Trial<'_>, whole: u64, guesses: &mut u32) -> Vec<u64> {
         let Ok((_, taken)) = leb128::read(self.view.get(end.position..self.landing)) else {
             return Vec::new();

@@ -1,4 +1,4 @@
-//! Where the ruler goes on when bytes are missing or too many.
+//! Continuation of the ruler when bytes are missing or too many.
 //!
 //! Then every later tick is away from its place by as many bytes. An index tells how far back the
 //! Index of its Unit is, wherever it stands: the first one that is proven tells the new place of
@@ -26,7 +26,7 @@ const PROOF_FRAMES_BYTES_MAX: u64 = 4 << 20;
 /// Frames that are read to prove an index behind which a message of fixed length ends.
 const REST_FRAMES_MAX: u64 = 1 << 16;
 
-/// How many indices a walk tries to prove by the frames around them.
+/// Number of indices that a walk tries to prove by the frames around them.
 pub(super) const SHIFTS_TOTAL: u32 = 256;
 
 impl Walker {
@@ -75,8 +75,8 @@ impl Walker {
         Ok(true)
     }
 
-    /// Where to look for what the ruler goes on with. A frame from which bytes are missing takes as
-    /// many of what follows it, and that may be a tick.
+    /// Returns the place from which to look for the continuation of the ruler. A frame from which
+    /// bytes are missing takes as many of what follows it, and that may be a tick.
     pub(super) fn before_swallowed(&self, view: &View<'_>, first: u64) -> u64 {
         let Some(ruler) = self.ruler else { return first };
         let index = u64::try_from(ruler.index()).unwrap_or(0);
@@ -96,7 +96,7 @@ impl Walker {
         self.resume_before(view, first.saturating_sub(1).min(tick), first.min(tick))
     }
 
-    /// Where the next frame begins if the bytes that are missing or too many are those of the
+    /// Finds the start of the next frame if the bytes that are missing or too many are those of the
     /// payload before it: from there frames lead to the tick.
     pub(super) fn next_by_shift(&self, view: &View<'_>, first: u64, tick: u64) -> Option<u64> {
         let next = u64::try_from(i128::from(self.noticed) - self.missing).ok()?;
@@ -106,8 +106,9 @@ impl Walker {
         (is_within && lands(streams, view, next, tick, &[]).is_ok()).then_some(next)
     }
 
-    /// Whether an index is one, and no payload: the next tick of its ruler is there too, or the
-    /// frames that it names lead to it, or those behind it to the end.
+    /// Returns true if an index is one, and no payload. That is so if the next tick of its ruler is
+    /// there too. It is also so if the frames that it names lead to it, or those behind it lead to
+    /// the end.
     fn is_proven(
         &mut self,
         view: &View<'_>,
@@ -163,7 +164,7 @@ impl Walker {
             })
     }
 
-    /// Whether the next index or Marker of a ruler is there.
+    /// Returns true if the next index or Marker of a ruler is there.
     fn has_next(view: &View<'_>, ruler: &Ruler, tick: u64) -> Result<bool, NeedMore> {
         let next = ruler.tick_after(tick);
         Self::need(view, next.min(ruler.end()).saturating_add(PROOF_BYTES))?;
@@ -193,8 +194,8 @@ impl Walker {
         (self.boundary, self.is_last) = (tick, false);
     }
 
-    /// How many Units after the known one the Unit of another ruler is, as far as that can be
-    /// told: the Index after it has its number, or it is not far away.
+    /// Returns the number of Units from the known one to the Unit of another ruler, as far as that
+    /// can be known: the Index after it has its number, or it is not far away.
     fn units_to(&self, view: &View<'_>, known: &Ruler, ruler: &Ruler) -> Option<u64> {
         let ends = [ruler.end(), ruler.early_end()];
         let mut next = ends.into_iter().filter(|end| is_marker(view, *end));
@@ -206,8 +207,8 @@ impl Walker {
     }
 }
 
-/// What is said where the ruler is not in its place: bytes that are missing before `position`, or,
-/// below zero, too many.
+/// Returns the report that the ruler is not in its place: bytes are missing before `position`, or,
+/// below zero, there are too many.
 pub(super) fn moved_ruler(position: u64, missing: i128) -> Item {
     let bytes = u64::try_from(missing.unsigned_abs()).unwrap_or(u64::MAX);
     let why = if missing < 0 { Why::TooMany(bytes) } else { Why::Missing(bytes) };

@@ -1,4 +1,4 @@
-//! What the frames that always exist say.
+//! Contents of the frames that always exist.
 
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
@@ -137,7 +137,7 @@ impl Walker {
         differing
     }
 
-    /// What this Unit says of some streams is right.
+    /// Marks the description of some streams in this Unit as right.
     fn prove(&mut self, streams: &BTreeSet<u32>) {
         let is_meant = |stream: &&mut Definition| streams.contains(&stream.id);
         for stream in self.definitions.streams.iter_mut().filter(is_meant) {

@@ -8,13 +8,13 @@ use super::super::View;
 #[derive(Debug, Clone)]
 pub(super) struct Sum {
     pub(super) crcs: [Crc; 2],
-    /// Where the first byte that is not yet in it lies; nothing where some were lost.
+    /// Offset of the first byte that is not yet in it; `None` where some were lost.
     pub(super) next: Option<u64>,
-    /// Where the data before the last tick ended.
+    /// End of the data before the last tick.
     pub(super) before_tick: u64,
     /// The checksum up to there, once the bytes after it were added.
     pub(super) early: Option<(u64, [Crc; 2])>,
-    /// Which polynomial held last.
+    /// Polynomial that held last.
     pub(super) usual: Polynomial,
 }
 

@@ -1,4 +1,4 @@
-//! Where a Unit begins.
+//! Start of a Unit.
 
 use alloc::collections::BTreeMap;
 
@@ -147,7 +147,7 @@ impl Walker {
         self.is_unit_whole = None;
     }
 
-    /// How a Unit here goes on with what came before it.
+    /// Determines how a Unit here goes on with what came before it.
     fn joined(
         &self,
         view: &View<'_>,
@@ -210,7 +210,7 @@ pub(super) fn hope_for_sizes(view: &View<'_>, ruler: &Ruler) -> Result<(), NeedM
     Walker::hope(view, tick.saturating_add(PROOF_BYTES))
 }
 
-/// How a Unit goes on with what came before it.
+/// Relation of a Unit to what came before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Joined {
     /// It is of another session.

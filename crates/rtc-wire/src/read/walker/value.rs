@@ -14,10 +14,10 @@ use super::super::{NeedMore, View};
 use super::Walker;
 use super::mend::UNIT_BYTES_MAX;
 
-/// How many values of a unit are looked into.
+/// Number of values of a unit that are looked into.
 pub(super) const DOUBTS_MAX: u32 = 4;
 
-/// How many bytes a walk looks at to tell what has the form of values.
+/// Number of bytes that a walk looks at to find what has the form of values.
 pub(super) const FITTED_BYTES_TOTAL: u64 = 1 << 27;
 
 impl Walker {
@@ -105,7 +105,7 @@ impl Walker {
         next.is_some()
     }
 
-    /// Where the number ends whose frame is at a place, if frames lead on from there.
+    /// Returns the end of the number whose frame is at a place, if frames lead on from there.
     fn number_end(&self, view: &View<'_>, position: u64) -> Option<u64> {
         let bytes = view.get(position..self.boundary);
         let (header, taken) = leb128::read(bytes).ok()?;

@@ -119,7 +119,7 @@ fn address_in(back: &[Before], register: u32) -> Option<u64> {
     None
 }
 
-/// How many values an index may have: `cmp w0, #7` and `b.hi`.
+/// Returns the number of values that an index may have: `cmp w0, #7` and `b.hi`.
 fn bound(back: &[Before], index: u32) -> Option<u64> {
     let mut is_higher = false;
     for Before { word, flow, .. } in back {

@@ -78,7 +78,7 @@ fn distances(
     Some(Table { at, width: 4, is_signed: true, unit: 1, base, count, end: end(walk, at) })
 }
 
-/// Where something else begins after a table.
+/// Returns the start of whatever comes after a table.
 fn end(walk: &Walk<'_>, at: u64) -> u64 {
     walk.taken.after(at).unwrap_or(u64::MAX)
 }
@@ -103,7 +103,8 @@ fn address_in(walk: &Walk<'_>, back: &[Instruction], register: Register, jump: u
     }
 }
 
-/// How many values an index may have, by the comparison before it is used at `used`.
+/// Returns the number of values that an index may have, by the comparison before it is used at
+/// `used`.
 fn bound(back: &[Instruction], index: Register, used: u64) -> Option<u64> {
     let mut index = index.full_register();
     let mut after = used;
@@ -135,7 +136,7 @@ fn bound(back: &[Instruction], index: Register, used: u64) -> Option<u64> {
     None
 }
 
-/// What is known of an index where it is used.
+/// Bound of an index that is known where it is used.
 #[derive(Debug, Clone, Copy)]
 enum Bound {
     AtMost,

@@ -40,7 +40,7 @@ fn class(of: &Object<'_>, value: &Value, aliases: &Aliases) -> ReadResult<Arc<Ty
     Ok(Arc::new(Type { kind, depth }))
 }
 
-/// What a class is, and how deeply types are nested in it.
+/// Returns the kind of a class, and the depth of types nested in it.
 fn kind(object: &Object<'_>, aliases: &Aliases) -> ReadResult<(Kind, u32)> {
     let kind = match object.needed_text("type")? {
         "structure" => return structure(object, aliases),
@@ -246,7 +246,7 @@ fn text(object: &Object<'_>, length: Option<Length>) -> ReadResult<Kind> {
     Ok(Kind::Wide(encoding, length))
 }
 
-/// How many elements or bytes: always as many, or as another field says.
+/// Returns the number of elements or bytes: always as many, or as another field gives.
 fn length(object: &Object<'_>) -> ReadResult<Length> {
     const LOCATION: &str = "length-field-location";
     match object.get(LOCATION) {

@@ -25,7 +25,7 @@ pub(super) fn parse(text: &Text) -> ReadResult<Trace> {
     reading.finish(text)
 }
 
-/// What fragments have said so far.
+/// Fragments that were read so far.
 #[derive(Default)]
 struct Reading {
     trace: Option<Trace>,
@@ -188,7 +188,7 @@ fn clock(object: &Object<'_>, id: &str) -> ReadResult<Clock> {
     })
 }
 
-/// What a packet or an event has, which is a structure.
+/// Returns the structure of a packet or an event.
 fn scope(
     object: &Object<'_>,
     name: &str,

@@ -30,7 +30,7 @@ pub(super) fn each(
     Ok(())
 }
 
-/// Why a part is no JSON, and at which byte.
+/// Returns the reason why a part is no JSON, and the byte at which that is.
 fn told(text: &Text, part: &[u8], start: usize, error: &Error) -> ReadError {
     let lines = part.split_inclusive(|byte| *byte == b'\n');
     let before: usize = lines.take(error.line().saturating_sub(1)).map(<[u8]>::len).sum();

@@ -6,7 +6,7 @@ use super::super::layout::{Count, Node};
 use super::{Decoder, Visitor};
 use crate::types::Encoding;
 
-/// What stands for a unit that is no character: no UTF-8 has it, so that it is said.
+/// Byte that stands for a unit that is no character: no UTF-8 has it, so that it is reported.
 const BROKEN: u8 = 0xFF;
 
 impl Decoder<'_> {
@@ -48,7 +48,7 @@ impl Decoder<'_> {
     }
 }
 
-/// Where the first unit is that is zero.
+/// Returns the position of the first unit that is zero.
 fn zero(text: &[u8], unit: usize) -> Option<usize> {
     let is_zero = |unit: &[u8]| unit.iter().all(|byte| *byte == 0);
     text.chunks_exact(unit).position(is_zero).map(|units| units * unit)

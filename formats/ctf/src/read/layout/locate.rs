@@ -11,7 +11,7 @@ use crate::types::Location;
 /// them one by one whenever it is decoded.
 const FORGOTTEN_MAX: usize = 256;
 
-/// Where we are on the way to a field.
+/// Position on the way to a field.
 enum Place {
     /// In a structure that is being made, by its level.
     Open(usize),
@@ -27,7 +27,7 @@ struct Found {
 }
 
 impl Builder<'_> {
-    /// Where the value is kept of the field at a location, which is to be meant.
+    /// Returns the register for the value of the field at a location, which is to be meant.
     pub(super) fn locate(
         &mut self,
         location: &Location,
@@ -96,7 +96,8 @@ impl Builder<'_> {
         Some(Place::Made(vec![root]))
     }
 
-    /// What nodes are in the end, where they are one of several or may not be there.
+    /// Finds the nodes that are meant in the end, where they are one of several or may not be
+    /// there.
     fn expand(&mut self, nodes: Vec<NodeId>, found: &mut Found) -> ReadResult<()> {
         let mut open = nodes;
         while let Some(id) = open.pop() {
@@ -116,8 +117,8 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// Where the value is kept of one of several fields. What was gone through to get there forgets
-    /// it, when it is decoded: it may be without such a field then.
+    /// Returns the register for the value of one of several fields. The nodes gone through to get
+    /// there forget it, when they are decoded: they may be without such a field then.
     fn group(&mut self, found: Found) -> ReadResult<Register> {
         let Found { leaves, through } = found;
         if let Some(register) = self.groups.get(&leaves) {

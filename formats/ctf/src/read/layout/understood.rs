@@ -35,11 +35,11 @@ const ROLES: [Role; 8] = [
     Role::PacketSeqNum,
 ];
 
-/// Where the fields are kept that a packet is understood by.
+/// Registers of the fields by which a packet is understood.
 #[derive(Debug, Default)]
 pub(crate) struct Understood([Vec<Kept>; Role::COUNT]);
 
-/// Where a field is kept, and the bits that it has.
+/// Register of a field, and its number of bits.
 #[derive(Debug, Clone, Copy)]
 struct Kept {
     register: Register,
@@ -56,7 +56,7 @@ impl Understood {
         self.0.get(role as usize).into_iter().flatten().rev()
     }
 
-    /// What was read of a packet.
+    /// Returns the value that was read of a packet.
     pub(crate) fn value(&self, role: Role, state: &State) -> Option<u64> {
         let value = self.of(role).find_map(|kept| state.kept(kept.register))?;
         u64::try_from(value).ok()

@@ -12,7 +12,7 @@ use crate::spec::{
     IS_CALLEE, RELATION_CALL, RELATION_LEXICAL,
 };
 
-/// What entry points are called, and what functions stand for them in the described draft.
+/// Names of entry points, and functions that stand for them in the described draft.
 pub(super) const DESCRIBED_ROOTS: [(&str, &str); 3] = [
     ("main thread", "<program root>"),
     ("application thread", "<thread root>"),

@@ -12,15 +12,15 @@ use crate::types::{Context, PropagationScope};
 const PROPAGATION_SCOPES: [(&str, u8, u8); 4] =
     [("point", 1, 255), ("function", 3, 0), ("lex_aware", 0, 255), ("execution", 2, 255)];
 
-/// What a context and its place in the tree are, in the codes of the format.
+/// Codes of the format for a context and its place in the tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Codes {
     pub(super) relation: u8,
     pub(super) lexical_type: u8,
     pub(super) propagation: u16,
-    /// What an entry point is; nothing of any other context.
+    /// Code of an entry point; nothing of any other context.
     pub(super) entry_point: u16,
-    /// Where the call stands, where the described draft says it of the very call.
+    /// Place of the call, where the described draft gives it for the very call.
     pub(super) call: Option<(FileId, u32)>,
     /// True if calls below stand in its line; nothing where that is told by the tree.
     pub(super) is_call_line: Option<bool>,
@@ -66,9 +66,9 @@ impl Codes {
 /// A statistic as the format has it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Kind {
-    /// What is done to each thread's value, `$$`.
+    /// Formula that is applied to each thread's value, `$$`.
     pub(crate) formula: String,
-    /// How the results are combined.
+    /// Code of the way in which the results are combined.
     pub(crate) combine: u8,
 }
 

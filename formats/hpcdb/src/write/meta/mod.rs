@@ -26,7 +26,7 @@ use texts::{Texts, text};
 const ID_KINDS: [&str; 8] =
     ["SUMMARY", "NODE", "RANK", "THREAD", "GPUDEVICE", "GPUCONTEXT", "GPUSTREAM", "CORE"];
 
-/// How many kinds there may be: they are counted in a byte.
+/// Greatest number of kinds: they are counted in a byte.
 const ID_KINDS_MAX: usize = 255;
 
 /// `meta.db`, before it is written.
@@ -49,7 +49,7 @@ pub(super) struct MetaWriter {
     ranks: Vec<u32>,
     modules: Vec<String>,
     files: Vec<String>,
-    /// Which files are copied into the database, to the path they have.
+    /// Files that are copied into the database, to the path they have.
     copied: HashSet<u64>,
     functions: Vec<Function>,
     /// Functions that entry points are called by.
@@ -70,7 +70,7 @@ struct Written {
     array: (u64, u64),
 }
 
-/// Where records of one kind are.
+/// Places of the records of one kind.
 #[derive(Clone, Copy)]
 struct Records {
     first: u64,
@@ -83,7 +83,7 @@ impl Records {
     }
 }
 
-/// Where functions, files and modules are.
+/// Places of functions, files and modules.
 struct Places {
     functions: Vec<u64>,
     files: Records,
@@ -155,7 +155,7 @@ impl MetaWriter {
         place.ok_or_else(|| Error::request("a statistic comes that was not told of"))
     }
 
-    /// What is said of the database as a whole, and what kinds of identifiers are called.
+    /// Sets the description of the database as a whole, and the names of the kinds of identifiers.
     pub(super) fn describe(&mut self, description: &str, id_kinds: &[String]) {
         description.clone_into(&mut self.description);
         self.id_kinds = id_kinds.to_vec();
@@ -255,14 +255,14 @@ impl MetaWriter {
         Ok(())
     }
 
-    /// What the function of a context is called.
+    /// Returns the name of the function of a context.
     fn name_of(&self, node: &Node) -> &str {
         let function = node.function.and_then(|id| usize::try_from(id.0).ok());
         let function = function.and_then(|index| self.functions.get(index));
         function.map_or("", |function| function.name.as_str())
     }
 
-    /// How many contexts there are, and how they are numbered.
+    /// Returns the number of contexts, and their highest number.
     pub(super) fn numbered(&self) -> Numbered {
         let highest = self.contexts.iter().map(|context| context.number).max().unwrap_or(0);
         Numbered { count: self.contexts.len() as u64, highest }

@@ -29,7 +29,7 @@ impl Texts {
         Self { first, bytes: form.sink(), known: HashMap::new() }
     }
 
-    /// Where a text is; it is added where it is new.
+    /// Returns the offset of a text; it is added where it is new.
     pub(super) fn of(&mut self, wanted: &str) -> u64 {
         if let Some(known) = self.known.get(wanted) {
             return *known;
@@ -40,7 +40,7 @@ impl Texts {
         at
     }
 
-    /// Where a text is that was added before.
+    /// Returns the offset of a text that was added before.
     pub(super) fn known(&self, wanted: &str) -> u64 {
         self.known.get(wanted).copied().unwrap_or(self.first)
     }

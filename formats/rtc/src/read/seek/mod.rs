@@ -33,20 +33,21 @@ pub(crate) struct Seeker<'a> {
     outline: &'a Outline,
     ticks: &'a Ticks,
     limits: &'a Limits,
-    /// What a clock showed, by the last frame that indices name and how many units ago that was.
+    /// Times that a clock showed, by the last frame that indices name and the number of units since
+    /// then.
     moments: HashMap<(usize, u64, u64), Option<TimeNs>>,
 }
 
-/// What a unit has of a stream.
+/// Frames of a stream in a unit.
 #[derive(Debug, Default)]
 struct Seen {
     /// The frame that ends the last message which begins in the unit.
     whole: Option<Frame>,
-    /// What it ends.
+    /// Message that it ends.
     completed: Option<Completed>,
     /// The frame that ends what may have begun before the unit.
     rest: Option<u64>,
-    /// What the last frame leaves open; nothing when there is no frame.
+    /// Message that the last frame leaves open; `None` when there is no frame.
     open: Option<Open>,
     /// True if the last message goes on in a further unit.
     goes_on: bool,
@@ -91,7 +92,7 @@ impl<'a> Seeker<'a> {
         Ok(if stream.is_clock() { Some(index) } else { self.clock_of(index) })
     }
 
-    /// Whether the time of a stream, itself or its clocks, may go back.
+    /// Returns true if the time of a stream may go back: its own, or that of its clocks.
     pub(crate) fn may_go_back(&self, index: usize) -> bool {
         let may = |stream: usize| self.stream(stream).is_ok_and(Stream::may_go_back);
         self.with_clocks(index).into_iter().any(may)
@@ -103,7 +104,7 @@ impl<'a> Seeker<'a> {
         std::iter::successors(Some(stream), of).take(CLOCKS_MAX).collect()
     }
 
-    /// Where a stream was last before a tick, by the first of its frames in that unit.
+    /// Returns the last position of a stream before a tick: the first of its frames in that unit.
     fn target(&self, tick: Tick, stream: usize) -> Sure<Option<u64>> {
         match self.ticks.find(&self.view, tick, self.stream(stream)?.id) {
             Some(Listed::At(at)) => Ok(Some(at)),
@@ -237,7 +238,7 @@ impl<'a> Seeker<'a> {
         Ok(())
     }
 
-    /// What a clock shows at a tick.
+    /// Returns the time that a clock shows at a tick.
     fn moment(&mut self, clock: usize, tick: Tick, depth: usize) -> Sure<Option<TimeNs>> {
         if depth > CLOCKS_MAX {
             return Err(Doubt);

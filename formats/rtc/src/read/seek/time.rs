@@ -13,7 +13,7 @@ use crate::types::OwnedMessage;
 /// The first message of a unit that is late enough.
 struct First {
     message: Option<OwnedMessage>,
-    /// What the clock shows then, or at the end of the unit.
+    /// Time that the clock shows then, or at the end of the unit.
     shown: Option<TimeNs>,
 }
 

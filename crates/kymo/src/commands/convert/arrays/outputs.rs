@@ -1,4 +1,4 @@
-//! Where the outputs of a conversion go.
+//! Destinations for the outputs of a conversion.
 
 use std::collections::HashMap;
 use std::fs;
@@ -13,7 +13,7 @@ use crate::inputs;
 use crate::outlet;
 use crate::session::Named;
 
-/// Where outputs go.
+/// Destination for the outputs.
 pub(super) enum Outputs {
     /// To OUT itself.
     One,
@@ -109,8 +109,8 @@ impl Outputs {
     }
 }
 
-/// Whether an output is a directory for files: one that is there, or is written as one. What is a
-/// directory itself is one only if it has no output of its kind in it.
+/// Returns true if an output is a directory for files: one that is there, or is written as one. If
+/// outputs of this kind are directories themselves, it is one only if it has no such output in it.
 pub(super) fn is_folder(output: &Path, target: &dyn Target) -> bool {
     let is_written_so = output.as_os_str().as_encoded_bytes().ends_with(b"/");
     let is_output = target.is_directory()

@@ -1,4 +1,4 @@
-//! What is said of a conversion: what was lost, and what had to be copied.
+//! Messages about a conversion: what was lost, and what had to be copied.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -16,7 +16,7 @@ use crate::session::{Outcome, Session};
 /// Losses of one kind of a file that are said one by one; `--json` has all.
 const LOSSES_SHOWN: usize = 3;
 
-/// What is said of a loss in full, if it is no longer.
+/// Greatest length of a message about a loss that is shown in full.
 const LINE_BYTES_MAX: usize = 240;
 
 /// Names that are listed in a line.

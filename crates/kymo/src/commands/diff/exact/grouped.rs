@@ -1,4 +1,4 @@
-//! What differs, for a person: each cause once, and not what follows from it.
+//! Differences, for a person: each cause once, and not what follows from it.
 //!
 //! What only one has is told without what is below it. A value that differs by as much as those below
 //! it do is not told, nor are sums of threads that do; how many these are is.
@@ -31,19 +31,21 @@ pub(super) struct Grouped<'a> {
     roots: HashMap<usize, usize>,
     /// These, with how many values differ there and below.
     lone: BTreeMap<usize, Lone>,
-    /// What else only one has, in words.
+    /// Description of everything else that only one side has, in words.
     others: [Vec<String>; 2],
-    /// What only one of them measures.
+    /// Metrics that only one of them measures.
     lone_measured: BTreeSet<Measured>,
     /// By how much all threads together differ.
     by_threads: HashMap<(usize, Measured), f64>,
     told: BTreeMap<Place, Told>,
-    /// How many values differ because of others.
+    /// Number of values that differ because of others.
     implied: u64,
-    /// How many values of contexts differ that are not listed, and how many are not together.
+    /// Number of values of contexts that differ and are not listed, and number of those that are
+    /// not together.
     unlisted: [u64; 2],
     traces: Vec<Trace>,
-    /// What they say of themselves as a whole, and what contradicts itself in them.
+    /// Differences in what they state of themselves as a whole, and contradictions within each of
+    /// them.
     said: Vec<String>,
 }
 
@@ -51,7 +53,7 @@ pub(super) struct Grouped<'a> {
 struct Lone {
     side: usize,
     values: u64,
-    /// What all threads spent there and below, of the first metric.
+    /// Value of the first metric that all threads spent there and below.
     spent: Option<(Rc<str>, f64)>,
 }
 
@@ -78,14 +80,14 @@ impl Lone {
     }
 }
 
-/// Where values differ: those of threads are told together.
+/// Place where values differ: those of threads are reported together.
 type Place = (usize, Measured, Option<Statistic>);
 
 /// Values that differ, of the thread that does most.
 struct Told {
     of: Of,
     values: [f64; 2],
-    /// How many other threads do.
+    /// Number of other threads that do.
     more: u64,
 }
 
@@ -93,7 +95,7 @@ struct Told {
 struct Trace {
     thread: String,
     counts: [usize; 2],
-    /// How many are not the same in both.
+    /// Number of those that are not the same in both.
     differing: usize,
     /// The first that is not, in each that has so many.
     first: [Option<Sample>; 2],
@@ -144,7 +146,8 @@ impl<'a> Grouped<'a> {
         }
     }
 
-    /// What comes from below, and from the very context, to each that it counts for.
+    /// Adds up what comes from below, and from the very context, to each context that it counts
+    /// for.
     fn below(&self, apart: &[Apart]) -> Below {
         let mut below = Below::new();
         let mut add = |path: usize, measured: &Measured, reach: Reach, change: f64| {
@@ -198,7 +201,7 @@ impl<'a> Grouped<'a> {
     }
 }
 
-/// What values differ by because of others.
+/// Amounts by which values differ because of others.
 type Below = HashMap<(usize, Measured), f64>;
 
 impl Take for Grouped<'_> {
@@ -461,7 +464,7 @@ fn change(values: [f64; 2]) -> String {
     }
 }
 
-/// What one measures, and how far.
+/// Returns the metrics that one side measures, with their scopes.
 fn declared(side: &Side) -> BTreeSet<Measured> {
     let of_metric = |metric: Metric| {
         let name = Rc::<str>::from(metric.name);

@@ -11,7 +11,7 @@ use crate::output::Output;
 use crate::render::numbers;
 use crate::render::rows::Rows;
 
-/// What rows call the two recordings.
+/// Names of the two recordings in rows.
 const KEYS: [&str; 2] = ["one", "other"];
 
 /// Prints a row for each difference, as soon as it is found: there may be very many.

@@ -28,10 +28,10 @@ use paths::Paths;
 use side::Side;
 use unlisted::{Differing, Keys, Unlisted};
 
-/// What is told of a recording as a whole.
+/// Name for differences of a recording as a whole.
 const RECORDING: &str = "recording";
 
-/// What the two recordings are called.
+/// Names of the two recordings.
 const NAMES: [&str; 2] = ["A", "B"];
 
 /// Prints what differs, for programs as rows. Tells whether anything does.
@@ -66,7 +66,7 @@ pub(super) fn print(
     Ok(grouped.is_different())
 }
 
-/// What was measured, and how far it reaches.
+/// Metric that was measured, and its scope.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct Measured {
     metric: Rc<str>,
@@ -79,7 +79,7 @@ impl fmt::Display for Measured {
     }
 }
 
-/// Whose values they are.
+/// Owner of values: a thread, or all threads together.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum Of {
     Thread(Rc<str>),
@@ -109,10 +109,10 @@ fn name_of(statistic: Statistic) -> &'static str {
 /// Values by path and what was measured.
 type Values = BTreeMap<(usize, Measured), f64>;
 
-/// What is kept of all threads together, by statistic.
+/// Values kept of all threads together, by statistic.
 type Kept = BTreeMap<Statistic, Values>;
 
-/// When a thread was where.
+/// Timestamp and place of a thread.
 type Sample = (i64, usize);
 
 /// A value that both have, or one of them, and that differs.
@@ -129,7 +129,7 @@ impl Apart {
     }
 }
 
-/// What only one of the two has.
+/// Part that only one of the two has.
 #[derive(Debug, Clone, Copy)]
 enum Only<'a> {
     Context(usize),
@@ -145,10 +145,10 @@ trait Take {
     /// Something that only one of them has: 0 or 1.
     fn only(&mut self, what: Only<'_>, side: usize) -> anyhow::Result<()>;
 
-    /// What both say of themselves as a whole, and not in the same words.
+    /// Takes statements that both make about themselves as a whole, in different words.
     fn said(&mut self, name: &str, words: [&str; 2]) -> anyhow::Result<()>;
 
-    /// What contradicts itself in one of them.
+    /// Takes a contradiction within one of them.
     fn unsound(&mut self, finding: &Finding, side: usize) -> anyhow::Result<()>;
 
     /// Values of a thread or a statistic, in the order of paths. Statistics come last.
@@ -157,7 +157,7 @@ trait Take {
     /// Values of a thread that only one of them has, which is told already.
     fn values_of_only(&mut self, apart: &[Apart]);
 
-    /// What differs of contexts that have no path.
+    /// Takes a difference between contexts that have no path.
     fn unlisted(&mut self, found: &Differing) -> anyhow::Result<()>;
 
     /// The samples of a thread, some of which differ.
@@ -195,7 +195,7 @@ impl Compared<'_> {
         self.tell_samples(take)
     }
 
-    /// What recordings say of themselves, where both are of one format.
+    /// Reports differences in what recordings state about themselves, if both are of one format.
     fn tell_said(&self, take: &mut dyn Take) -> anyhow::Result<()> {
         let said = self.sides.map(|side| {
             let words = side.said.iter().map(|(name, words)| (*name, words.as_str()));
@@ -329,7 +329,7 @@ fn metrics(side: &Side) -> BTreeSet<String> {
     side.view.metrics().iter().map(words).collect()
 }
 
-/// What two maps have at each key.
+/// Returns the values of two maps at each key.
 fn both<K: Ord + Clone, V: Copy>(maps: &[BTreeMap<K, V>; 2]) -> BTreeMap<K, [Option<V>; 2]> {
     let [left, right] = maps;
     let keys: BTreeSet<&K> = left.keys().chain(right.keys()).collect();

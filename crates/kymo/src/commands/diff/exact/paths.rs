@@ -18,7 +18,7 @@ pub(super) const WHOLE: usize = 0;
 /// The path of everything that no context is listed for.
 pub(super) const UNLISTED: usize = 1;
 
-/// What stands for steps that are left out.
+/// Text in place of steps that are left out.
 const LEFT_OUT: &str = "…";
 
 /// Paths of both, each once, and each label once: very many may have the same.
@@ -37,7 +37,7 @@ struct Path {
     kind: Kind,
 }
 
-/// How what a context did itself counts for the one above it.
+/// Ways in which the own values of a context count for the one above it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     /// Not at all: it was called, inlined or not.
@@ -136,7 +136,7 @@ pub(super) fn fitted(path: &str, places: usize) -> String {
     begin + &end
 }
 
-/// How a context hangs below the one above it, where that is not as one expects.
+/// Returns the way a context hangs below the one above it, if that is not as one expects.
 fn hanging(context: &Context) -> Option<&'static str> {
     let is_code = matches!(context.scope, Scope::Loop | Scope::Line);
     match context.relation {

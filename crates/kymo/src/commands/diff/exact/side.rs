@@ -27,7 +27,7 @@ pub(super) struct Side {
     /// True if that nothing is done counts once, however often it was sampled: databases say it
     /// once, and other recordings do not.
     is_idle_once: bool,
-    /// What it says of itself as a whole, by name.
+    /// Statements of the recording about itself as a whole, by name.
     pub(super) said: BTreeMap<&'static str, String>,
     /// The path of each context, by its number.
     paths: HashMap<u64, usize>,
@@ -76,7 +76,7 @@ impl Side {
         self.paths.get(&number).copied().unwrap_or(UNLISTED)
     }
 
-    /// What its values are of, by column.
+    /// Returns the metric and scope of the values of each column.
     fn columns(&self) -> HashMap<Column, Measured> {
         let metrics = self.view.metrics().into_iter().zip((0..).map(MetricId));
         let named = |(metric, id): (Metric, MetricId)| {
@@ -98,7 +98,8 @@ impl Side {
         Ok(threads)
     }
 
-    /// What a thread has, by path and column. What contexts have that are not listed is put aside.
+    /// Returns the values of a thread, by path and column. Values of contexts that are not listed
+    /// are put aside.
     pub(super) fn thread_values(
         &self,
         thread: ThreadId,
@@ -118,8 +119,8 @@ impl Side {
         Ok(values)
     }
 
-    /// What is kept of all threads together, by statistic, path and column; nothing where that is
-    /// computed when it is asked for.
+    /// Returns the values kept of all threads together, by statistic, path and column; `None` where
+    /// they are computed when asked for.
     pub(super) fn kept(&self, unlisted: &mut Unlisted<'_>) -> Result<Option<Kept>> {
         let Some(kept) = self.view.kept_statistics() else { return Ok(None) };
         let columns = self.columns();
@@ -139,7 +140,7 @@ impl Side {
         Ok(Some(found))
     }
 
-    /// What all threads have together, by path and column.
+    /// Returns the values of all threads together, by path and column.
     pub(super) fn sums(&self) -> Result<Values> {
         let (columns, measured): (Vec<_>, Vec<_>) = self.columns().into_iter().unzip();
         let mut values = Values::new();
@@ -183,7 +184,8 @@ impl Side {
     }
 }
 
-/// What a recording says of itself as a whole: facts of its summary, and how metrics are shown.
+/// Returns the statements of a recording about itself as a whole: facts of its summary, and the way
+/// metrics are shown.
 fn said(opened: &Opened, view: &dyn ProfileView) -> BTreeMap<&'static str, String> {
     let facts = opened.dataset.summary().facts.into_iter();
     let facts = facts.filter(|fact| SAID.contains(&fact.name));
@@ -210,7 +212,7 @@ fn fact_words(fact: &Fact) -> String {
     format!("{}{}", fact.value, exact.collect::<String>())
 }
 
-/// What a column is of; it has no name where a recording has a value of no metric.
+/// Returns the metric of a column; it has no name where a recording has a value of no metric.
 fn measured(columns: &HashMap<Column, Measured>, column: Column) -> Measured {
     let unknown = || Measured { metric: Rc::from(""), reach: column.reach };
     columns.get(&column).cloned().unwrap_or_else(unknown)

@@ -8,7 +8,7 @@ use super::{Measured, Of};
 /// More pairs of contexts than this are not gone through one by one.
 const PAIRS_MAX: usize = 1 << 22;
 
-/// What values are of, and what was measured. Each pair has a number.
+/// Pairs of the owner of values and the metric that was measured. Each pair has a number.
 #[derive(Debug, Default)]
 pub(super) struct Keys {
     known: RefCell<HashMap<(Of, Measured), usize>>,
@@ -55,7 +55,7 @@ impl<'a> Unlisted<'a> {
         self.rows.entry(context).or_default().push((key, value));
     }
 
-    /// What each has. Their numbers mean nothing.
+    /// Returns the values of each context. The numbers of the contexts mean nothing.
     pub(super) fn into_rows(self) -> Vec<Row> {
         let mut rows: Vec<Row> = self.rows.into_values().collect();
         for row in &mut rows {
@@ -72,9 +72,9 @@ pub(super) enum Differing {
     Values {
         of: Of,
         measured: Measured,
-        /// How many differ.
+        /// Number of values that differ.
         count: usize,
-        /// How many there are in each, of those that have no counterpart.
+        /// Number of values in each, of those that have no counterpart.
         counts: [usize; 2],
         sums: [f64; 2],
     },
@@ -82,7 +82,8 @@ pub(super) enum Differing {
     Apart(usize),
 }
 
-/// What differs when contexts that have the same are taken for the same.
+/// Returns the differences that remain when contexts that have the same values are taken for the
+/// same.
 pub(super) fn differences(
     keys: &Keys,
     one: Vec<Row>,
@@ -166,8 +167,8 @@ mod tests {
 
     use super::*;
 
-    /// What differs between contexts, each with the values of a thread and of all: how many values,
-    /// and how many each has.
+    /// Returns the differences between contexts, each with the values of a thread and of all: the
+    /// number of values, and the number that each has.
     fn found(one: &[[f64; 2]], other: &[[f64; 2]]) -> Vec<(String, usize, [usize; 2])> {
         let keys = Keys::default();
         let time = Measured { metric: "time".into(), reach: Reach::Point };
