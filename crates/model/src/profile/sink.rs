@@ -249,19 +249,18 @@ pub fn copy_profile(view: &dyn ProfileView, to: &mut dyn ProfileSink) -> Result<
 
 /// A number that no context has, for one that has none: no value is of it.
 fn next_free(view: &dyn ProfileView, free: &mut Option<u64>) -> Result<ContextNumber> {
-    let next = match *free {
-        Some(next) => next,
-        None => {
-            let mut highest = 0;
-            for step in Walk::new(view)? {
-                if let Step::Enter(context, _) = step?
-                    && context.number != ContextNumber::NONE
-                {
-                    highest = highest.max(context.number.0);
-                }
+    let next = if let Some(next) = *free {
+        next
+    } else {
+        let mut highest = 0;
+        for step in Walk::new(view)? {
+            if let Step::Enter(context, _) = step?
+                && context.number != ContextNumber::NONE
+            {
+                highest = highest.max(context.number.0);
             }
-            highest.saturating_add(1)
         }
+        highest.saturating_add(1)
     };
     *free = Some(next.saturating_add(1));
     Ok(ContextNumber(next))

@@ -119,7 +119,9 @@ fn shared(readers: &[Arc<Reader>]) -> HashSet<String> {
     let mut files: HashMap<&str, usize> = HashMap::new();
     for reader in readers {
         let names: HashSet<&str> = reader.log_files().iter().map(|of| of.recording().0).collect();
-        names.into_iter().for_each(|name| *files.entry(name).or_default() += 1);
+        for name in names {
+            *files.entry(name).or_default() += 1;
+        }
     }
     let shared = files.into_iter().filter(|(_, count)| *count > 1);
     shared.map(|(name, _)| name.to_owned()).collect()
