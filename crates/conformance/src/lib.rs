@@ -1,7 +1,7 @@
 //! Promises of every format (`ARCHITECTURE.md`), as tests that a format runs in five lines.
 //!
 //! ```text
-//! // formats/bp/tests/conformance.rs, the whole file:
+//! // formats/bp/tests/it/conformance.rs, the whole file:
 //! use kymo_conformance::Subject;
 //!
 //! kymo_conformance::promises!(

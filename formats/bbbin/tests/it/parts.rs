@@ -171,9 +171,9 @@ fn parts_of_a_recording_are_joined_and_others_get_a_number() {
     assert_eq!(names(&file), ["cpu0.log", "cpu1.log"]);
     assert_eq!(names(&apart), ["cpu0.log", "cpu1.log", "cpu0.log (2)", "cpu1.log (2)"]);
     // Files of names that differ tell whose they were.
-    let named = [("one/a.bin", &parts[0]), ("two/b.bin", &parts[1])];
-    let named = named.map(|(name, part)| Source::from_bytes(name, part.bytes().unwrap()));
-    let (_, apart) = extracted(&named, &Part::default());
+    let inputs = [("one/a.bin", &parts[0]), ("two/b.bin", &parts[1])];
+    let inputs = inputs.map(|(name, part)| Source::from_bytes(name, part.bytes().unwrap()));
+    let (_, apart) = extracted(&inputs, &Part::default());
     let expected = ["cpu0.log (a)", "cpu1.log (a)", "cpu0.log (b)", "cpu1.log (b)"];
     assert_eq!(names(&apart), expected);
 }
