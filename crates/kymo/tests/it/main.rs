@@ -26,7 +26,6 @@ mod cli;
 mod conversions;
 mod databases;
 mod diff;
-mod docs;
 mod every_command;
 mod following;
 mod golden;

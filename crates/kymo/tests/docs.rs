@@ -1,11 +1,12 @@
 //! The examples of the README, of the format pages and of the page on arrays. `cargo xtask bless`
 //! rewrites them.
 #![cfg(unix)]
+#![allow(clippy::unwrap_used, reason = "tests may fail loudly")]
 
 use std::env;
 use std::path::Path;
 
-/// The only test of this file: it changes the directory of the whole process.
+/// The only test of this program: it changes the directory of the whole process.
 #[test]
 fn examples_print_what_is_shown() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap();
