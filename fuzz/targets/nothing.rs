@@ -3,7 +3,7 @@
 use kymo_core::Result;
 use kymo_model::profile::{
     ContextNumber, FileId, Function, FunctionId, Metric, MetricId, ModuleId, Node, ProfileSink,
-    SunkValue, Thread, ThreadId,
+    SinkValue, Thread, ThreadId,
 };
 use kymo_model::timeline::TimeNs;
 
@@ -58,10 +58,10 @@ impl ProfileSink for Nothing {
     fn values(
         &mut self,
         _thread: ThreadId,
-        values: &mut dyn Iterator<Item = Result<SunkValue>>,
+        values: &mut dyn Iterator<Item = Result<SinkValue>>,
     ) -> Result<()> {
         for value in values {
-            let SunkValue { column, value, .. } = value?;
+            let SinkValue { column, value, .. } = value?;
             assert!(value.is_finite() && value != 0.0 && column.metric.0 < self.metrics);
         }
         Ok(())

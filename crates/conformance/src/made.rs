@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use kymo_core::{Context, Finding, Result, Severity, Source};
 use kymo_model::timeline::TimelineView;
-use kymo_model::{Ability, Format, Part, Written};
+use kymo_model::{Capability, ExtractRequest, Format, WriteReport};
 
 use crate::scratch::written;
 use crate::{Sample, Subject, promise};
@@ -36,26 +36,26 @@ fn made_of(subject: &Subject, sample: &Sample) {
         let sources = std::slice::from_ref(&source);
         passes(subject.format, &what, |to| subject.format.extract(sources, &part, to, &context));
     }
-    if subject.format.info().abilities.contains(&Ability::TakeTimelines) {
+    if subject.format.info().abilities.contains(&Capability::TakeTimelines) {
         what_is_made_of_a_timeline_is_sound(subject.format, &timeline);
     }
 }
 
 /// All of it, and each track.
-fn parts(subject: &Subject, timeline: &dyn TimelineView) -> Vec<Part> {
-    if !subject.format.info().abilities.contains(&Ability::Extract) {
+fn parts(subject: &Subject, timeline: &dyn TimelineView) -> Vec<ExtractRequest> {
+    if !subject.format.info().abilities.contains(&Capability::Extract) {
         return Vec::new();
     }
     let tracks = timeline.tracks();
     let names = tracks.iter().map(|track| Some(vec![track.name.clone()]));
     let parts = std::iter::once(None).chain(names);
-    parts.map(|tracks| Part { tracks, ..Part::default() }).collect()
+    parts.map(|tracks| ExtractRequest { tracks, ..ExtractRequest::default() }).collect()
 }
 
 fn passes(
     format: &dyn Format,
     what: &str,
-    make: impl FnOnce(&kymo_core::Destination) -> Result<Written>,
+    make: impl FnOnce(&kymo_core::Destination) -> Result<WriteReport>,
 ) {
     let (written, bytes) =
         written(make).unwrap_or_else(|error| panic!("{what} cannot be written: {error}"));

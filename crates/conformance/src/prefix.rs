@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use kymo_core::{Context, Error, Severity, Source};
-use kymo_model::{Ability, Dataset};
+use kymo_model::{Capability, Dataset};
 
 use crate::findings::worst;
 use crate::promise::{self, Cases, spread};
@@ -63,7 +63,7 @@ impl<'a> Whole<'a> {
             let source = self.prefix(end);
             self.opens_or_says_where(&source, end);
             self.is_checked(&source, end);
-            let repairs = self.subject.format.info().can(Ability::Repair);
+            let repairs = self.subject.format.info().can(Capability::Repair);
             if repairs && !self.subject.writes_directories {
                 let salvaged = self.is_salvaged(&source);
                 if size <= REPAIR_BYTES || count % 16 == 0 {

@@ -5,7 +5,7 @@ use std::path::Path;
 use bytes::Bytes;
 use kymo_core::bytes::Limits;
 use kymo_core::{Context, Destination, Source};
-use kymo_model::{Ability, Format};
+use kymo_model::{Capability, Format};
 
 use crate::golden::difference;
 use crate::promise::Cases;
@@ -14,7 +14,7 @@ use crate::{Folder, Sample, Subject, capture, promise, rewritten};
 /// A sound sample that is read and written again has the same contents, and the same bytes
 /// unless the subject says that there is freedom; written twice it is the same bytes always.
 pub fn what_is_rewritten_is_the_same(subject: &Subject) {
-    if subject.format.info().can(Ability::Write) && !subject.writes_directories {
+    if subject.format.info().can(Capability::Write) && !subject.writes_directories {
         let this = subject.clone();
         promise::each(subject.sound(), move |sample, cases| {
             rewrite(&this, sample, cases);

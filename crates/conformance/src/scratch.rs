@@ -5,7 +5,7 @@ use std::path::Path;
 
 use bytes::Bytes;
 use kymo_core::{Context, Destination, Result, Source};
-use kymo_model::{Format, Repaired};
+use kymo_model::{Format, RepairReport};
 use tempfile::TempDir;
 
 /// Memory, where there is such a folder: writing a file waits for the disk, which costs
@@ -22,7 +22,7 @@ pub fn repaired(
     format: &dyn Format,
     source: &Source,
     context: &Context<'_>,
-) -> Result<(Repaired, Bytes)> {
+) -> Result<(RepairReport, Bytes)> {
     written(|to| format.repair(source, to, context))
 }
 

@@ -6,7 +6,7 @@ use std::collections::HashSet;
 
 use kymo_core::bytes::{Limits, ReadErrorKind};
 use kymo_core::{Context, Error, Finding, Result, Severity, Source};
-use kymo_model::{Ability, Dataset, Format};
+use kymo_model::{Capability, Dataset, Format};
 
 use crate::findings::worst;
 use crate::{Folder, repaired};
@@ -75,7 +75,7 @@ fn answers(format: &dyn Format, source: &Source, size_bytes: u64) -> (Vec<Findin
             );
         }
     }
-    if format.info().can(Ability::Repair) {
+    if format.info().can(Capability::Repair) {
         let salvaged = format.salvage(source, &context);
         let salvaged = salvaged.unwrap_or_else(|error| panic!("salvage fails: {error}"));
         // What opens is salvaged as it is.
@@ -107,7 +107,7 @@ fn check_source(
 
 /// Checks that the output of repair opens, has what salvage read, and has no errors.
 pub(crate) fn repair_is_sound(format: &dyn Format, bytes: &[u8]) {
-    if !format.info().can(Ability::Repair) {
+    if !format.info().can(Capability::Repair) {
         return;
     }
     let source = Source::from_bytes("", bytes.to_vec());

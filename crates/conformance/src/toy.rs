@@ -17,8 +17,8 @@ use kymo_model::arrays::{
 };
 use kymo_model::table::{ColumnTable, Columns};
 use kymo_model::{
-    Ability, Confidence, Dataset, DumpRequest, Flow, Format, FormatInfo, Record, RecordSink,
-    Repaired, Summary, Table,
+    Capability, Confidence, Dataset, DumpRequest, Flow, Format, FormatInfo, Record, RecordSink,
+    RepairReport, Summary, Table,
 };
 
 const MAGIC: &[u8; 4] = b"TOY1";
@@ -54,7 +54,7 @@ static INFO: FormatInfo = FormatInfo {
     about: "a list of numbers",
     extensions: &["toy"],
     dialects: &[],
-    abilities: &[Ability::Write, Ability::Repair],
+    abilities: &[Capability::Write, Capability::Repair],
     dump_styles: &[],
 };
 
@@ -91,7 +91,7 @@ impl Toy {
         self.misbehave(count);
         if u64::from(count) > limits.items_max && self.0 != Fault::IgnoresLimits {
             let (found, limit) = (count.into(), limits.items_max);
-            return Err(ReadErrorKind::OverLimit { found, limit }.at("count", 4));
+            return Err(ReadErrorKind::OverLimit { found, limit }.error_at("count", 4));
         }
         for _ in 0..count {
             numbers.push(cursor.u32("number")?);
@@ -164,7 +164,12 @@ impl Format for Toy {
         Ok(self.dataset(numbers, error))
     }
 
-    fn repair(&self, source: &Source, to: &Destination, context: &Context<'_>) -> Result<Repaired> {
+    fn repair(
+        &self,
+        source: &Source,
+        to: &Destination,
+        context: &Context<'_>,
+    ) -> Result<RepairReport> {
         let bytes = source.bytes()?;
         let (numbers, error) = self.read(&bytes, &context.limits);
         let mut written = file(&numbers);
@@ -177,7 +182,7 @@ impl Format for Toy {
             std::fs::write(to.path().with_extension("log"), "done").unwrap();
         }
         write(to, &written)?;
-        Ok(Repaired {
+        Ok(RepairReport {
             corrected: Vec::new(),
             kept: numbers.len() as u64,
             unit: "numbers",

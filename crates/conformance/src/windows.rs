@@ -73,7 +73,7 @@ fn events(timeline: &Arc<dyn TimelineView>, window: &Window) -> Result<Vec<Essen
 }
 
 fn expected(all: &[Essence], window: &Window) -> Vec<Essence> {
-    let is_in = |event: &&Essence| window.wants(event.0) && window.holds(event.1);
+    let is_in = |event: &&Essence| window.includes_track(event.0) && window.holds(event.1);
     let mut expected: Vec<_> = all.iter().filter(is_in).copied().collect();
     let last = window.last.map_or(usize::MAX, |last| usize::try_from(last).unwrap_or(usize::MAX));
     expected.drain(..expected.len().saturating_sub(last));

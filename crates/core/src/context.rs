@@ -13,7 +13,7 @@ pub trait Progress: Send + Sync {
         self.begin(what, items);
     }
     /// So many bytes of the stage are done in all. Call it every few megabytes.
-    fn at(&self, bytes: u64);
+    fn advance_to(&self, bytes: u64);
     /// Reports more about the stage at this point, such as how much was found. The text is asked
     /// for only where it is shown.
     fn note(&self, note: &dyn Fn() -> String) {
@@ -35,7 +35,7 @@ pub struct NoProgress;
 
 impl Progress for NoProgress {
     fn begin(&self, _what: &'static str, _bytes: u64) {}
-    fn at(&self, _bytes: u64) {}
+    fn advance_to(&self, _bytes: u64) {}
     fn end(&self) {}
 }
 

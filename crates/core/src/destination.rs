@@ -16,7 +16,7 @@ use temporary::Temporary;
 use unfinished::{Unfinished, undisturbed};
 
 pub use below::create_below;
-pub use beside::copy_beside;
+pub use beside::copy_other_files;
 pub use unfinished::abandon;
 
 /// Destination of output: a path that is written atomically.
@@ -273,7 +273,7 @@ impl AtomicDirectory {
         drop(unfinished);
         let _ = directory.keep();
         sync_directory(destination.parent());
-        old.into_iter().try_for_each(Aside::delete)
+        old.into_iter().try_for_each(ReplacedTarget::delete)
     }
 }
 
@@ -282,7 +282,7 @@ const TRIES_MAX: usize = 1000;
 
 /// Gives a directory its name, and hands back what it replaced. When that fails, what was there is put
 /// back or kept.
-fn put_in_place(made: &Path, destination: &Destination) -> Result<Vec<Aside>> {
+fn put_in_place(made: &Path, destination: &Destination) -> Result<Vec<ReplacedTarget>> {
     let mut replaced = Vec::new();
     match replace(made, destination, &mut replaced) {
         Ok(()) => Ok(replaced),
@@ -291,10 +291,14 @@ fn put_in_place(made: &Path, destination: &Destination) -> Result<Vec<Aside>> {
 }
 
 /// Gives a directory its name, and lists what was taken away for that.
-fn replace(made: &Path, destination: &Destination, replaced: &mut Vec<Aside>) -> Result<()> {
+fn replace(
+    made: &Path,
+    destination: &Destination,
+    replaced: &mut Vec<ReplacedTarget>,
+) -> Result<()> {
     for _ in 0..TRIES_MAX {
         if destination.force {
-            replaced.extend(Aside::take(destination)?);
+            replaced.extend(ReplacedTarget::take(destination)?);
         }
         let Err(error) = fs::rename(made, &destination.path) else { return Ok(()) };
         let is_there = matches!(
@@ -318,9 +322,9 @@ fn replace(made: &Path, destination: &Destination, replaced: &mut Vec<Aside>) ->
 
 /// Puts back what was taken last. What was there before that has lost its place to another program; it
 /// is kept, and the error says where.
-fn give_back(mut replaced: Vec<Aside>, error: Error) -> Error {
-    let kept = replaced.pop().and_then(Aside::put_back);
-    let kept: Vec<_> = replaced.iter().map(Aside::path).chain(kept).collect();
+fn give_back(mut replaced: Vec<ReplacedTarget>, error: Error) -> Error {
+    let kept = replaced.pop().and_then(ReplacedTarget::put_back);
+    let kept: Vec<_> = replaced.iter().map(ReplacedTarget::path).chain(kept).collect();
     if kept.is_empty() {
         return error;
     }
@@ -331,12 +335,12 @@ fn give_back(mut replaced: Vec<Aside>, error: Error) -> Error {
 /// What is being replaced, in a hidden directory beside its old place. It stays there until it is put
 /// back or deleted.
 #[derive(Debug)]
-struct Aside {
+struct ReplacedTarget {
     hidden: TempDir,
     place: PathBuf,
 }
 
-impl Aside {
+impl ReplacedTarget {
     /// Takes away what is at the destination, if anything is.
     fn take(from: &Destination) -> Result<Option<Self>> {
         let place = from.path.clone();
@@ -700,7 +704,7 @@ mod tests {
         fs::create_dir(&path).unwrap();
         fs::write(path.join("part"), b"old").unwrap();
         let to = Destination::new(&path, true);
-        let old = Aside::take(&to).unwrap().unwrap();
+        let old = ReplacedTarget::take(&to).unwrap().unwrap();
         assert!(!path.exists());
         assert_eq!(old.put_back(), None);
         assert_eq!(fs::read(path.join("part")).unwrap(), b"old");
@@ -722,7 +726,7 @@ mod tests {
         for text in ["first", "second"] {
             fs::create_dir(&path).unwrap();
             fs::write(path.join("part"), text).unwrap();
-            replaced.push(Aside::take(&to).unwrap().unwrap());
+            replaced.push(ReplacedTarget::take(&to).unwrap().unwrap());
         }
         let kept = replaced[0].path();
         let error = give_back(replaced, Error::request("no room"));
@@ -731,7 +735,7 @@ mod tests {
         assert_eq!(fs::read(kept.join("part")).unwrap(), b"first");
         assert_eq!(fs::read(path.join("part")).unwrap(), b"second");
 
-        let second = Aside::take(&to).unwrap().unwrap();
+        let second = ReplacedTarget::take(&to).unwrap().unwrap();
         let kept = second.path();
         fs::create_dir(&path).unwrap();
         let error = give_back(vec![second], Error::request("no room")).to_string();

@@ -49,7 +49,7 @@ pub struct Finding {
 
 impl Finding {
     /// A finding at a byte.
-    pub fn at(
+    pub fn at_offset(
         severity: Severity,
         rule: &'static str,
         offset: u64,
@@ -59,7 +59,11 @@ impl Finding {
     }
 
     /// A finding about the file as a whole.
-    pub fn whole(severity: Severity, rule: &'static str, message: impl Into<String>) -> Self {
+    pub fn for_whole_file(
+        severity: Severity,
+        rule: &'static str,
+        message: impl Into<String>,
+    ) -> Self {
         Self { severity, rule, offset: None, file: None, message: message.into() }
     }
 
@@ -67,7 +71,7 @@ impl Finding {
     #[must_use]
     pub fn unreadable(rule: &'static str, error: &ReadError) -> Self {
         let message = format!("{}: {}", error.what, error.kind);
-        Self::at(Severity::Error, rule, error.offset, message)
+        Self::at_offset(Severity::Error, rule, error.offset, message)
     }
 }
 
@@ -76,12 +80,12 @@ impl Finding {
 pub struct Findings {
     kept: Vec<Finding>,
     max: usize,
-    beyond: Beyond,
+    beyond: OmittedCounts,
 }
 
 /// Number of findings that were not kept, by severity.
 #[derive(Debug, Clone, Copy, Default)]
-struct Beyond {
+struct OmittedCounts {
     errors: u64,
     warnings: u64,
     notes: u64,
@@ -149,7 +153,7 @@ impl Findings {
     }
 }
 
-impl Beyond {
+impl OmittedCounts {
     fn total(self) -> u64 {
         self.errors + self.warnings + self.notes
     }
@@ -168,7 +172,7 @@ impl Beyond {
         let total = self.total();
         let are = if total == 1 { "is" } else { "are" };
         let message = format!("{total} further finding{} {are} not listed: {kinds}", plural(total));
-        Some(Finding::whole(worst, "too-many", message))
+        Some(Finding::for_whole_file(worst, "too-many", message))
     }
 }
 
@@ -208,7 +212,7 @@ mod tests {
         let limits = Limits { findings_max: 2, ..Limits::default() };
         let mut findings = Findings::new(&limits);
         for offset in [30, 20, 10, 0] {
-            findings.push(Finding::at(Severity::Warning, "rule", offset, "odd"));
+            findings.push(Finding::at_offset(Severity::Warning, "rule", offset, "odd"));
         }
         let listed = findings.into_vec();
         assert_eq!(listed.len(), 3);
@@ -221,7 +225,7 @@ mod tests {
         let limits = Limits { findings_max: 1, ..Limits::default() };
         let of = |severities: &[Severity]| {
             let mut findings = Findings::new(&limits);
-            let new = |severity: &Severity| Finding::whole(*severity, "rule", "odd");
+            let new = |severity: &Severity| Finding::for_whole_file(*severity, "rule", "odd");
             findings.extend(severities.iter().map(new));
             let total = findings.total();
             (total, findings.into_vec().pop().unwrap())

@@ -34,7 +34,7 @@ mod value;
 
 pub use context::{Context, NoProgress, Progress};
 pub use destination::{
-    AtomicDirectory, AtomicFile, AtomicPath, Destination, Origin, abandon, copy_beside,
+    AtomicDirectory, AtomicFile, AtomicPath, Destination, Origin, abandon, copy_other_files,
     create_below,
 };
 pub use error::{Error, Result};
@@ -43,7 +43,7 @@ pub use finding::{Finding, Findings, Severity, shortened};
 pub use invariant::{Invariant, slot};
 pub use number_file::NumberFile;
 pub use probe::Probe;
-pub use recent::{Numbered, Recent};
+pub use recent::{CacheEntry, RecentEntries};
 pub use source::{Source, Window, refuse_overlap};
 pub use tail::Tail;
 pub use value::Value;

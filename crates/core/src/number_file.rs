@@ -14,10 +14,10 @@ const NUMBER_BYTES: u64 = size_of::<f64>() as u64;
 
 /// Numbers by their places, of which a fixed part is in memory.
 #[derive(Debug)]
-pub struct NumberFile(Mutex<Held>);
+pub struct NumberFile(Mutex<BlockCache>);
 
 #[derive(Debug)]
-struct Held {
+struct BlockCache {
     file: File,
     /// Blocks that were asked for last, each with its number.
     blocks: Vec<Option<(u64, Box<[f64; BLOCK]>)>>,
@@ -30,7 +30,7 @@ impl NumberFile {
     /// When there can be no temporary file.
     pub fn new() -> Result<Self> {
         let file = tempfile::tempfile().map_err(Error::io("create a temporary file"))?;
-        Ok(Self(Mutex::new(Held { file, blocks: vec![None; BLOCKS] })))
+        Ok(Self(Mutex::new(BlockCache { file, blocks: vec![None; BLOCKS] })))
     }
 
     /// Puts numbers at places that follow each other.
@@ -55,7 +55,7 @@ impl NumberFile {
     }
 }
 
-impl Held {
+impl BlockCache {
     fn put(&mut self, place: u64, numbers: &[f64]) -> io::Result<()> {
         self.blocks.fill(None);
         let mut place = place;

@@ -35,18 +35,18 @@ impl Probe<'_> {
 
     /// Returns true if there is a regular file of another name in the folder of this one.
     #[must_use]
-    pub fn has_beside(&self, name: impl AsRef<Path>) -> bool {
+    pub fn has_sibling(&self, name: impl AsRef<Path>) -> bool {
         let is_named = !self.is_directory && self.path.file_name().is_some();
         is_named && self.path.with_file_name(name.as_ref()).is_file()
     }
 
     /// The names within a directory, in no order; none for a file, or where they cannot be read.
     pub fn entries(&self) -> impl Iterator<Item = PathBuf> + use<> {
-        self.entries_of(Path::new(""))
+        self.folder_entries(Path::new(""))
     }
 
     /// The names within a folder of a directory, in no order.
-    pub fn entries_of(&self, folder: &Path) -> impl Iterator<Item = PathBuf> + use<> {
+    pub fn folder_entries(&self, folder: &Path) -> impl Iterator<Item = PathBuf> + use<> {
         let path = self.path.join(folder);
         let listed = self.is_directory.then(|| fs::read_dir(path).ok()).flatten();
         let names = listed.into_iter().flatten().map_while(Result::ok);
@@ -57,7 +57,7 @@ impl Probe<'_> {
     ///
     /// Nothing when there is no such file, or when it cannot be read.
     #[must_use]
-    pub fn head_of(&self, name: impl AsRef<Path>, bytes: u64) -> Option<Vec<u8>> {
+    pub fn file_head(&self, name: impl AsRef<Path>, bytes: u64) -> Option<Vec<u8>> {
         let path = self.is_directory.then(|| self.path.join(name))?;
         // Before it is opened: that could wait for the other end of a pipe.
         if !fs::metadata(&path).ok()?.is_file() {
@@ -86,15 +86,15 @@ mod tests {
         let mut names: Vec<_> = probe.entries().collect();
         names.sort();
         assert_eq!(names, ["a.db", "below"].map(PathBuf::from));
-        assert_eq!(probe.head_of("a.db", 10).unwrap(), b"HPCTOOLKIT");
-        assert_eq!(probe.head_of("below", 10), None);
-        assert_eq!(probe.head_of("absent", 10), None);
+        assert_eq!(probe.file_head("a.db", 10).unwrap(), b"HPCTOOLKIT");
+        assert_eq!(probe.file_head("below", 10), None);
+        assert_eq!(probe.file_head("absent", 10), None);
     }
 
     #[test]
     fn a_file_has_no_entries() {
         let source = Source::from_bytes("/", b"bytes".to_vec());
         assert_eq!(source.probe().entries().count(), 0);
-        assert_eq!(source.probe().head_of("etc", 1), None);
+        assert_eq!(source.probe().file_head("etc", 1), None);
     }
 }

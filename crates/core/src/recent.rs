@@ -1,7 +1,7 @@
 //! Results of the last lookups.
 
 /// Key that is found among [`Recent`] by its number.
-pub trait Numbered: Copy + Eq {
+pub trait CacheEntry: Copy + Eq {
     /// A number that differs among keys that are asked for by turns.
     fn number(self) -> u64;
 }
@@ -10,17 +10,17 @@ pub trait Numbered: Copy + Eq {
 /// are asked for most of the time, most are found without a search. A key that comes to the place
 /// of another takes it.
 #[derive(Debug, Clone)]
-pub struct Recent<K, V, const PLACES: usize = 64> {
+pub struct RecentEntries<K, V, const PLACES: usize = 64> {
     places: [Option<(K, V)>; PLACES],
 }
 
-impl<K: Numbered, V: Copy, const PLACES: usize> Default for Recent<K, V, PLACES> {
+impl<K: CacheEntry, V: Copy, const PLACES: usize> Default for RecentEntries<K, V, PLACES> {
     fn default() -> Self {
         Self { places: [None; PLACES] }
     }
 }
 
-impl<K: Numbered, V: Copy, const PLACES: usize> Recent<K, V, PLACES> {
+impl<K: CacheEntry, V: Copy, const PLACES: usize> RecentEntries<K, V, PLACES> {
     #[inline]
     fn place(key: K) -> usize {
         usize::try_from(key.number() % PLACES as u64).unwrap_or(0)
@@ -56,7 +56,7 @@ impl<K: Numbered, V: Copy, const PLACES: usize> Recent<K, V, PLACES> {
 mod tests {
     use super::*;
 
-    impl Numbered for u32 {
+    impl CacheEntry for u32 {
         fn number(self) -> u64 {
             self.into()
         }
@@ -65,7 +65,7 @@ mod tests {
     /// Of four places, 3 and 7 share one.
     #[test]
     fn a_key_takes_the_place_of_another_and_is_never_taken_for_it() {
-        let mut recent: Recent<u32, char, 4> = Recent::default();
+        let mut recent: RecentEntries<u32, char, 4> = RecentEntries::default();
         assert_eq!(recent.get(0), None);
         assert_eq!(recent.put(3, 'a'), None);
         assert_eq!(recent.put(1, 'b'), None);

@@ -39,10 +39,10 @@ impl Tail {
 
     /// Makes the new bytes part of the file.
     pub fn commit(mut self) -> Result<()> {
-        self.settle().map_err(Error::io("append to it"))
+        self.write_and_sync().map_err(Error::io("append to it"))
     }
 
-    fn settle(&mut self) -> io::Result<()> {
+    fn write_and_sync(&mut self) -> io::Result<()> {
         self.file.flush()?;
         // First the new bytes, then, once they are safe, the word that makes them count.
         self.file.get_ref().sync_all()?;

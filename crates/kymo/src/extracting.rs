@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use kymo_core::{Context, Destination, Error, Finding, Progress, Source};
 use kymo_model::timeline::TrackId;
-use kymo_model::{Ability, Format, Part, Written};
+use kymo_model::{Capability, ExtractRequest, Format, WriteReport};
 
 use crate::cli::FormatArgs;
 use crate::failure::Failure;
@@ -63,7 +63,7 @@ fn unsorted(wanted: &Wanted<'_>, error: anyhow::Error) -> anyhow::Error {
 }
 
 /// Says what was written and what was not.
-pub(crate) fn say(session: &mut Session, output: &Path, written: &Written) -> Outcome {
+pub(crate) fn say(session: &mut Session, output: &Path, written: &WriteReport) -> Outcome {
     say_losses(session, output, written);
     let name = inputs::display(output);
     if written.events == 0 && written.losses.is_empty() {
@@ -77,7 +77,7 @@ pub(crate) fn say(session: &mut Session, output: &Path, written: &Written) -> Ou
 }
 
 /// Says what was not written as it was.
-pub(crate) fn say_losses(session: &mut Session, output: &Path, written: &Written) {
+pub(crate) fn say_losses(session: &mut Session, output: &Path, written: &WriteReport) {
     let name = inputs::display(output);
     for loss in &written.losses {
         // What an input lacks is said of the input.
@@ -106,7 +106,7 @@ fn format(sources: &[Source], wanted: &Wanted<'_>) -> anyhow::Result<&'static dy
         let named = |error| Named::error(inputs::display(source.path()), error);
         let format = format_of(source, wanted.format).map_err(named)?;
         let title = format.info().title;
-        if !format.info().can(Ability::Extract) {
+        if !format.info().can(Capability::Extract) {
             let failure = Failure::new(format!("files of format {title} are not cut or merged"));
             let failure =
                 failure.hint("`kymo convert IN OUT.bbbin` first: parts of that can be taken");
@@ -128,8 +128,9 @@ fn part(
     wanted: &Wanted<'_>,
     sources: &[Source],
     format: &dyn Format,
-) -> anyhow::Result<Part> {
-    let mut part = Part { sort: wanted.sort, join: wanted.join, ..Part::default() };
+) -> anyhow::Result<ExtractRequest> {
+    let mut part =
+        ExtractRequest { sort: wanted.sort, join: wanted.join, ..ExtractRequest::default() };
     let mut names = Vec::new();
     for source in sources {
         let about = |error| Named::error(inputs::display(source.path()), error);
@@ -152,7 +153,7 @@ fn part_of(
     wanted: &Wanted<'_>,
     source: &Source,
     format: &dyn Format,
-) -> anyhow::Result<Part> {
+) -> anyhow::Result<ExtractRequest> {
     let is_plain = |moment| matches!(moment, None | Some(Moment::At(_)));
     if let (true, true, true) =
         (wanted.streams.is_all(), is_plain(wanted.since), is_plain(wanted.until))
@@ -162,7 +163,7 @@ fn part_of(
             _ => None,
         };
         let (from, until) = (time(wanted.since), time(wanted.until));
-        return Ok(Part { from, until, ..Part::default() });
+        return Ok(ExtractRequest { from, until, ..ExtractRequest::default() });
     }
     let dataset = format.salvage(source, &session.context())?;
     let timeline = dataset.timeline();
@@ -174,10 +175,10 @@ fn part_of(
         moment.map(|moment| moment::resolve(moment, &timeline, chosen.as_deref())).transpose()
     };
     let name = |id: &TrackId| tracks.get(id.0).map(|track| track.name.clone());
-    Ok(Part {
+    Ok(ExtractRequest {
         from: resolve(wanted.since)?,
         until: resolve(wanted.until)?,
         tracks: chosen.as_ref().map(|chosen| chosen.iter().filter_map(name).collect()),
-        ..Part::default()
+        ..ExtractRequest::default()
     })
 }

@@ -10,10 +10,10 @@ use globset::GlobBuilder;
 use kymo_core::bytes::Limits;
 use kymo_core::{Finding, Invariant as _, Severity};
 use kymo_model::profile::{
-    By, Derived, Detail, Flat, Metric, MetricId, Most, NamePattern, PathFilter, PathTree,
-    ProfileView, Question, Reach, Thread, ThreadId, ThreadSet, Within, bottom_up,
-    bottom_up_derived, filtered, flat_derived, flat_most, per_thread, per_thread_derived, top_down,
-    top_down_derived,
+    Derived, Detail, FlatGrouping, FlatProfile, Metric, MetricId, MetricQuery, MetricScope,
+    NamePattern, PathFilter, PathTree, ProfileView, SpentScope, Thread, ThreadId, ThreadSet,
+    TopRows, bottom_up, bottom_up_derived, filtered, flat_derived, flat_most, per_thread,
+    per_thread_derived, top_down, top_down_derived,
 };
 use kymo_query::{Calls, default_metric};
 
@@ -182,7 +182,7 @@ impl Asked {
             session.report.remark(&opened.name, self.nothing());
         }
         let outcome = odd.map_or(Outcome::Done, |odd| say_odd(session, opened, odd));
-        let outcome = outcome.max(say_doubts(session, opened, &self.view.doubts()));
+        let outcome = outcome.max(say_doubts(session, opened, &self.view.caveats()));
         for text in self.remarks() {
             session.report.remark(&opened.name, text);
         }
@@ -231,15 +231,15 @@ impl Asked {
 
     /// Returns true if what is asked for is known inclusive of calls.
     fn has_inclusive(&self) -> bool {
-        self.has(Reach::Execution)
+        self.has(MetricScope::Execution)
     }
 
     /// Returns true if it is known exclusive of calls.
     fn has_exclusive(&self) -> bool {
-        self.has(Reach::Function)
+        self.has(MetricScope::Function)
     }
 
-    fn has(&self, reach: Reach) -> bool {
+    fn has(&self, reach: MetricScope) -> bool {
         self.derived.is_some() || self.described.reaches.contains(&reach)
     }
 
@@ -260,7 +260,7 @@ impl Asked {
     }
 
     /// The rows of a flat profile of what is asked for that spent most.
-    pub(crate) fn flat(&self, by: By, most: Most) -> kymo_core::Result<Flat> {
+    pub(crate) fn flat(&self, by: FlatGrouping, most: TopRows) -> kymo_core::Result<FlatProfile> {
         let (view, threads) = (self.view.as_ref(), self.threads.as_ref());
         match &self.derived {
             Some(derived) => flat_derived(view, derived, threads, by, most),
@@ -294,11 +294,11 @@ impl Asked {
 
     /// Describes what is odd about the values that threads spent, in all or in one place.
     pub(crate) fn odd_threads(&self, spent: &[f64]) -> kymo_core::Result<Option<String>> {
-        if self.derived.is_some() { Ok(None) } else { self.question().odd_threads(spent) }
+        if self.derived.is_some() { Ok(None) } else { self.question().thread_inconsistency(spent) }
     }
 
     /// Returns the value that each thread spent; not a number where what is asked for has no value.
-    pub(crate) fn per_thread(&self, within: Within<'_>) -> kymo_core::Result<Vec<f64>> {
+    pub(crate) fn per_thread(&self, within: SpentScope<'_>) -> kymo_core::Result<Vec<f64>> {
         let (view, threads) = (self.view.as_ref(), self.threads.as_ref());
         match &self.derived {
             Some(derived) => per_thread_derived(view, derived, threads, within),
@@ -312,8 +312,12 @@ impl Asked {
     }
 
     /// The question for core.
-    pub(crate) fn question(&self) -> Question<'_> {
-        Question { view: self.view.as_ref(), metric: self.metric, threads: self.threads.as_ref() }
+    pub(crate) fn question(&self) -> MetricQuery<'_> {
+        MetricQuery {
+            view: self.view.as_ref(),
+            metric: self.metric,
+            threads: self.threads.as_ref(),
+        }
     }
 }
 
@@ -331,12 +335,12 @@ fn say_odd(session: &mut Session, opened: &Opened, odd: &str) -> Outcome {
 /// That figures are such as no program makes.
 pub(crate) fn figures_finding(odd: &str) -> Finding {
     let text = format!("{odd}: do its files belong together? `kymo check` says more");
-    Finding::whole(Severity::Warning, "figures", text)
+    Finding::for_whole_file(Severity::Warning, "figures", text)
 }
 
 /// Returns the finding about what does not fit in the calls that a profile was made of.
 pub(crate) fn calls_finding(text: &str) -> Finding {
-    Finding::whole(Severity::Warning, "calls", text)
+    Finding::for_whole_file(Severity::Warning, "calls", text)
 }
 
 /// Says what does not fit in what a profile was made of.
@@ -640,7 +644,7 @@ fn refuse_computed(
     described: &Metric,
 ) -> anyhow::Result<()> {
     let Some(formula) = &described.formula else { return Ok(()) };
-    if (Question { view, metric, threads: None }).total()? != 0.0 {
+    if (MetricQuery { view, metric, threads: None }).total()? != 0.0 {
         return Ok(());
     }
     let (name, formula) = (escaped(&described.name), escaped(formula));

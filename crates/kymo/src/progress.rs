@@ -124,7 +124,7 @@ impl Bars {
     /// So many bytes of a stage are done, if that is still under way.
     pub(crate) fn watch_at(&self, stage: StageId, done: u64) {
         if self.is_at(stage) {
-            self.at(done);
+            self.advance_to(done);
         }
     }
 
@@ -213,7 +213,7 @@ impl Progress for Bars {
         self.start(what, items, ITEMS);
     }
 
-    fn at(&self, done: u64) {
+    fn advance_to(&self, done: u64) {
         if !self.is_shown {
             return;
         }

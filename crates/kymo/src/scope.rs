@@ -9,11 +9,11 @@ use std::sync::Arc;
 use kymo_core::Source;
 use kymo_core::bytes::Limits;
 use kymo_model::timeline::{
-    Activity, Content, Shown, TimeNs, TimelineView, Track, TrackId, TrackKind, Window,
+    Activity, Content, DisplayTime, TimeNs, TimelineView, Track, TrackId, TrackKind, Window,
 };
 use kymo_model::{Confidence, Format};
 use kymo_query::{
-    Analysis, Buckets, CpuId, Doubts, LeftOut, Pass, Shortcomings, TaskId, is_idle_name,
+    Analysis, Buckets, CpuId, Diagnostics, LatencyCaveats, Omission, Pass, TaskId, is_idle_name,
 };
 
 use crate::cli::OpenArgs;
@@ -149,7 +149,7 @@ pub(crate) fn nothing_in_range(
     if !is_elsewhere(range, asked) {
         return "no event is in that range".to_owned();
     }
-    let shown = |time| Shown::on(timeline.clocks().first(), time);
+    let shown = |time| DisplayTime::on_clock(timeline.clocks().first(), time);
     let (start, end) = (shown(*range.start()), shown(*range.end()));
     format!("nothing of it is in that range: it is from {start} to {end}")
 }
@@ -213,8 +213,8 @@ impl Scope {
     }
 
     /// A moment as a person reads it.
-    pub(crate) fn shown(&self, time: TimeNs) -> Shown {
-        Shown::on(self.timeline.clocks().first(), time)
+    pub(crate) fn shown(&self, time: TimeNs) -> DisplayTime {
+        DisplayTime::on_clock(self.timeline.clocks().first(), time)
     }
 
     /// Returns the analysis that goes through the events.
@@ -270,10 +270,10 @@ impl Scope {
         session: &mut Session,
         opened: &Opened,
         analysis: &Analysis,
-        short: &Shortcomings,
+        short: &Diagnostics,
     ) -> Outcome {
-        let Shortcomings { timeless, unbalanced, backwards, gaps, .. } = short;
-        let Shortcomings { unknown, assumed, unknown_states, left_out, .. } = short;
+        let Diagnostics { timeless, unbalanced, backwards, gaps, .. } = short;
+        let Diagnostics { unknown, assumed, unknown_states, left_out, .. } = short;
         self.say_unmatched(session, opened, analysis);
         if *timeless > 0 {
             let events = numbers::count(*timeless, "event has", "events have");
@@ -373,10 +373,10 @@ impl Scope {
         &self,
         session: &mut Session,
         opened: &Opened,
-        left_out: &[LeftOut],
+        left_out: &[Omission],
     ) -> Outcome {
         let mut outcome = Outcome::Done;
-        for LeftOut { count, one, many } in left_out.iter().filter(|left| left.count > 0) {
+        for Omission { count, one, many } in left_out.iter().filter(|left| left.count > 0) {
             self.say(session, opened, numbers::count(*count, one, many));
             outcome = Outcome::Findings;
         }
@@ -390,18 +390,18 @@ impl Scope {
         &self,
         session: &mut Session,
         opened: &Opened,
-        doubts: Doubts,
+        doubts: LatencyCaveats,
     ) -> Outcome {
         let order =
             "those that arrived do not all say when they left: they are taken in their order";
         let pairs = |count| numbers::count(count, "pair", "pairs");
-        let Doubts { too_long, too_short, backwards, untimed, unsent } = doubts;
-        let backwards = LeftOut {
+        let LatencyCaveats { too_long, too_short, backwards, untimed, unsent } = doubts;
+        let backwards = Omission {
             count: backwards,
             one: "message arrived before it left: latencies are without it",
             many: "messages arrived before they left: latencies are without them",
         };
-        let unsent = LeftOut {
+        let unsent = Omission {
             count: unsent,
             one: "message is unsent and may have left before what is read",
             many: "messages are unsent and may have left before what is read",
@@ -493,7 +493,8 @@ impl Scope {
     /// too, and those of processors have interrupts.
     fn has_calls(&self) -> bool {
         let tracks = self.timeline.tracks();
-        let is_calls = |of: &Track| of.kind == TrackKind::Calls && !of.says(Track::HAS_INTERRUPTS);
+        let is_calls =
+            |of: &Track| of.kind == TrackKind::Calls && !of.has_flag(Track::HAS_INTERRUPTS);
         let calls = (0..).map(TrackId).zip(&*tracks).filter(|(_, of)| is_calls(of));
         let tracks = Some(calls.map(|(id, _)| id).collect());
         let window = Window { tracks, ..Window::default() };
@@ -528,7 +529,7 @@ impl Scope {
         let range = moment::range_of(&self.timeline, self.window.tracks.as_deref())?;
         let start = self.window.from.map_or(*range.start(), |from| from.max(*range.start()));
         let end = self.window.until.map_or(*range.end(), |until| until.min(*range.end()));
-        Ok(Buckets::over(start, end, count))
+        Ok(Buckets::from_range(start, end, count))
     }
 }
 

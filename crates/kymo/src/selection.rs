@@ -84,7 +84,7 @@ pub(crate) fn steps_of(variable: &Variable, typed: Option<Steps>) -> Result<Rang
 
 /// A part of an array as one types it. What was not typed is not spoken of.
 pub(crate) fn select(shape: &[u64], start: &[i64], count: &[i64]) -> Result<Selection, Error> {
-    let found = Selection::of(shape, start, count);
+    let found = Selection::from_range(shape, start, count);
     let (typed, what) = match (start, count) {
         (start, []) => (start, "start"),
         ([], count) => (count, "count"),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use kymo_core::bytes::Limits;
 use kymo_core::{Context, Error, Finding, Progress, Severity, Source};
 use kymo_model::timeline::TimelineView;
-use kymo_model::{Ability, Dataset, Format, Table};
+use kymo_model::{Capability, Dataset, Format, Table};
 use kymo_query::{Recorded, common_tables};
 
 use crate::cli::{Command, FormatArgs, Globals, OpenArgs};
@@ -289,7 +289,7 @@ impl Session {
         source.verify()?;
         let can_repair = || {
             let format = format_of(&source, &how.format);
-            format.is_ok_and(|format| format.info().abilities.contains(&Ability::Repair))
+            format.is_ok_and(|format| format.info().abilities.contains(&Capability::Repair))
         };
         result.map_err(|error| Unreadable::of(error, can_repair))
     }
@@ -309,7 +309,7 @@ impl Session {
         } else {
             format.open(source, &context)
         };
-        let can_repair = || format.info().abilities.contains(&Ability::Repair);
+        let can_repair = || format.info().abilities.contains(&Capability::Repair);
         let dataset = dataset.map_err(|error| Unreadable::of(error.into(), can_repair))?;
         self.bars.end();
         let (name, options) = (inputs::display(source.path()), how.format.typed());

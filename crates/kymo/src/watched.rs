@@ -5,8 +5,8 @@ use std::sync::{Arc, OnceLock};
 
 use kymo_core::{Finding, Result};
 use kymo_model::timeline::{
-    Asked, Clock, ClockId, Event, Events, FieldedEvents, Tally, TimeNs, TimelineView, TrackId,
-    Tracks, Window, WithFields,
+    Clock, ClockId, Event, EventFilter, Events, FieldedEvents, TimeNs, TimelineView, TrackId,
+    TrackStatistics, Tracks, Window, WithFields,
 };
 
 use crate::progress::{Bars, StageId};
@@ -114,17 +114,21 @@ impl TimelineView for Watched {
         self.timeline.declared()
     }
 
-    fn events_asked(self: Arc<Self>, window: &Window, asked: Asked<'_>) -> Result<Box<dyn Events>> {
-        let events = Arc::clone(&self.timeline).events_asked(window, asked)?;
+    fn filtered_events(
+        self: Arc<Self>,
+        window: &Window,
+        asked: EventFilter<'_>,
+    ) -> Result<Box<dyn Events>> {
+        let events = Arc::clone(&self.timeline).filtered_events(window, asked)?;
         self.walk(events, window)
     }
 
-    fn events_beside_fields(
+    fn events_and_fields(
         self: Arc<Self>,
         window: &Window,
-        asked: Asked<'_>,
+        asked: EventFilter<'_>,
     ) -> Result<Box<dyn FieldedEvents>> {
-        let events = Arc::clone(&self.timeline).events_beside_fields(window, asked)?;
+        let events = Arc::clone(&self.timeline).events_and_fields(window, asked)?;
         Ok(match self.way(window)? {
             Some(way) => Box::new(Walk { events, way }),
             None => events,
@@ -145,7 +149,7 @@ impl TimelineView for Watched {
         Ok(range.map(|(first, last)| first..=last))
     }
 
-    fn tallies(self: Arc<Self>, window: &Window) -> Result<Vec<Tally>> {
+    fn tallies(self: Arc<Self>, window: &Window) -> Result<Vec<TrackStatistics>> {
         Arc::clone(&self.timeline).tallies(window)
     }
 
@@ -153,8 +157,8 @@ impl TimelineView for Watched {
         self.timeline.file_of(track, time, offset)
     }
 
-    fn untold(self: Arc<Self>) -> Result<Vec<Finding>> {
-        Arc::clone(&self.timeline).untold()
+    fn unsupported(self: Arc<Self>) -> Result<Vec<Finding>> {
+        Arc::clone(&self.timeline).unsupported()
     }
 }
 

@@ -12,7 +12,7 @@ use kymo_model::{Dataset, DumpRequest, RecordSink, Row, Section, Summary, Table}
 
 use crate::tables::{self, Events};
 use crate::timeline::Timeline;
-use crate::{Grammar, Key, Lines, Read, Reader, Who};
+use crate::{Grammar, Key, LineContent, Lines, Reader, TaskKey};
 
 /// Kinds of events that are listed.
 const KINDS_LISTED: usize = 16;
@@ -67,7 +67,7 @@ fn tasks<'a>(keys: impl Iterator<Item = &'a Key<'static>>) -> usize {
         Key::Task(_, who) => Some(who),
         _ => None,
     });
-    who.collect::<HashSet<&Who<'_>>>().len()
+    who.collect::<HashSet<&TaskKey<'_>>>().len()
 }
 
 impl<G: Grammar> LinesDataset<G> {
@@ -111,10 +111,16 @@ pub fn check<G: Grammar>(
 }
 
 /// The first line that says something, of the first bytes of a file, for sniffing.
-pub fn first_line(head: &[u8], read: fn(&str) -> Read<'_>) -> Option<Cow<'_, str>> {
+pub fn first_line(head: &[u8], read: fn(&str) -> LineContent<'_>) -> Option<Cow<'_, str>> {
     let lines = Lines::new(head).take(SNIFFED_LINES).map(|line| line.text());
     let is_first = |line: &Cow<'_, str>| {
-        !matches!(read(line), Read::Aside | Read::Frame | Read::Remark(..) | Read::Lost(..))
+        !matches!(
+            read(line),
+            LineContent::Aside
+                | LineContent::Frame
+                | LineContent::Remark(..)
+                | LineContent::Lost(..)
+        )
     };
     { lines }.find(is_first)
 }

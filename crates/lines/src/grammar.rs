@@ -11,7 +11,7 @@ use crate::{Key, Reader};
 /// Meaning of the lines of a format.
 pub trait Grammar: Send + Sync + 'static {
     /// Reads a line.
-    fn read<'a>(&'a self, line: &'a str) -> Read<'a>;
+    fn read<'a>(&'a self, line: &'a str) -> LineContent<'a>;
 
     /// The fields of an event under their names.
     fn fields<'a>(&'a self, line: &Line<'a>) -> Vec<(Cow<'a, str>, Cow<'a, str>)>;
@@ -25,7 +25,12 @@ pub trait Grammar: Send + Sync + 'static {
     }
 
     /// Tells what an event is to tasks and the like, in the order in which it happens.
-    fn tell<'a>(&'a self, line: &Line<'a>, telling: &mut Telling, to: &mut dyn FnMut(Told<'a>));
+    fn interpret<'a>(
+        &'a self,
+        line: &Line<'a>,
+        telling: &mut GrammarState,
+        to: &mut dyn FnMut(TrackEvent<'a>),
+    );
 
     /// Returns true if what an event is depends on those before it.
     fn is_stateful(&self) -> bool {
@@ -59,7 +64,7 @@ pub trait Grammar: Send + Sync + 'static {
 
     /// Returns the findings about all events together, which are reported wherever the recording is
     /// read.
-    fn notice(_reader: &Reader<Self>) -> Vec<Finding>
+    fn findings(_reader: &Reader<Self>) -> Vec<Finding>
     where
         Self: Sized,
     {
@@ -72,7 +77,7 @@ pub trait Grammar: Send + Sync + 'static {
 
 /// Meaning of a line.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Read<'a> {
+pub enum LineContent<'a> {
     /// An event.
     Event(Line<'a>),
     /// A comment, or a part of the event before that says nothing else.
@@ -108,7 +113,7 @@ pub struct Line<'a> {
 
 /// Meaning of an event on a track.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Told<'a> {
+pub struct TrackEvent<'a> {
     /// The track.
     pub key: Key<'a>,
     /// The name of who it is of, where the key is a number.
@@ -119,7 +124,7 @@ pub struct Told<'a> {
     pub peer: Option<Key<'a>>,
 }
 
-impl<'a> Told<'a> {
+impl<'a> TrackEvent<'a> {
     /// Creates an event for an activity of a task or the like.
     #[must_use]
     pub fn activity(key: Key<'a>, name: Option<&'a str>, activity: Activity<'a>) -> Self {
@@ -129,7 +134,7 @@ impl<'a> Told<'a> {
 
 /// State that is known while events are read.
 #[derive(Debug, Clone, Default)]
-pub struct Telling {
+pub struct GrammarState {
     /// All that could be told is, to find out which tracks there are.
     pub is_survey: bool,
     /// There are events that ask for wakeups; these are releases then, as they come first.
@@ -140,10 +145,10 @@ pub struct Telling {
     pub(crate) doubts: Vec<(&'static str, &'static str)>,
 }
 
-impl Telling {
+impl GrammarState {
     /// Notes that a part of an event cannot be read, so that what it means is not told. That is
     /// found out once, when all lines are looked at.
-    pub fn doubt(&mut self, rule: &'static str, why: &'static str) {
+    pub fn mark_unreadable(&mut self, rule: &'static str, why: &'static str) {
         if self.is_survey {
             self.doubts.push((rule, why));
         }

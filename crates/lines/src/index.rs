@@ -21,7 +21,7 @@ impl Block {
         Self { start, events_before, times: None }
     }
 
-    pub(crate) fn see(&mut self, TimeNs(time): TimeNs) {
+    pub(crate) fn add_time(&mut self, TimeNs(time): TimeNs) {
         let (min, max) = self.times.unwrap_or((time, time));
         self.times = Some((min.min(time), max.max(time)));
     }
@@ -51,8 +51,8 @@ mod tests {
             ..Window::default()
         };
         assert!(block.overlaps(&Window::default()) && !block.overlaps(&window(0, 9)));
-        block.see(TimeNs(20));
-        block.see(TimeNs(10));
+        block.add_time(TimeNs(20));
+        block.add_time(TimeNs(10));
         assert!(block.overlaps(&window(20, 21)) && block.overlaps(&window(0, 11)));
         assert!(!block.overlaps(&window(21, 30)) && !block.overlaps(&window(0, 10)));
     }

@@ -12,20 +12,20 @@ pub enum Key<'a> {
     /// Idle task: it runs on a processor when there is nothing to do.
     Idle(u32),
     /// A task, on a processor where lines tell it.
-    Task(Option<u32>, Who<'a>),
+    Task(Option<u32>, TaskKey<'a>),
     /// The functions of a thread.
-    Calls(Who<'a>),
+    Calls(TaskKey<'a>),
     /// Messages of a task.
-    Says(Who<'a>),
+    Says(TaskKey<'a>),
     /// A state machine.
     Machine(Cow<'a, str>),
     /// A number, of a thread where lines tell it.
-    Counter(Option<Who<'a>>, Cow<'a, str>),
+    Counter(Option<TaskKey<'a>>, Cow<'a, str>),
 }
 
 /// A task or thread.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Who<'a> {
+pub enum TaskKey<'a> {
     /// By its number; it may change its name.
     Id(i64),
     /// By its name.
@@ -45,7 +45,7 @@ impl Key<'_> {
             Self::Says(who) => Key::Says(who.into_owned()),
             Self::Machine(name) => Key::Machine(Cow::Owned(name.into_owned())),
             Self::Counter(who, name) => {
-                Key::Counter(who.map(Who::into_owned), Cow::Owned(name.into_owned()))
+                Key::Counter(who.map(TaskKey::into_owned), Cow::Owned(name.into_owned()))
             }
         }
     }
@@ -61,11 +61,11 @@ impl Key<'_> {
     }
 }
 
-impl Who<'_> {
-    pub(crate) fn into_owned(self) -> Who<'static> {
+impl TaskKey<'_> {
+    pub(crate) fn into_owned(self) -> TaskKey<'static> {
         match self {
-            Self::Id(id) => Who::Id(id),
-            Self::Name(name) => Who::Name(Cow::Owned(name.into_owned())),
+            Self::Id(id) => TaskKey::Id(id),
+            Self::Name(name) => TaskKey::Name(Cow::Owned(name.into_owned())),
         }
     }
 }

@@ -32,8 +32,8 @@ mod turns;
 mod walk;
 
 pub use dataset::{LinesDataset, check, first_line};
-pub use grammar::{Grammar, Line, Read, Telling, Told};
-pub use key::{Key, Who};
+pub use grammar::{Grammar, GrammarState, Line, LineContent, TrackEvent};
+pub use key::{Key, TaskKey};
 pub use number::{decimal_ns, scaled};
 pub use reader::Reader;
 pub use walk::{Lines, RawLine};

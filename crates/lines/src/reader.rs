@@ -8,7 +8,7 @@ use kymo_model::timeline::Window;
 
 use crate::index::Block;
 use crate::survey::{Survey, survey};
-use crate::{Grammar, Line, Lines, RawLine, Read};
+use crate::{Grammar, Line, LineContent, Lines, RawLine};
 
 /// An open recording, all of whose lines were looked at.
 #[derive(Debug)]
@@ -44,7 +44,7 @@ impl<G: Grammar> Reader<G> {
         let start = start as u64;
         let (noticed, progress) = (Vec::new(), Arc::clone(context.progress));
         let mut reader = Self { bytes, grammar, survey, noticed, start, value_bytes_max, progress };
-        reader.noticed = G::notice(&reader);
+        reader.noticed = G::findings(&reader);
         Ok(Arc::new(reader))
     }
 
@@ -74,7 +74,7 @@ impl<G: Grammar> Reader<G> {
         for line in self.lines(self.start, u64::MAX) {
             if line.offset.saturating_sub(told) > PROGRESS_BYTES {
                 told = line.offset;
-                self.progress.at(told);
+                self.progress.advance_to(told);
             }
             let text = line.text();
             if let Some(event) = self.event(line, &text)
@@ -98,7 +98,7 @@ impl<G: Grammar> Reader<G> {
             return None;
         }
         match self.grammar.read(text) {
-            Read::Event(mut event) => {
+            LineContent::Event(mut event) => {
                 if let Some(time) = event.time {
                     let later = self.survey.turns.later(&self.grammar, line.offset, time)?;
                     event.time = Some(later);

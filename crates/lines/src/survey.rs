@@ -3,15 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use foldhash::fast::RandomState;
-use kymo_core::ahead::{self, Wanted};
+use kymo_core::ahead::{self, CancelToken};
 use kymo_core::bytes::{Limits, ReadErrorKind};
 use kymo_core::{Context, Finding, Findings, Result, Severity, shortened};
 use kymo_model::timeline::TimeNs;
 use memchr::memchr;
 
 use crate::index::{BLOCK_BYTES, Block};
-use crate::turns::Turns;
-use crate::{Grammar, Key, Line, Lines, RawLine, Read, Telling, Told, Who};
+use crate::turns::ClockWraps;
+use crate::{Grammar, GrammarState, Key, Line, LineContent, Lines, RawLine, TaskKey, TrackEvent};
 
 /// Files from this size on are worth more than one thread.
 const PARTS_BYTES: usize = 8 << 20;
@@ -34,19 +34,19 @@ pub(crate) struct Survey {
     pub(crate) kinds: Kinds,
     pub(crate) keys: HashSet<Key<'static>, RandomState>,
     /// Tasks at the other ends of messages where lines tell processors: they may be on others.
-    peers: HashSet<Who<'static>, RandomState>,
+    peers: HashSet<TaskKey<'static>, RandomState>,
     /// The last name of each task that is known by its number.
     pub(crate) names: HashMap<i64, Box<str>, RandomState>,
     pub(crate) has_waking: bool,
     /// The smallest and the largest time.
     pub(crate) times: Option<(TimeNs, TimeNs)>,
     /// Places where times start over.
-    pub(crate) turns: Turns,
+    pub(crate) turns: ClockWraps,
     findings: Findings,
     keys_max: usize,
     is_full: bool,
     disorder: Disorder,
-    broken: Option<Broken>,
+    broken: Option<BrokenLines>,
     /// After which events others are missing, and of which processor; of any, where nothing tells.
     pub(crate) gaps: BTreeMap<u64, Option<u32>>,
     /// The same before any event of that processor.
@@ -56,11 +56,11 @@ pub(crate) struct Survey {
     /// The last event of all.
     last_of_all: Option<u64>,
     /// The broken lines that a part begins with: those at the end of the part before belong to them.
-    lead: Option<Broken>,
+    lead: Option<BrokenLines>,
     /// True if broken lines that come next cannot belong to those of the part before.
     has_begun: bool,
     /// Parts of events that cannot be read, by rule and message.
-    doubted: BTreeMap<(&'static str, &'static str), Doubted>,
+    doubted: BTreeMap<(&'static str, &'static str), UnreadableFields>,
     /// The first line of a calling context, and how many there are.
     frames: Option<(u64, u64)>,
     /// The first event without a time, and how many there are.
@@ -69,7 +69,7 @@ pub(crate) struct Survey {
 
 /// Events of which the same cannot be read.
 #[derive(Debug)]
-struct Doubted {
+struct UnreadableFields {
     /// The first.
     offset: u64,
     text: String,
@@ -96,7 +96,7 @@ struct Disorder {
 
 /// Lines one after another that are wrong in the same way.
 #[derive(Debug)]
-struct Broken {
+struct BrokenLines {
     severity: Severity,
     offset: u64,
     count: u64,
@@ -130,18 +130,22 @@ fn survey_parts(
     let first = parts.next().unwrap_or((0, &[]));
     let rest: Vec<_> = parts.collect();
     let jobs = rest.iter().copied().map(|part| {
-        move |wanted: Wanted<'_>| Survey::of(grammar, part, &limits, &|_| wanted.is_wanted())
+        move |wanted: CancelToken<'_>| {
+            Survey::from_part(grammar, part, &limits, &|_| wanted.is_wanted())
+        }
     });
     let tell = |at: u64| {
-        progress.at(at * (rest.len() as u64 + 1));
+        progress.advance_to(at * (rest.len() as u64 + 1));
         true
     };
-    let mut all = ahead::beside(jobs, |jobs| {
+    let mut all = ahead::run_with_jobs(jobs, |jobs| {
         let mut all = Survey { has_begun: true, ..Survey::new(&limits) };
         all.read(grammar, first, &limits, &tell);
         for (job, part) in jobs.into_iter().zip(&rest) {
             let found = job.wait();
-            all.merge(found.unwrap_or_else(|| Survey::of(grammar, *part, &limits, &|_| true)));
+            all.merge(
+                found.unwrap_or_else(|| Survey::from_part(grammar, *part, &limits, &|_| true)),
+            );
         }
         all
     });
@@ -153,7 +157,9 @@ fn survey_parts(
     all.conclude();
     if all.events > limits.items_max {
         let (found, limit) = (all.events, limits.items_max);
-        return Err(ReadErrorKind::OverLimit { found, limit }.at("number of events", 0).into());
+        return Err(ReadErrorKind::OverLimit { found, limit }
+            .error_at("number of events", 0)
+            .into());
     }
     Ok(all)
 }
@@ -189,7 +195,7 @@ impl Survey {
             names: HashMap::default(),
             has_waking: false,
             times: None,
-            turns: Turns::default(),
+            turns: ClockWraps::default(),
             findings: Findings::new(limits),
             keys_max: usize::try_from(limits.items_max).unwrap_or(usize::MAX),
             is_full: false,
@@ -207,7 +213,7 @@ impl Survey {
         }
     }
 
-    fn of(
+    fn from_part(
         grammar: &impl Grammar,
         part: (u64, &[u8]),
         limits: &Limits,
@@ -225,7 +231,7 @@ impl Survey {
         limits: &Limits,
         goes_on: &dyn Fn(u64) -> bool,
     ) {
-        let mut telling = Telling { is_survey: true, ..Telling::default() };
+        let mut telling = GrammarState { is_survey: true, ..GrammarState::default() };
         let mut lines = Lines::at(bytes, start);
         let mut told = 0;
         for line in lines.by_ref() {
@@ -239,9 +245,9 @@ impl Survey {
         }
         self.has_waking = telling.has_waking;
         if let Some(offset) = lines.unfinished() {
-            self.say_broken();
+            self.report_broken();
             let message = "the last line has no end, so that it may be cut, and is not read";
-            let finding = Finding::at(Severity::Warning, "unfinished-line", offset, message);
+            let finding = Finding::at_offset(Severity::Warning, "unfinished-line", offset, message);
             self.findings.push(finding);
         }
     }
@@ -251,7 +257,7 @@ impl Survey {
         grammar: &impl Grammar,
         raw: RawLine<'_>,
         limits: &Limits,
-        telling: &mut Telling,
+        telling: &mut GrammarState,
     ) {
         if let Some(why) = raw.fault(limits.value_bytes_max) {
             self.lose(None);
@@ -259,30 +265,31 @@ impl Survey {
         }
         let text = raw.text();
         match grammar.read(&text) {
-            Read::Event(line) => self.event(grammar, raw.offset, &line, telling),
-            Read::Aside => return,
-            Read::Frame => {
+            LineContent::Event(line) => self.event(grammar, raw.offset, &line, telling),
+            LineContent::Aside => return,
+            LineContent::Frame => {
                 self.frames.get_or_insert((raw.offset, 0)).1 += 1;
                 return;
             }
-            Read::Remark(severity, rule, message) => {
-                self.say_broken();
-                self.findings.push(Finding::at(severity, rule, raw.offset, message));
+            LineContent::Remark(severity, rule, message) => {
+                self.report_broken();
+                self.findings.push(Finding::at_offset(severity, rule, raw.offset, message));
             }
-            Read::Lost(cpu, message) => {
-                self.say_broken();
-                let finding = Finding::at(Severity::Warning, "lost-events", raw.offset, message);
+            LineContent::Lost(cpu, message) => {
+                self.report_broken();
+                let finding =
+                    Finding::at_offset(Severity::Warning, "lost-events", raw.offset, message);
                 self.findings.push(finding);
                 self.lose(cpu);
             }
-            Read::Broken(severity, why) => {
+            LineContent::Broken(severity, why) => {
                 return self.breaks(raw.offset, (severity, why), &text);
             }
         }
-        self.say_broken();
+        self.report_broken();
         if matches!(text, std::borrow::Cow::Owned(_)) {
             let message = "bytes that are no UTF-8 are shown as marks";
-            self.findings.push(Finding::at(Severity::Warning, "utf-8", raw.offset, message));
+            self.findings.push(Finding::at_offset(Severity::Warning, "utf-8", raw.offset, message));
         }
     }
 
@@ -291,12 +298,12 @@ impl Survey {
         grammar: &'a impl Grammar,
         offset: u64,
         line: &Line<'a>,
-        telling: &mut Telling,
+        telling: &mut GrammarState,
     ) {
         let time = match line.time {
             None => None,
             Some(written) => {
-                self.turns.see(grammar, offset, written);
+                self.turns.add_line(grammar, offset, written);
                 let time = self.turns.later(grammar, offset, written);
                 if time.is_none() {
                     let why = "its day is not in the year that it is of";
@@ -314,19 +321,20 @@ impl Survey {
             Some(time) => self.time(time, offset),
             None => self.untimed.get_or_insert((offset, 0)).1 += 1,
         }
-        self.kinds.see(line.name);
+        self.kinds.add_name(line.name);
         self.last_of_all = Some(offset);
         if let Some(cpu) = line.cpu {
             self.last.insert(cpu, offset);
         }
         // What is of no processor is below the track of all events.
-        self.see(Key::Events(line.cpu));
+        self.add_track(Key::Events(line.cpu));
         if let stream @ Key::Says(_) = grammar.stream(line) {
-            self.see(stream);
+            self.add_track(stream);
         }
-        grammar.tell(line, telling, &mut |told| self.told(told));
+        grammar.interpret(line, telling, &mut |told| self.add_event(told));
         for doubt in telling.doubts.drain(..) {
-            let first = || Doubted { offset, text: shortened(line.rest).into_owned(), count: 0 };
+            let first =
+                || UnreadableFields { offset, text: shortened(line.rest).into_owned(), count: 0 };
             self.doubted.entry(doubt).or_insert_with(first).count += 1;
         }
     }
@@ -345,27 +353,29 @@ impl Survey {
     fn time(&mut self, time: TimeNs, offset: u64) {
         debug_assert!(!self.blocks.is_empty(), "a line is in a block");
         if let Some(block) = self.blocks.last_mut() {
-            block.see(time);
+            block.add_time(time);
         }
-        self.disorder.see(time, offset);
+        self.disorder.add_time(time, offset);
         let (min, max) = self.times.unwrap_or((time, time));
         self.times = Some((min.min(time), max.max(time)));
     }
 
-    fn told(&mut self, told: Told<'_>) {
-        let Told { key, name, peer, .. } = told;
+    fn add_event(&mut self, told: TrackEvent<'_>) {
+        let TrackEvent { key, name, peer, .. } = told;
         match peer {
-            Some(Key::Task(Some(_), who)) => self.see_peer(who),
-            Some(peer) if peer.cpu().is_none() => self.see(peer),
+            Some(Key::Task(Some(_), who)) => self.add_peer(who),
+            Some(peer) if peer.cpu().is_none() => self.add_track(peer),
             _ => {}
         }
-        if let (Key::Task(_, Who::Id(id)) | Key::Calls(Who::Id(id)), Some(name)) = (&key, name) {
+        if let (Key::Task(_, TaskKey::Id(id)) | Key::Calls(TaskKey::Id(id)), Some(name)) =
+            (&key, name)
+        {
             self.name(*id, name);
         }
         if let Some(cpu) = key.cpu() {
-            self.see(Key::Cpu(cpu));
+            self.add_track(Key::Cpu(cpu));
         }
-        self.see(key);
+        self.add_track(key);
     }
 
     /// Notes the name of a task; the last one counts.
@@ -381,7 +391,7 @@ impl Survey {
         }
     }
 
-    fn see(&mut self, key: Key<'_>) {
+    fn add_track(&mut self, key: Key<'_>) {
         // A set of keys that live for ever can be asked for one that does not.
         let keys: &HashSet<Key<'_>, RandomState> = &self.keys;
         if keys.contains(&key) {
@@ -394,8 +404,8 @@ impl Survey {
         }
     }
 
-    fn see_peer(&mut self, who: Who<'_>) {
-        let peers: &HashSet<Who<'_>, RandomState> = &self.peers;
+    fn add_peer(&mut self, who: TaskKey<'_>) {
+        let peers: &HashSet<TaskKey<'_>, RandomState> = &self.peers;
         if peers.contains(&who) {
             return;
         }
@@ -414,7 +424,7 @@ impl Survey {
             }
         }
         for who in std::mem::take(&mut self.peers) {
-            self.see(Key::Task(None, who));
+            self.add_track(Key::Task(None, who));
         }
     }
 
@@ -424,33 +434,33 @@ impl Survey {
             other => {
                 // The first of a part may belong to the part before.
                 if other.is_some() {
-                    self.say_broken();
+                    self.report_broken();
                 }
                 let text = shortened(text).into_owned();
-                self.broken = Some(Broken { severity, offset, count: 1, why, text });
+                self.broken = Some(BrokenLines { severity, offset, count: 1, why, text });
             }
         }
     }
 
     /// Says what was broken: a line of another kind comes. The first of a part may go on what the part
     /// before ends with.
-    fn say_broken(&mut self) {
+    fn report_broken(&mut self) {
         let has_begun = std::mem::replace(&mut self.has_begun, true);
         let broken = self.broken.take();
         if has_begun {
-            self.findings.extend(broken.map(Broken::finding));
+            self.findings.extend(broken.map(BrokenLines::finding));
         } else {
             self.lead = broken;
         }
     }
 
     /// Adds the broken lines that the next part begins with.
-    fn join(&mut self, next: Broken) {
+    fn join(&mut self, next: BrokenLines) {
         match &mut self.broken {
             Some(broken) if broken.why == next.why => broken.count += next.count,
             other => {
                 if other.is_some() {
-                    self.say_broken();
+                    self.report_broken();
                 }
                 self.broken = Some(next);
             }
@@ -468,8 +478,8 @@ impl Survey {
         self.gaps.extend(next.gaps);
         self.last.extend(next.last);
         self.last_of_all = next.last_of_all.or(self.last_of_all);
-        next.keys.into_iter().for_each(|key| self.see(key));
-        next.peers.into_iter().for_each(|who| self.see_peer(who));
+        next.keys.into_iter().for_each(|key| self.add_track(key));
+        next.peers.into_iter().for_each(|who| self.add_peer(who));
         self.names.extend(next.names);
         self.has_waking |= next.has_waking;
         self.is_full |= next.is_full;
@@ -482,7 +492,7 @@ impl Survey {
             self.join(lead);
         }
         if next.has_begun {
-            self.say_broken();
+            self.report_broken();
             self.findings.merge(next.findings);
         }
         if let Some(last) = next.broken {
@@ -495,8 +505,8 @@ impl Survey {
             self.untimed.get_or_insert((offset, 0)).1 += count;
         }
         for (doubt, next) in next.doubted {
-            let Doubted { offset, text, count } = next;
-            let first = || Doubted { offset, text, count: 0 };
+            let UnreadableFields { offset, text, count } = next;
+            let first = || UnreadableFields { offset, text, count: 0 };
             self.doubted.entry(doubt).or_insert_with(first).count += count;
         }
     }
@@ -508,12 +518,12 @@ impl Survey {
             1 => "an event has no time, where others have one".to_owned(),
             _ => format!("{count} events have no time, where others have one"),
         };
-        Some(Finding::at(Severity::Warning, "untimed", offset, message))
+        Some(Finding::at_offset(Severity::Warning, "untimed", offset, message))
     }
 
     /// Says what is known only at the end.
     fn conclude(&mut self) {
-        self.say_broken();
+        self.report_broken();
         self.place_peers();
         self.findings.extend(self.kinds.finding());
         self.findings.extend(self.frames.map(|(offset, count)| {
@@ -521,18 +531,24 @@ impl Survey {
             let message = format!(
                 "{count} {lines} of call stacks: events are read without the functions that they were in"
             );
-            Finding::at(Severity::Note, "call-stacks", offset, message)
+            Finding::at_offset(Severity::Note, "call-stacks", offset, message)
         }));
-        for ((rule, why), Doubted { offset, text, count }) in std::mem::take(&mut self.doubted) {
+        for ((rule, why), UnreadableFields { offset, text, count }) in
+            std::mem::take(&mut self.doubted)
+        {
             let message = repeated(count, why, &text);
-            self.findings.push(Finding::at(Severity::Warning, rule, offset, message));
+            self.findings.push(Finding::at_offset(Severity::Warning, rule, offset, message));
         }
         self.findings.extend(self.untimed());
         self.findings.extend(self.turns.finding());
         self.findings.extend(self.disorder.finding(self.events));
         if self.is_full {
             let message = format!("more than {} tracks: the rest is not shown", self.keys_max);
-            self.findings.push(Finding::whole(Severity::Warning, "too-many-tracks", message));
+            self.findings.push(Finding::for_whole_file(
+                Severity::Warning,
+                "too-many-tracks",
+                message,
+            ));
         }
     }
 
@@ -551,15 +567,15 @@ fn repeated(count: u64, why: &str, first: &str) -> String {
     }
 }
 
-impl Broken {
+impl BrokenLines {
     fn finding(self) -> Finding {
         let Self { severity, offset, count, why, text } = self;
-        Finding::at(severity, "line", offset, repeated(count, why, &text))
+        Finding::at_offset(severity, "line", offset, repeated(count, why, &text))
     }
 }
 
 impl Kinds {
-    fn see(&mut self, name: &str) {
+    fn add_name(&mut self, name: &str) {
         if let Some(count) = self.counts.get_mut(name) {
             *count += 1;
         } else if self.counts.len() < KINDS_MAX {
@@ -592,9 +608,9 @@ impl Kinds {
         let mut kinds = Self::default();
         for line in parts.flat_map(|(start, bytes)| Lines::at(bytes, *start)) {
             if line.fault(line_bytes_max).is_none()
-                && let Read::Event(event) = grammar.read(&line.text())
+                && let LineContent::Event(event) = grammar.read(&line.text())
             {
-                kinds.see(event.name);
+                kinds.add_name(event.name);
             }
         }
         kinds
@@ -605,14 +621,15 @@ impl Kinds {
             "more than {KINDS_MAX} kinds of events: {} events of further kinds are not counted by kind",
             self.others
         );
-        (self.others > 0).then(|| Finding::whole(Severity::Note, "too-many-kinds", message))
+        (self.others > 0)
+            .then(|| Finding::for_whole_file(Severity::Note, "too-many-kinds", message))
     }
 }
 
 impl Disorder {
-    fn see(&mut self, time: TimeNs, offset: u64) {
+    fn add_time(&mut self, time: TimeNs, offset: u64) {
         if self.last.is_some_and(|last| time < last) {
-            self.goes_back(offset);
+            self.mark_backward(offset);
         }
         self.first = self.first.or(Some((time, offset)));
         self.last = Some(time);
@@ -635,10 +652,10 @@ impl Disorder {
             let message = format!("time goes back, {times} in all: events are in another order");
             (Severity::Warning, message)
         };
-        (count > 0).then(|| Finding::at(severity, "order", offset, message))
+        (count > 0).then(|| Finding::at_offset(severity, "order", offset, message))
     }
 
-    fn goes_back(&mut self, offset: u64) {
+    fn mark_backward(&mut self, offset: u64) {
         if self.count == 0 {
             self.offset = offset;
         }
@@ -649,7 +666,7 @@ impl Disorder {
         if let (Some(last), Some((first, offset))) = (self.last, next.first)
             && first < last
         {
-            self.goes_back(offset);
+            self.mark_backward(offset);
         }
         if next.count > 0 {
             let (count, offset) = (self.count, self.offset);
@@ -685,17 +702,17 @@ mod tests {
     struct Timed;
 
     impl Grammar for Timed {
-        fn read<'a>(&'a self, line: &'a str) -> Read<'a> {
+        fn read<'a>(&'a self, line: &'a str) -> LineContent<'a> {
             let Some((time, name)) = line.split_once(' ') else {
                 let why = if line.starts_with('a') { "an a" } else { "none" };
                 return if line.is_empty() {
-                    Read::Aside
+                    LineContent::Aside
                 } else {
-                    Read::Broken(Severity::Error, why)
+                    LineContent::Broken(Severity::Error, why)
                 };
             };
             let time = time.parse().ok().map(TimeNs);
-            Read::Event(Line { time, name, ..Line::default() })
+            LineContent::Event(Line { time, name, ..Line::default() })
         }
 
         fn fields<'a>(&'a self, _: &Line<'a>) -> Vec<(Cow<'a, str>, Cow<'a, str>)> {
@@ -706,7 +723,13 @@ mod tests {
             line.name.into()
         }
 
-        fn tell<'a>(&'a self, _: &Line<'a>, _: &mut Telling, _: &mut dyn FnMut(Told<'a>)) {}
+        fn interpret<'a>(
+            &'a self,
+            _: &Line<'a>,
+            _: &mut GrammarState,
+            _: &mut dyn FnMut(TrackEvent<'a>),
+        ) {
+        }
 
         fn dialect(&self) -> String {
             String::new()
@@ -761,7 +784,7 @@ mod tests {
         let message = format!(
             "more than 4096 kinds of events: {others} events of further kinds are not counted by kind"
         );
-        assert_eq!(alone.1, [Finding::whole(Severity::Note, "too-many-kinds", message)]);
+        assert_eq!(alone.1, [Finding::for_whole_file(Severity::Note, "too-many-kinds", message)]);
         assert!(alone.2.contains(&("often".to_owned(), 9000)));
         for count in [2, 5] {
             assert_eq!(said(&text, count), alone);

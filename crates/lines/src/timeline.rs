@@ -7,14 +7,14 @@ use std::sync::Arc;
 use foldhash::fast::RandomState;
 use kymo_core::Result;
 use kymo_model::timeline::{
-    Activity, Asked, Clock, ClockId, Content, Event, Events, FieldedEvents, Fields, Missing,
+    Activity, Clock, ClockId, Content, Event, EventFilter, Events, FieldedEvents, Fields, Missing,
     TimeNs, TimelineView, Track, TrackId, TrackKind, Tracks, Window, WithFields,
 };
 use serde_json::{Map, json};
 
 use crate::fields::fields;
 use crate::owned::into_owned;
-use crate::{Grammar, Key, Line, Reader, Telling, Told, Who};
+use crate::{Grammar, GrammarState, Key, Line, Reader, TaskKey, TrackEvent};
 
 /// The timeline of a recording.
 pub(crate) struct Timeline<G> {
@@ -22,7 +22,7 @@ pub(crate) struct Timeline<G> {
     tracks: Tracks,
     found: HashMap<Key<'static>, TrackId, RandomState>,
     /// The first track of each task, whatever processor it is of.
-    of_tasks: HashMap<Who<'static>, TrackId, RandomState>,
+    of_tasks: HashMap<TaskKey<'static>, TrackId, RandomState>,
     /// Names of numbers that several tasks have: the field of that name has those of all.
     shared: HashSet<String, RandomState>,
 }
@@ -60,7 +60,7 @@ impl<G: Grammar> Timeline<G> {
                 }
             }
             Key::Idle(_) => drop(attributes.insert(Track::IS_IDLE.to_owned(), json!(true))),
-            Key::Task(_, Who::Id(id)) => {
+            Key::Task(_, TaskKey::Id(id)) => {
                 attributes.insert("tid".to_owned(), json!(id));
                 attributes.insert(Track::TELLS_COMPLETION.to_owned(), json!(true));
             }
@@ -69,7 +69,7 @@ impl<G: Grammar> Timeline<G> {
             {
                 attributes.insert(Track::IS_FIELD.to_owned(), json!(true));
             }
-            Key::Calls(Who::Id(id)) => {
+            Key::Calls(TaskKey::Id(id)) => {
                 attributes.insert("tid".to_owned(), json!(id));
             }
             _ => {}
@@ -97,19 +97,19 @@ impl<G: Grammar> Timeline<G> {
             Key::Events(Some(cpu)) => format!("events of cpu {cpu}"),
             Key::Cpu(cpu) => format!("cpu {cpu}"),
             Key::Idle(cpu) => format!("swapper/{cpu}"),
-            Key::Task(_, who) | Key::Calls(who) | Key::Says(who) => self.who(who),
+            Key::Task(_, who) | Key::Calls(who) | Key::Says(who) => self.task_name(who),
             Key::Machine(name) | Key::Counter(None, name) => name.clone().into_owned(),
-            Key::Counter(Some(who), name) => format!("{}.{name}", self.who(who)),
+            Key::Counter(Some(who), name) => format!("{}.{name}", self.task_name(who)),
         }
     }
 
-    fn who(&self, who: &Who<'_>) -> String {
+    fn task_name(&self, who: &TaskKey<'_>) -> String {
         match who {
-            Who::Id(id) => {
+            TaskKey::Id(id) => {
                 let name = self.reader.survey().names.get(id);
                 format!("{}-{id}", name.map_or("task", |name| name))
             }
-            Who::Name(name) => name.clone().into_owned(),
+            TaskKey::Name(name) => name.clone().into_owned(),
         }
     }
 
@@ -129,7 +129,7 @@ impl<G: Grammar> Timeline<G> {
 
     /// The track of the other end of a message; it may be on another processor.
     fn peer(&self, key: &Key<'_>) -> Option<TrackId> {
-        let of_tasks: &HashMap<Who<'_>, TrackId, RandomState> = &self.of_tasks;
+        let of_tasks: &HashMap<TaskKey<'_>, TrackId, RandomState> = &self.of_tasks;
         let elsewhere = || match key {
             Key::Task(_, who) => of_tasks.get(who).copied(),
             _ => None,
@@ -174,19 +174,19 @@ impl<G: Grammar> TimelineView for Timeline<G> {
     }
 
     fn events(self: Arc<Self>, window: &Window) -> Result<Box<dyn Events>> {
-        Ok(Box::new(self.walking(window, Manner::Texts)))
+        Ok(Box::new(self.walking(window, FieldMode::Texts)))
     }
 
     fn events_with_fields(self: Arc<Self>, window: &Window) -> Result<Box<dyn Events>> {
-        Ok(Box::new(self.walking(window, Manner::Fields)))
+        Ok(Box::new(self.walking(window, FieldMode::Fields)))
     }
 
-    fn events_beside_fields(
+    fn events_and_fields(
         self: Arc<Self>,
         window: &Window,
-        _asked: Asked<'_>,
+        _asked: EventFilter<'_>,
     ) -> Result<Box<dyn FieldedEvents>> {
-        Ok(Box::new(self.walking(window, Manner::Both)))
+        Ok(Box::new(self.walking(window, FieldMode::Both)))
     }
 
     fn has_fields(&self) -> bool {
@@ -199,17 +199,17 @@ impl<G: Grammar> TimelineView for Timeline<G> {
 }
 
 impl<G: Grammar> Timeline<G> {
-    fn walking(self: Arc<Self>, window: &Window, manner: Manner) -> Walking<G> {
+    fn walking(self: Arc<Self>, window: &Window, manner: FieldMode) -> EventWalk<G> {
         let mut spans: VecDeque<_> = self.reader.spans(window).into();
         let Some(last) = window.last else {
-            return Walking::new(self, window, spans, manner);
+            return EventWalk::new(self, window, spans, manner);
         };
         let last = usize::try_from(last).unwrap_or(usize::MAX);
         // From the end, ever more of the file, until there are enough.
         let mut count = 1;
         loop {
             let tail = spans.split_off(spans.len().saturating_sub(count));
-            let mut walking = Walking::new(Arc::clone(&self), window, tail, manner);
+            let mut walking = EventWalk::new(Arc::clone(&self), window, tail, manner);
             let is_all = spans.is_empty();
             let kept = walking.keep_last(last);
             if is_all || kept.len() >= last {
@@ -244,7 +244,7 @@ struct Happening {
 
 /// Manner in which events that have fields are given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Manner {
+enum FieldMode {
     Texts,
     Fields,
     /// As texts, with the fields beside them.
@@ -252,32 +252,32 @@ enum Manner {
 }
 
 /// Events that are gone through.
-struct Walking<G> {
+struct EventWalk<G> {
     timeline: Arc<Timeline<G>>,
     window: Window,
     spans: VecDeque<(u64, u64)>,
-    telling: Telling,
+    telling: GrammarState,
     pending: VecDeque<Happening>,
     /// Flags of the tracks that are asked for.
     is_wanted: Vec<bool>,
-    manner: Manner,
+    manner: FieldMode,
 }
 
-impl<G: Grammar> Walking<G> {
+impl<G: Grammar> EventWalk<G> {
     fn new(
         timeline: Arc<Timeline<G>>,
         window: &Window,
         spans: VecDeque<(u64, u64)>,
-        manner: Manner,
+        manner: FieldMode,
     ) -> Self {
         let has_waking = timeline.reader.survey().has_waking;
-        let wanted = |track: usize| window.wants(TrackId(track));
+        let wanted = |track: usize| window.includes_track(TrackId(track));
         Self {
             is_wanted: (0..timeline.tracks.len()).map(wanted).collect(),
             timeline,
             window: window.clone(),
             spans,
-            telling: Telling { has_waking, ..Telling::default() },
+            telling: GrammarState { has_waking, ..GrammarState::default() },
             pending: VecDeque::new(),
             manner,
         }
@@ -313,15 +313,15 @@ impl<G: Grammar> Walking<G> {
         let stream = timeline.track(&grammar.stream(line));
         let stream = stream.or_else(|| timeline.track(&Key::Events(line.cpu)));
         if let Some(track) = stream.filter(|track| wants(*track)) {
-            let fields = (*manner != Manner::Texts).then(|| fields(grammar, line)).flatten();
+            let fields = (*manner != FieldMode::Texts).then(|| fields(grammar, line)).flatten();
             let text = || Content::Text(grammar.text(line).into_owned().into());
             match (*manner, fields) {
-                (Manner::Fields, Some(fields)) => push(track, Content::Fields(fields), None),
+                (FieldMode::Fields, Some(fields)) => push(track, Content::Fields(fields), None),
                 (_, fields) => push(track, text(), fields),
             }
         }
-        grammar.tell(line, telling, &mut |Told { key, content, peer, .. }| {
-            if *manner == Manner::Fields && timeline.is_field(line, &key) {
+        grammar.interpret(line, telling, &mut |TrackEvent { key, content, peer, .. }| {
+            if *manner == FieldMode::Fields && timeline.is_field(line, &key) {
                 return;
             }
             if let Some(track) = timeline.track(&key).filter(|track| wants(*track)) {
@@ -348,7 +348,7 @@ impl<G: Grammar> Walking<G> {
     }
 }
 
-impl<G: Grammar> FieldedEvents for Walking<G> {
+impl<G: Grammar> FieldedEvents for EventWalk<G> {
     fn next_event(&mut self) -> Result<Option<WithFields<'_>>> {
         if !self.advance() {
             return Ok(None);
@@ -360,7 +360,7 @@ impl<G: Grammar> FieldedEvents for Walking<G> {
     }
 }
 
-impl<G: Grammar> Events for Walking<G> {
+impl<G: Grammar> Events for EventWalk<G> {
     fn next(&mut self) -> Result<Option<Event<'_>>> {
         Ok(self.next_event()?.map(|(event, _)| event))
     }

@@ -11,7 +11,7 @@ const PARTS: i64 = 24;
 
 /// Places where times have started over: the line, and the number of times by then.
 #[derive(Debug, Default)]
-pub(crate) struct Turns {
+pub(crate) struct ClockWraps {
     /// The first byte of a line, and how often by then.
     places: Vec<(u64, u32)>,
     /// The time before, as it was written.
@@ -20,11 +20,11 @@ pub(crate) struct Turns {
     count: u32,
 }
 
-impl Turns {
+impl ClockWraps {
     /// Notes the time of the next line. One that falls by more than a part of the cycle is of the next:
     /// a log may rest for most of a day. One that rises by nearly all of it is of the one before, since
     /// lines may come a little late.
-    pub(crate) fn see(&mut self, grammar: &impl Grammar, offset: u64, time: TimeNs) {
+    pub(crate) fn add_line(&mut self, grammar: &impl Grammar, offset: u64, time: TimeNs) {
         let Some(cycle_ns) = grammar.cycle_ns() else { return };
         let rise = self.last.map_or(0, |last| time.0.saturating_sub(last.0));
         self.last = Some(time);
@@ -58,7 +58,7 @@ impl Turns {
         let message = format!(
             "times start over, {often} in all: what comes then is of the next day, or the next year"
         );
-        Some(Finding::at(Severity::Note, "starts-over", *offset, message))
+        Some(Finding::at_offset(Severity::Note, "starts-over", *offset, message))
     }
 }
 
@@ -67,14 +67,14 @@ mod tests {
     use std::borrow::Cow;
 
     use super::*;
-    use crate::{Line, Read, Telling, Told};
+    use crate::{GrammarState, Line, LineContent, TrackEvent};
 
     /// Times start over after 100.
     struct Clock;
 
     impl Grammar for Clock {
-        fn read<'a>(&'a self, _line: &'a str) -> Read<'a> {
-            Read::Aside
+        fn read<'a>(&'a self, _line: &'a str) -> LineContent<'a> {
+            LineContent::Aside
         }
 
         fn fields<'a>(&'a self, _line: &Line<'a>) -> Vec<(Cow<'a, str>, Cow<'a, str>)> {
@@ -85,7 +85,13 @@ mod tests {
             line.rest.into()
         }
 
-        fn tell<'a>(&'a self, _: &Line<'a>, _: &mut Telling, _: &mut dyn FnMut(Told<'a>)) {}
+        fn interpret<'a>(
+            &'a self,
+            _: &Line<'a>,
+            _: &mut GrammarState,
+            _: &mut dyn FnMut(TrackEvent<'a>),
+        ) {
+        }
 
         fn cycle_ns(&self) -> Option<i64> {
             Some(100)
@@ -102,11 +108,11 @@ mod tests {
 
     #[test]
     fn a_time_that_falls_is_of_the_next_cycle() {
-        let mut turns = Turns::default();
+        let mut turns = ClockWraps::default();
         let written = [90, 99, 1, 98, 2, 60, 58, 95, 80];
         let expected = [90, 99, 101, 98, 102, 160, 158, 195, 280];
         for (offset, time) in (0..).zip(written) {
-            turns.see(&Clock, offset, TimeNs(time));
+            turns.add_line(&Clock, offset, TimeNs(time));
         }
         let found = (0..).zip(written).map(|(at, time)| turns.later(&Clock, at, TimeNs(time)));
         assert_eq!(found.collect::<Vec<_>>(), expected.map(|time| Some(TimeNs(time))));

@@ -8,7 +8,7 @@ use memchr::memchr;
 #[derive(Debug, Clone)]
 pub struct Lines<'a> {
     bytes: &'a [u8],
-    at: usize,
+    with_offset: usize,
     /// The byte of the file that `bytes` begins with.
     base: u64,
 }
@@ -32,19 +32,19 @@ impl<'a> Lines<'a> {
     /// The lines of a part of a file that begins at a byte, which begins a line.
     #[must_use]
     pub fn at(bytes: &'a [u8], base: u64) -> Self {
-        Self { bytes, at: 0, base }
+        Self { bytes, with_offset: 0, base }
     }
 
     /// Returns the current position, as a byte of the file.
     #[must_use]
     pub fn offset(&self) -> u64 {
-        self.base + self.at as u64
+        self.base + self.with_offset as u64
     }
 
     /// Returns the offset of a line that has no end, once there are no other lines.
     #[must_use]
     pub fn unfinished(&self) -> Option<u64> {
-        (self.at < self.bytes.len()).then(|| self.offset())
+        (self.with_offset < self.bytes.len()).then(|| self.offset())
     }
 }
 
@@ -53,11 +53,11 @@ impl<'a> Iterator for Lines<'a> {
 
     #[inline]
     fn next(&mut self) -> Option<RawLine<'a>> {
-        let rest = self.bytes.get(self.at..)?;
+        let rest = self.bytes.get(self.with_offset..)?;
         let end = memchr(b'\n', rest)?;
         let line = rest.get(..end)?;
         let offset = self.offset();
-        self.at += end + 1;
+        self.with_offset += end + 1;
         let bytes = line.strip_suffix(b"\r").unwrap_or(line);
         Some(RawLine { offset, bytes })
     }

@@ -40,7 +40,7 @@ pub trait Format: Sync {
         _source: &Source,
         _to: &Destination,
         _context: &Context<'_>,
-    ) -> Result<Repaired> {
+    ) -> Result<RepairReport> {
         Err(Error::Request(format!("{} files are not repaired", self.info().title)))
     }
 
@@ -58,10 +58,10 @@ pub trait Format: Sync {
     fn extract(
         &self,
         _sources: &[Source],
-        _part: &Part,
+        _part: &ExtractRequest,
         _to: &Destination,
         _context: &Context<'_>,
-    ) -> Result<Written> {
+    ) -> Result<WriteReport> {
         Err(Error::Request(format!("{} files are not cut or merged", self.info().title)))
     }
 
@@ -73,7 +73,7 @@ pub trait Format: Sync {
         _timeline: Arc<dyn TimelineView>,
         _to: &Destination,
         _context: &Context<'_>,
-    ) -> Result<Written> {
+    ) -> Result<WriteReport> {
         Err(Error::Request(format!("{} files are not made from timelines", self.info().title)))
     }
 
@@ -121,7 +121,7 @@ pub struct FormatInfo {
     pub dialects: &'static [&'static str],
     /// Operations that it supports besides being read. A format that is only imported from supports
     /// nothing else.
-    pub abilities: &'static [Ability],
+    pub abilities: &'static [Capability],
     /// Styles of other tools that [`Dataset::dump`](crate::Dataset::dump) can imitate.
     pub dump_styles: &'static [&'static str],
 }
@@ -129,14 +129,14 @@ pub struct FormatInfo {
 impl FormatInfo {
     /// Returns true if it does this.
     #[must_use]
-    pub fn can(&self, ability: Ability) -> bool {
+    pub fn can(&self, ability: Capability) -> bool {
         self.abilities.contains(&ability)
     }
 }
 
 /// Operation that a format may support besides being read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Ability {
+pub enum Capability {
     /// [`Format::rewrite`]: it is written too.
     Write,
     /// [`Format::repair`].
@@ -146,13 +146,13 @@ pub enum Ability {
     /// [`Format::write_timeline`].
     TakeTimelines,
     /// [`Format::follow`].
-    Follow,
+    LiveRecording,
 }
 
-impl Ability {
+impl Capability {
     /// Every ability, in the order that lists have.
     pub const ALL: [Self; 5] =
-        [Self::Write, Self::Repair, Self::Extract, Self::TakeTimelines, Self::Follow];
+        [Self::Write, Self::Repair, Self::Extract, Self::TakeTimelines, Self::LiveRecording];
 
     /// The word for it in lists.
     #[must_use]
@@ -162,7 +162,7 @@ impl Ability {
             Self::Repair => "repair",
             Self::Extract => "cut",
             Self::TakeTimelines => "convert to",
-            Self::Follow => "follow",
+            Self::LiveRecording => "follow",
         }
     }
 }
@@ -180,7 +180,7 @@ pub enum Confidence {
 
 /// Result of a repair.
 #[derive(Debug, Clone, Default)]
-pub struct Repaired {
+pub struct RepairReport {
     /// Records kept.
     pub kept: u64,
     /// Unit of its records: "elements".
@@ -193,7 +193,7 @@ pub struct Repaired {
 
 /// Part of a recording that [`Format::extract`] takes.
 #[derive(Debug, Clone, Default)]
-pub struct Part {
+pub struct ExtractRequest {
     /// Only tracks of these names; nothing means all.
     pub tracks: Option<Vec<String>>,
     /// Not before this moment.
@@ -209,7 +209,7 @@ pub struct Part {
 
 /// Result of writing a recording.
 #[derive(Debug, Clone, Default)]
-pub struct Written {
+pub struct WriteReport {
     /// Events written.
     pub events: u64,
     /// Findings about what could not be written, or not as it was.
@@ -230,10 +230,10 @@ pub trait Follow: Send {
     /// Takes the next bytes of the file, and gives the events that are whole by now.
     ///
     /// Clocks and tracks that are new are given before the first event on them.
-    fn push(&mut self, bytes: &[u8], to: &mut dyn Followed) -> Result<()>;
+    fn push(&mut self, bytes: &[u8], to: &mut dyn LiveRecordingSink) -> Result<()>;
 
     /// There are no more bytes at present: gives what was held back to see what follows it.
-    fn pause(&mut self, _to: &mut dyn Followed) -> Result<()> {
+    fn pause(&mut self, _to: &mut dyn LiveRecordingSink) -> Result<()> {
         Ok(())
     }
 
@@ -244,11 +244,11 @@ pub trait Follow: Send {
     }
 
     /// No more bytes will come: gives what was held back.
-    fn finish(&mut self, to: &mut dyn Followed) -> Result<()>;
+    fn finish(&mut self, to: &mut dyn LiveRecordingSink) -> Result<()>;
 }
 
 /// Receiver of what [`Follow`] gives.
-pub trait Followed {
+pub trait LiveRecordingSink {
     /// A clock that was not there before; the next gets the next id.
     fn clock(&mut self, clock: &Clock) -> Result<()>;
     /// A track that was not there before; the next gets the next id.

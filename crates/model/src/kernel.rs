@@ -41,7 +41,7 @@ const SOFTIRQS: [&str; 10] = [
 /// and its handler where it begins, `irq 9 acpi`, and its number alone where it ends: `irq 9`. Of
 /// any other name it is all of it.
 #[must_use]
-pub fn known_by(name: &str) -> &str {
+pub fn interrupt_key(name: &str) -> &str {
     let Some(rest) = name.strip_prefix("irq ") else { return name };
     let Some((number, _)) = rest.split_once(' ') else { return name };
     let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
@@ -58,7 +58,7 @@ pub fn softirq_name(number: i64) -> Cow<'static, str> {
 impl KernelEvent {
     /// The event of a name, without the subsystem that it is of.
     #[must_use]
-    pub fn of(name: &str) -> Option<Self> {
+    pub fn from_name(name: &str) -> Option<Self> {
         Some(match name {
             "sched_switch" => Self::Switch,
             "sched_wakeup" => Self::Wakeup,
@@ -98,13 +98,13 @@ const UNDER_WAY_MAX: usize = 256;
 /// The interrupts that are under way on a processor, one within another, by what their ends know of
 /// their names.
 #[derive(Debug, Clone, Default)]
-pub struct UnderWay(Vec<Box<str>>);
+pub struct OpenInterrupts(Vec<Box<str>>);
 
-impl UnderWay {
+impl OpenInterrupts {
     /// One begins. Tells whether it is under way already: an interrupt does not interrupt itself, so
     /// that its end is missing, and those of all within it.
-    pub fn begins(&mut self, name: &str) -> bool {
-        let name = known_by(name);
+    pub fn begin(&mut self, name: &str) -> bool {
+        let name = interrupt_key(name);
         let before = self.0.iter().position(|open| **open == *name);
         self.0.truncate(before.unwrap_or(self.0.len()));
         if self.0.len() < UNDER_WAY_MAX {
@@ -114,8 +114,8 @@ impl UnderWay {
     }
 
     /// One ends, with all within it: the one that is named, or the last that began.
-    pub fn ends(&mut self, name: Option<&str>) {
-        let at = match name.map(known_by) {
+    pub fn end(&mut self, name: Option<&str>) {
+        let at = match name.map(interrupt_key) {
             Some(name) => self.0.iter().rposition(|open| **open == *name),
             None => self.0.len().checked_sub(1),
         };
@@ -135,24 +135,24 @@ mod tests {
 
     #[test]
     fn an_interrupt_that_comes_again_did_not_end() {
-        let mut under_way = UnderWay::default();
-        assert!(!under_way.begins("irq 9 acpi") && !under_way.begins("softirq 1 TIMER"));
-        under_way.ends(Some("irq 9"));
-        assert!(!under_way.begins("softirq 1 TIMER"));
-        assert!(!under_way.begins("irq 9 acpi") && under_way.begins("irq 9 acpi"));
+        let mut under_way = OpenInterrupts::default();
+        assert!(!under_way.begin("irq 9 acpi") && !under_way.begin("softirq 1 TIMER"));
+        under_way.end(Some("irq 9"));
+        assert!(!under_way.begin("softirq 1 TIMER"));
+        assert!(!under_way.begin("irq 9 acpi") && under_way.begin("irq 9 acpi"));
         // Both are under way still, and a task that runs leaves them.
-        assert!(under_way.begins("softirq 1 TIMER"));
+        assert!(under_way.begin("softirq 1 TIMER"));
         under_way.leave();
-        assert!(!under_way.begins("softirq 1 TIMER"));
-        under_way.ends(None);
-        under_way.ends(None);
-        assert!(!under_way.begins("softirq 1 TIMER"));
+        assert!(!under_way.begin("softirq 1 TIMER"));
+        under_way.end(None);
+        under_way.end(None);
+        assert!(!under_way.begin("softirq 1 TIMER"));
     }
 
     #[test]
     fn interrupts_without_end_take_no_room_without_end() {
-        let mut under_way = UnderWay::default();
-        assert!((0..100_000).all(|number| !under_way.begins(&format!("irq {number}"))));
+        let mut under_way = OpenInterrupts::default();
+        assert!((0..100_000).all(|number| !under_way.begin(&format!("irq {number}"))));
         assert_eq!(under_way.0.len(), UNDER_WAY_MAX);
     }
 
@@ -173,10 +173,10 @@ mod tests {
     #[test]
     fn ends_of_interrupts_know_their_numbers() {
         let known =
-            ["irq 9 acpi", "irq 9 i801 smbus", "irq 9", "irq acpi x", "irq  x"].map(known_by);
+            ["irq 9 acpi", "irq 9 i801 smbus", "irq 9", "irq acpi x", "irq  x"].map(interrupt_key);
         assert_eq!(known, ["irq 9", "irq 9", "irq 9", "irq acpi x", "irq  x"]);
         assert_eq!(
-            ["softirq 1 TIMER", "irq_work run 1"].map(known_by),
+            ["softirq 1 TIMER", "irq_work run 1"].map(interrupt_key),
             ["softirq 1 TIMER", "irq_work run 1"]
         );
     }

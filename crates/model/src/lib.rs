@@ -26,7 +26,8 @@ pub mod timeline;
 
 pub use dataset::{Dataset, Recording};
 pub use format::{
-    Ability, Confidence, Demo, Follow, Followed, Format, FormatInfo, Part, Repaired, Written,
+    Capability, Confidence, Demo, ExtractRequest, Follow, Format, FormatInfo, LiveRecordingSink,
+    RepairReport, WriteReport,
 };
 pub use record::{ArrayValues, DumpRequest, Field, Flow, Record, RecordSink};
 pub use summary::{Fact, Row, Section, Summary};

@@ -39,7 +39,7 @@ pub trait ArrayValues: std::fmt::Debug {
     /// The length of each dimension, the slowest first.
     fn shape(&self) -> &[u64];
     /// Returns the number of values that may be read at once, where they are large.
-    fn values_at_once(&self) -> u64 {
+    fn values_per_read(&self) -> u64 {
         u64::MAX
     }
     /// Returns true if a value that was read so far was rounded: the format's type is wider than

@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 
 use serde::Serialize;
 
-use crate::timeline::{Length, Shown, TimeNs};
+use crate::timeline::{DisplayDuration, DisplayTime, TimeNs};
 use kymo_core::Value;
 
 /// Summary of a dataset, at a glance.
@@ -85,10 +85,10 @@ impl Summary {
     pub fn span(&mut self, times: &RangeInclusive<TimeNs>, since_epoch: bool) {
         let (start, end) = (*times.start(), *times.end());
         let length = end.0.abs_diff(start.0);
-        let shown = |time| Shown { time, since_epoch }.to_string();
+        let shown = |time| DisplayTime { time, since_epoch }.to_string();
         self.exact("start", shown(start), ("start_ns", start.0.into()));
         self.exact("end", shown(end), ("end_ns", end.0.into()));
-        self.exact("duration", Length(length).to_string(), ("duration_ns", length.into()));
+        self.exact("duration", DisplayDuration(length).to_string(), ("duration_ns", length.into()));
     }
 
     /// Adds a fact in words for people, and under a name of its own for programs.

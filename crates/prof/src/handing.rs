@@ -7,7 +7,7 @@ use kymo_core::ahead::both;
 use kymo_core::{Error, Progress, Result};
 use kymo_model::measurement::{MeasuredSample, MeasurementView, SamplesInParts};
 use kymo_model::profile::{
-    Column, ContextNumber, Metric, Parts, ProfileSink, SunkSample, SunkValue, ThreadId,
+    Column, ContextNumber, Metric, Parts, ProfileSink, SinkValue, SunkSample, ThreadId,
 };
 use kymo_model::timeline::TimeNs;
 
@@ -82,7 +82,7 @@ impl<'a> Handing<'a> {
         let PlacedThread { measurement, thread, .. } = summed.thread;
         let size = self.views.get(index(measurement)).map_or(0, |view| view.size_bytes(thread));
         self.done_bytes += size;
-        self.progress.at(self.done_bytes);
+        self.progress.advance_to(self.done_bytes);
         Ok(())
     }
 
@@ -158,7 +158,7 @@ impl Telling<'_> {
     const SAMPLES_AT_ONCE: u64 = 1 << 14;
 
     fn at(&self, samples: u64) {
-        self.progress.at(self.done_bytes + samples * Self::SAMPLE_BYTES);
+        self.progress.advance_to(self.done_bytes + samples * Self::SAMPLE_BYTES);
     }
 
     fn now_and_then(&self, samples: u64) {
@@ -194,9 +194,9 @@ impl Parts<SunkSample> for PlacedSamples<'_> {
         self.samples.count()
     }
 
-    fn tell(&self, part: usize, take: &mut dyn FnMut(SunkSample)) {
+    fn read_part(&self, part: usize, take: &mut dyn FnMut(SunkSample)) {
         let (mut count, mut moments) = (0, Moments::default());
-        self.samples.tell(part, &mut |sample| {
+        self.samples.read_part(part, &mut |sample| {
             count += 1;
             moments.take(sample.time);
             if let Some(sample) = placed(self.summed, sample) {
@@ -244,12 +244,12 @@ impl<'a> Values<'a> {
     }
 }
 
-impl Parts<SunkValue> for Values<'_> {
+impl Parts<SinkValue> for Values<'_> {
     fn count(&self) -> usize {
         self.rows.count()
     }
 
-    fn tell(&self, part: usize, take: &mut dyn FnMut(SunkValue)) {
+    fn read_part(&self, part: usize, take: &mut dyn FnMut(SinkValue)) {
         let (mut told, mut too_large) = (0, 0);
         for (metric, row) in self.rows.part(part) {
             let Some(of) = self.metrics.get(index(metric.0)) else { continue };
@@ -264,7 +264,7 @@ impl Parts<SunkValue> for Values<'_> {
                 }
                 told += 1;
                 let context = ContextNumber(row.context.into());
-                take(SunkValue { context, column: Column { metric, reach }, value });
+                take(SinkValue { context, column: Column { metric, reach }, value });
             }
         }
         self.told.fetch_add(told, Ordering::Relaxed);

@@ -45,7 +45,7 @@ pub(crate) fn tell(
     progress.begin_items("listing", count as u64);
     for (context, id) in tree.contexts().iter().zip(0_u32..).skip(1) {
         if id.is_multiple_of(TOLD_AT_ONCE) {
-            progress.at(id.into());
+            progress.advance_to(id.into());
             progress.note(&|| format!("{id} of {count} contexts"));
         }
         if context.key.is_elided() {

@@ -328,7 +328,7 @@ impl<'a> Known<'a> {
 
     /// Returns the reason why less is known of it than could be.
     fn lack(&self) -> Option<String> {
-        self.symbols.as_ref().and_then(|symbols| symbols.lack())
+        self.symbols.as_ref().and_then(|symbols| symbols.limitation())
     }
 
     /// Returns the reason why addresses of it have no names.

@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use kymo_core::ahead::Stations;
+use kymo_core::ahead::Stages;
 use kymo_core::{Context, Error, Finding, Result, Severity};
 use kymo_model::measurement::MeasurementView;
 use kymo_model::profile::{ProfileSink, ThreadId};
@@ -103,7 +103,7 @@ pub fn merge(
     }
     let left_out: HashSet<_> = left_out.into_iter().chain(merging.left_out.drain(..)).collect();
     if !left_out.is_empty() {
-        sink.only_threads(&threads::named_without(&found, &left_out))?;
+        sink.keep_only_threads(&threads::named_without(&found, &left_out))?;
     }
     context.progress.end();
     let merged = Phase { name: "merging", took: began.elapsed() };
@@ -134,7 +134,7 @@ fn add_up(
     handing: &mut Handing<'_>,
 ) -> Result<()> {
     let numbered: Vec<_> = found.iter().zip((0..).map(ThreadId)).collect();
-    let stations = Stations {
+    let stations = Stages {
         read: |number: usize| {
             let threads = batches.get(number).and_then(|batch| numbered.get(batch.clone()));
             let threads = threads.unwrap_or_default().iter().copied();

@@ -8,7 +8,7 @@ use kymo_core::{Context, Error, Finding, Findings, Result, Severity, shortened};
 use kymo_model::measurement::{
     Frame, MeasuredMetric, MeasuredNode, MeasuredThread, MeasurementView,
 };
-use kymo_model::profile::{Computed, Metric, MetricId, ThreadId};
+use kymo_model::profile::{ComputedMetric, Metric, MetricId, ThreadId};
 
 use crate::Options;
 use crate::links::Links;
@@ -43,7 +43,7 @@ pub(crate) struct Merging<'a> {
     known_metrics: Vec<MeasuredMetric>,
     /// Greatest number of metrics that there may be.
     metrics_max: usize,
-    known_computed: HashMap<(String, String), Computed>,
+    known_computed: HashMap<(String, String), ComputedMetric>,
     /// Room for ways through a GPU's code.
     room: Room,
     /// Links of the tree for those who add up.
@@ -212,14 +212,14 @@ impl<'a> Merging<'a> {
         why: String,
     ) {
         let file = found.view(self.views).ok().map(|view| view.file(found.thread));
-        self.find(found, [Finding { file, ..Finding::whole(severity, rule, why) }]);
+        self.find(found, [Finding { file, ..Finding::for_whole_file(severity, rule, why) }]);
     }
 
     /// Keeps that some sums are too large.
     pub(crate) fn lose_sums(&mut self, count: u64) {
         let why = format!("{count} sums are larger than any number, and left out");
         if let Some(found) = self.findings.first_mut() {
-            found.push(Finding::whole(Severity::Warning, "sum-overflow", why));
+            found.push(Finding::for_whole_file(Severity::Warning, "sum-overflow", why));
         }
     }
 
@@ -314,11 +314,11 @@ impl<'a> Merging<'a> {
         read: &MeasuredThread,
         numbers: &[Option<MetricId>],
         found: &Found,
-    ) -> Vec<Computed> {
+    ) -> Vec<ComputedMetric> {
         let number = |metric: MetricId| numbers.get(index(metric.0)).copied().flatten();
         let mut new = Vec::new();
         for computed in &read.computed {
-            let Some(formula) = computed.formula.with(&number) else {
+            let Some(formula) = computed.formula.map_metrics(&number) else {
                 let name = shortened(&computed.metric.name);
                 let why = format!("{name} is computed of metrics without values, and left out");
                 self.lose(found, Severity::Warning, "metric-formula", why);
@@ -326,7 +326,7 @@ impl<'a> Merging<'a> {
             };
             let place = computed.before.map_or(numbers.len(), |before| index(before.0));
             let before = numbers.get(place..).unwrap_or_default().iter().copied().flatten().next();
-            let computed = Computed { formula, before, ..computed.clone() };
+            let computed = ComputedMetric { formula, before, ..computed.clone() };
             match self.known_computed.entry(key(&computed.metric)) {
                 Entry::Vacant(free) => {
                     free.insert(computed.clone());
@@ -334,7 +334,7 @@ impl<'a> Merging<'a> {
                 }
                 Entry::Occupied(known) => {
                     // Where it is listed is no setting of it.
-                    let same = Computed { before, ..known.get().clone() };
+                    let same = ComputedMetric { before, ..known.get().clone() };
                     if same != computed {
                         self.differ(found, &computed.metric);
                     }

@@ -1,6 +1,6 @@
 //! Values that reach each context from below it, a thread and a metric at a time.
 
-use kymo_model::profile::{MetricId, Reach};
+use kymo_model::profile::{MetricId, MetricScope};
 
 use crate::links::Links;
 use crate::names::{index, number};
@@ -16,7 +16,7 @@ pub(crate) struct Own {
 }
 
 /// Values of a thread for a metric in each scope.
-pub(crate) type Reached = [f64; Reach::ALL.len()];
+pub(crate) type Reached = [f64; MetricScope::ALL.len()];
 
 /// Values that reach a context.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -35,14 +35,14 @@ impl OfContext for Row {
 impl Row {
     /// Returns the value of a thread in a scope. hpcprof (`compat`) leaves nothing out of loops
     /// there.
-    pub(crate) fn of_thread(&self, reach: Reach, compat: bool) -> f64 {
+    pub(crate) fn of_thread(&self, reach: MetricScope, compat: bool) -> f64 {
         let [point, function, lexical, execution] = self.reached;
         match reach {
-            Reach::Point => point,
-            Reach::Lexical if self.is_loop && compat => function,
-            Reach::Function => function,
-            Reach::Lexical => lexical,
-            Reach::Execution => execution,
+            MetricScope::Point => point,
+            MetricScope::Lexical if self.is_loop && compat => function,
+            MetricScope::Function => function,
+            MetricScope::Lexical => lexical,
+            MetricScope::Execution => execution,
         }
     }
 }

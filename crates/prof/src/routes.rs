@@ -199,12 +199,12 @@ mod tests {
         let function = |number: u64| Scope::Function {
             name: number.to_string(),
             link_name: None,
-            at: None,
+            with_path: None,
             entry: Some(number * 16),
         };
         let scopes = (1..=functions).map(|number| builder.scope(None, function(number)).unwrap());
         let scopes: Vec<_> = scopes.collect();
-        builder.tells_calls();
+        builder.set_calls_complete();
         for (at, target) in calls {
             let within = scopes[usize::try_from(at / 16).unwrap() - 1];
             builder.call(Call { at: *at, within, target: *target }).unwrap();

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use kymo_model::profile::Reach;
+use kymo_model::profile::MetricScope;
 
 use crate::names::index;
 use crate::propagation::Reached;
@@ -33,7 +33,7 @@ impl Slots {
             self.pages.push(Vec::new());
         }
         if let Some(page) = self.pages.last_mut() {
-            page.resize(page.len() + self.width, [0.0; Reach::ALL.len()]);
+            page.resize(page.len() + self.width, [0.0; MetricScope::ALL.len()]);
         }
         slot
     }

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use kymo_model::profile::{
-    Column, ContextNumber, Metric, MetricId, Parts, Reach, Statistic, SummaryValue,
+    Column, ContextNumber, Metric, MetricId, MetricScope, Parts, Statistic, SummaryValue,
 };
 
 use crate::names::index;
@@ -115,7 +115,7 @@ impl Summary<'_> {
     fn tell_entry(&self, id: MetricId, entry: Entry, take: &mut dyn FnMut(SummaryValue)) {
         let Some(metric) = self.metrics.get(index(id.0)) else { return };
         for (slots, statistic) in self.slots.get(entry.slot).zip(self.kinds) {
-            for (value, reach) in slots.iter().copied().zip(Reach::ALL) {
+            for (value, reach) in slots.iter().copied().zip(MetricScope::ALL) {
                 let is_told = entry.context != GLOBAL || is_of_global(reach);
                 if value == 0.0 || !is_told || !metric.reaches.contains(&reach) {
                     continue;
@@ -137,15 +137,15 @@ impl Parts<SummaryValue> for Summary<'_> {
         self.rows.count()
     }
 
-    fn tell(&self, part: usize, take: &mut dyn FnMut(SummaryValue)) {
+    fn read_part(&self, part: usize, take: &mut dyn FnMut(SummaryValue)) {
         self.rows.part(part).for_each(|(metric, entry)| self.tell_entry(metric, *entry, take));
     }
 }
 
 /// Returns true if the whole program has a scope: it has everything that was spent, and nothing
 /// else.
-pub(crate) fn is_of_global(reach: Reach) -> bool {
-    reach == Reach::Execution
+pub(crate) fn is_of_global(reach: MetricScope) -> bool {
+    reach == MetricScope::Execution
 }
 
 fn accumulate(statistic: Statistic, slot: &mut f64, value: f64, compat: bool) {

@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use kymo_core::ahead;
-use kymo_model::measurement::Numbers;
-use kymo_model::profile::{Computed, Metric, MetricId, ThreadId};
+use kymo_model::measurement::NodeNumbers;
+use kymo_model::profile::{ComputedMetric, Metric, MetricId, ThreadId};
 
 use crate::links::Links;
 use crate::names::index;
@@ -28,8 +28,8 @@ pub(crate) struct PlacedThread {
     pub(crate) thread: usize,
     /// Metrics that no thread before it had.
     pub(crate) metrics: Vec<Metric>,
-    pub(crate) computed: Vec<Computed>,
-    pub(crate) numbers: Numbers,
+    pub(crate) computed: Vec<ComputedMetric>,
+    pub(crate) numbers: NodeNumbers,
     /// By the index of the node.
     pub(crate) places: Vec<Place>,
 }

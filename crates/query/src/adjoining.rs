@@ -6,7 +6,7 @@ use kymo_model::timeline::{Activity, TimeNs, Window};
 use proptest::prelude::*;
 
 use crate::fixture::{Told, analysed_with, begin, message, named};
-use crate::{CpuLoad, History, Load, Messages, Tasks, Turn};
+use crate::{CpuLoad, History, Load, Messages, TaskRun, Tasks};
 
 /// The windows between some cuts.
 fn windows(cuts: &[i64]) -> Vec<Window> {
@@ -62,7 +62,7 @@ fn add(ran: &mut Ran, place: usize, cpu: &CpuLoad, tasks: &Tasks) {
 fn turns(told: &[Told], windows: &[Window]) -> Ran {
     let mut ran = Ran::new();
     for window in windows {
-        let mut keep = |turn: Turn, tasks: &Tasks| {
+        let mut keep = |turn: TaskRun, tasks: &Tasks| {
             let key = (turn.stretch.cpu.0, tasks.name(turn.stretch.task).to_owned());
             *ran.entry(key).or_default() += turn.run_ns.unwrap_or(0);
         };

@@ -11,9 +11,11 @@ use kymo_model::timeline::{
 
 use crate::bounds::Bounds;
 use crate::messages::{Messages, Wakeups};
-use crate::outside::{AFTER, After, Before, Fate, Follows, of_kinds, telling};
+use crate::outside::{
+    AFTER, RequiredState, StateAfter, StateBefore, TaskOutcome, state_tracks, tracks_of_kinds,
+};
 use crate::resolver::Resolver;
-use crate::switches::{Lane, Running, Switched};
+use crate::switches::{Lane, ProcessorSwitches, RunningTask};
 use crate::tasks::{CpuId, TaskId, Tasks};
 
 /// Events after which passes are asked whether they need more.
@@ -26,7 +28,7 @@ pub struct Analysis {
     tracks: Tracks,
     tasks: Tasks,
     /// Tracks that are meant; `None` means all.
-    meant: Option<Meant>,
+    selected_tracks: Option<TrackSelection>,
     is_all_read: bool,
     resolver: Resolver,
     bounds: Bounds,
@@ -35,14 +37,14 @@ pub struct Analysis {
 }
 
 /// Tracks that are meant.
-struct Meant {
+struct TrackSelection {
     /// Those that are, and those that stand for the tasks of others.
     all: Vec<bool>,
     /// Those that stand for the task of another and are not meant themselves.
     homes: BTreeSet<TrackId>,
 }
 
-impl Meant {
+impl TrackSelection {
     fn new(meant: &[TrackId], tasks: &Tasks, count: usize) -> Self {
         let mut all = vec![false; count];
         let mut set = |track: TrackId| {
@@ -57,7 +59,7 @@ impl Meant {
         Self { all, homes }
     }
 
-    fn has(&self, track: TrackId) -> bool {
+    fn contains(&self, track: TrackId) -> bool {
         self.all.get(track.0).copied().unwrap_or(false)
     }
 }
@@ -79,16 +81,16 @@ pub trait Pass {
     fn begin(&mut self, _bounds: &Bounds) {}
 
     /// Takes what goes on already when the window begins.
-    fn standing(&mut self, _what: &Standing<'_>, _begin: TimeNs) {}
+    fn initial_state(&mut self, _what: &InitialState<'_>, _begin: TimeNs) {}
 
     /// Takes an event.
-    fn event(&mut self, seen: &Seen<'_>);
+    fn event(&mut self, seen: &ResolvedEvent<'_>);
 
     /// Takes a stretch that is not over when the events are.
-    fn unfinished(&mut self, _stretch: &Stretch) {}
+    fn unfinished(&mut self, _stretch: &RunSlice) {}
 
     /// Takes a stretch that is not over when the window is, and that nothing ends then.
-    fn lost(&mut self, _stretch: &Stretch) {}
+    fn lost(&mut self, _stretch: &RunSlice) {}
 
     /// Takes from when to when it is not known who runs on a processor, since events are missing: the
     /// window ends there.
@@ -96,7 +98,7 @@ pub trait Pass {
 
     /// Takes until when it is known who runs on a processor, or that nobody does: the window ends
     /// there, and it switches later.
-    fn goes_on(&mut self, _cpu: CpuId, _until: TimeNs) {}
+    fn known_until(&mut self, _cpu: CpuId, _until: TimeNs) {}
 
     /// Takes a processor where nothing tells when the interrupts end that are under way when the
     /// window does.
@@ -114,7 +116,7 @@ pub trait Pass {
     }
 
     /// Takes an event after the window, which may tell what became of what is under way.
-    fn after(&mut self, _seen: &Seen<'_>) {}
+    fn event_after(&mut self, _seen: &ResolvedEvent<'_>) {}
 
     /// Returns true if it needs no more events. Once all passes say so, the analysis ends.
     fn is_over(&self) -> bool {
@@ -122,14 +124,14 @@ pub trait Pass {
     }
 
     /// Returns what the pass could not keep.
-    fn left_out(&self) -> Vec<LeftOut> {
+    fn omissions(&self) -> Vec<Omission> {
         Vec::new()
     }
 }
 
 /// Data that a pass could not keep, since there was too much of it. Figures lack it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct LeftOut {
+pub struct Omission {
     /// Number of things left out.
     pub count: u64,
     /// Description of one, and the reason why that matters: `job is late`.
@@ -140,7 +142,7 @@ pub struct LeftOut {
 
 /// Initial state: what goes on when the window begins.
 #[derive(Debug, Clone, Copy)]
-pub enum Standing<'a> {
+pub enum InitialState<'a> {
     /// A task runs, with a priority where that is known.
     Task(TaskId, Option<i64>),
     /// No task runs on a processor, as is known.
@@ -157,7 +159,7 @@ pub enum Standing<'a> {
 
 /// An event, and what it is to tasks.
 #[derive(Debug)]
-pub struct Seen<'a> {
+pub struct ResolvedEvent<'a> {
     /// The event.
     pub event: &'a Event<'a>,
     /// Time of the event.
@@ -165,28 +167,28 @@ pub struct Seen<'a> {
     /// The task it is of, and the processor.
     pub task: Option<(TaskId, CpuId)>,
     /// Beginning or end of a stretch of that task, if the event is one.
-    pub run: Option<Run>,
+    pub run: Option<RunChange>,
     /// A stretch of another task that nothing ended, so that its end is not known.
-    pub lost: Option<Stretch>,
+    pub lost: Option<RunSlice>,
     /// Since when it was not known who runs on the processor, since events are missing.
     pub unknown_since: Option<TimeNs>,
     /// Stretches that ran until now, where events are missing from here on.
-    pub cut: &'a [Stretch],
+    pub cut: &'a [RunSlice],
     /// Track that released the task: a task's track, or that of a processor in an interrupt.
     pub by: Option<TrackId>,
     /// Meaning of the event for the interrupts of a processor.
-    pub interrupt: Option<Interrupt>,
+    pub interrupt: Option<InterruptEvent>,
     /// The tasks that are known by now.
     pub tasks: &'a Tasks,
 }
 
 /// Meaning of an event for the interrupts of a processor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Interrupt {
+pub struct InterruptEvent {
     /// The processor.
     pub cpu: CpuId,
     /// Change of an interrupt.
-    pub run: InterruptRun,
+    pub run: InterruptChange,
     /// Number of interrupts under way around it.
     pub around: usize,
     /// Number of others that are over because of this event: their own ends are missing.
@@ -195,7 +197,7 @@ pub struct Interrupt {
 
 /// Change of an interrupt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum InterruptRun {
+pub enum InterruptChange {
     /// It begins.
     Begins,
     /// It ends.
@@ -206,7 +208,7 @@ pub enum InterruptRun {
 
 /// Change of a stretch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Run {
+pub enum RunChange {
     /// It begins.
     Begins,
     /// It ends.
@@ -218,7 +220,7 @@ pub enum Run {
 
 /// A stretch of time in which a task ran.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Stretch {
+pub struct RunSlice {
     /// The task.
     pub task: TaskId,
     /// Processor on which it ran.
@@ -233,7 +235,7 @@ pub struct Stretch {
 
 /// Diagnostics of an analysis: what could not be used, or is not known.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Shortcomings {
+pub struct Diagnostics {
     /// Events without a time.
     pub timeless: u64,
     /// Switches that stop a task that did not run, or let one run beside another, by processor.
@@ -251,10 +253,10 @@ pub struct Shortcomings {
     /// State machines whose state at the begin of the window is too far back to be found.
     pub unknown_states: Vec<TrackId>,
     /// Data that passes could not keep.
-    pub left_out: Vec<LeftOut>,
+    pub left_out: Vec<Omission>,
 }
 
-impl Seen<'_> {
+impl ResolvedEvent<'_> {
     /// Returns the kind of data that is missing from here on, if the event is a gap.
     #[inline]
     #[must_use]
@@ -267,23 +269,24 @@ impl Seen<'_> {
 
     /// The recording that lacks events from here on, of which there may be any.
     #[inline]
-    pub(crate) fn lacks_events(&self) -> Option<usize> {
+    pub(crate) fn events_missing_from(&self) -> Option<usize> {
         let missing = self.gap().filter(|missing| *missing != Missing::Switches);
         missing.and_then(|_| self.tasks.recording_of(self.event.track))
     }
 
     /// Returns true if events of a track may be missing from here on.
-    pub(crate) fn may_lack(&self, track: TrackId) -> bool {
+    pub(crate) fn may_miss_events(&self, track: TrackId) -> bool {
         let missing = self.gap().filter(|missing| *missing != Missing::Switches);
-        missing.is_some_and(|missing| self.tasks.may_lack(track, (self.event.track, missing)))
+        missing
+            .is_some_and(|missing| self.tasks.may_miss_events(track, (self.event.track, missing)))
     }
 
     /// The stretch that ends here, when its begin is known.
     #[must_use]
-    pub fn stretch(&self) -> Option<Stretch> {
-        let Some(Run::Ends { since: Some(since) }) = self.run else { return None };
+    pub fn stretch(&self) -> Option<RunSlice> {
+        let Some(RunChange::Ends { since: Some(since) }) = self.run else { return None };
         let ((task, cpu), track) = (self.task?, self.event.track);
-        Some(Stretch { task, cpu, track, since, until: self.time })
+        Some(RunSlice { task, cpu, track, since, until: self.time })
     }
 }
 
@@ -300,9 +303,9 @@ impl Analysis {
         let tasks = Tasks::new(&tracks, is_idle);
         let bounds = Bounds::new(&timeline, &tracks, &window)?;
         let meant = window.tracks.as_ref();
-        let meant = meant.map(|meant| Meant::new(meant, &tasks, tracks.len()));
+        let meant = meant.map(|meant| TrackSelection::new(meant, &tasks, tracks.len()));
         Ok(Self {
-            meant,
+            selected_tracks: meant,
             is_all_read: false,
             resolver: Resolver::new(&tasks, tracks.len()),
             timeline,
@@ -336,43 +339,46 @@ impl Analysis {
     /// Returns flags of the tracks that are meant; `None` means all.
     #[must_use]
     pub fn meant(&self) -> Option<Vec<bool>> {
-        self.meant.as_ref().map(|meant| meant.all.clone())
+        self.selected_tracks.as_ref().map(|meant| meant.all.clone())
     }
 
     /// Returns true if a track is meant, or stands for a task of which another track is meant.
     #[must_use]
-    pub fn means(&self, track: TrackId) -> bool {
-        self.meant.as_ref().is_none_or(|meant| meant.has(track))
+    pub fn is_selected(&self, track: TrackId) -> bool {
+        self.selected_tracks.as_ref().is_none_or(|meant| meant.contains(track))
     }
 
     /// Returns true if a track is meant itself.
     #[must_use]
-    pub fn means_itself(&self, track: TrackId) -> bool {
-        self.meant.as_ref().is_none_or(|meant| meant.has(track) && !meant.homes.contains(&track))
+    pub fn is_selected_itself(&self, track: TrackId) -> bool {
+        self.selected_tracks
+            .as_ref()
+            .is_none_or(|meant| meant.contains(track) && !meant.homes.contains(&track))
     }
 
     /// The tasks that are meant, each with the processors on which it is; nothing means all.
     #[must_use]
-    pub fn meant_on(&self) -> Option<HashSet<(TaskId, CpuId)>> {
-        self.meant.as_ref()?;
-        let tracks = (0..self.tracks.len()).map(TrackId).filter(|track| self.means_itself(*track));
+    pub fn selected_tasks(&self) -> Option<HashSet<(TaskId, CpuId)>> {
+        self.selected_tracks.as_ref()?;
+        let tracks =
+            (0..self.tracks.len()).map(TrackId).filter(|track| self.is_selected_itself(*track));
         Some(tracks.filter_map(|track| self.tasks.of_track(track)).collect())
     }
 
     /// Returns true if a task is meant: one of its tracks is.
     #[must_use]
-    pub fn means_task(&self, task: TaskId) -> bool {
-        self.tasks.get(task).is_some_and(|task| self.means(task.home))
+    pub fn is_task_selected(&self, task: TaskId) -> bool {
+        self.tasks.get(task).is_some_and(|task| self.is_selected(task.home))
     }
 
     /// Hands every event that has a time to every pass, and what was before and after them. Tells
     /// what could not be used.
-    pub fn run(&mut self, passes: &mut [&mut dyn Pass]) -> Result<Shortcomings> {
-        let mut short = Shortcomings::default();
+    pub fn run(&mut self, passes: &mut [&mut dyn Pass]) -> Result<Diagnostics> {
+        let mut short = Diagnostics::default();
         for pass in &mut *passes {
             pass.begin(&self.bounds);
         }
-        self.look_before(passes, &mut short)?;
+        self.read_initial_state(passes, &mut short)?;
         let window = Window { tracks: self.read(), ..self.window.clone() };
         let mut events = Arc::clone(&self.timeline).events(&window)?;
         let mut count = 0_u64;
@@ -402,9 +408,9 @@ impl Analysis {
         for pass in &mut *passes {
             pass.finish(&self.bounds, &self.tasks);
         }
-        self.look_after(passes)?;
+        self.read_after_window(passes)?;
         for pass in &mut *passes {
-            short.left_out.extend(pass.left_out().into_iter().filter(|left| left.count > 0));
+            short.left_out.extend(pass.omissions().into_iter().filter(|left| left.count > 0));
         }
         Ok(short)
     }
@@ -413,11 +419,11 @@ impl Analysis {
     /// meant besides.
     fn read(&self) -> Option<Vec<TrackId>> {
         use TrackKind::{Calls, States, Task};
-        if self.is_all_read && self.meant.is_none() {
+        if self.is_all_read && self.selected_tracks.is_none() {
             return None;
         }
         let is_read = |(id, track): &(usize, &Track)| {
-            let is_meant = self.meant.is_some() && self.means(TrackId(*id));
+            let is_meant = self.selected_tracks.is_some() && self.is_selected(TrackId(*id));
             is_meant || matches!(track.kind, Task | States | Calls)
         };
         let tracks = || self.tracks.iter().enumerate();
@@ -428,32 +434,32 @@ impl Analysis {
     }
 
     /// Finds out what goes on when the window begins.
-    fn look_before(
+    fn read_initial_state(
         &mut self,
         passes: &mut [&mut dyn Pass],
-        short: &mut Shortcomings,
+        short: &mut Diagnostics,
     ) -> Result<()> {
         let begins = (0..self.tracks.len()).find_map(|id| self.bounds.from(TrackId(id)));
         let Some(moment) = begins else { return Ok(()) };
-        let follows = Follows {
+        let follows = RequiredState {
             messages: passes.iter().any(|pass| pass.follows_messages()),
             states: passes.iter().any(|pass| pass.follows_states()),
         };
         let (timeline, tracks, tasks) = (&self.timeline, &self.tracks, &mut self.tasks);
-        let mut before = Before::look(timeline, tracks, tasks, moment, follows)?;
+        let mut before = StateBefore::look(timeline, tracks, tasks, moment, follows)?;
         before.resolver.switches.restart(moment, before.is_all);
         let bounds = &self.bounds;
         before.resolver.switches.forget(|track| bounds.from(track).is_none());
         before.states.retain(|track, _| bounds.from(*track).is_some());
         let is_cut =
             |cpu: &CpuId| self.tasks.cpu(*cpu).is_some_and(|cpu| bounds.from(cpu.track).is_some());
-        for what in before.standing(&self.tasks, is_cut) {
+        for what in before.initial_states(&self.tasks, is_cut) {
             for pass in &mut *passes {
-                pass.standing(&what, moment);
+                pass.initial_state(&what, moment);
             }
         }
         if follows.states && !before.is_all {
-            let machines = of_kinds(&self.tracks, &[TrackKind::States]).into_iter();
+            let machines = tracks_of_kinds(&self.tracks, &[TrackKind::States]).into_iter();
             let unknown = machines.filter(|track| !before.states.contains_key(track));
             short.unknown_states = unknown.collect();
         }
@@ -462,12 +468,12 @@ impl Analysis {
     }
 
     /// Looks on after the window until nothing is waited for any more, though not for ever.
-    fn look_after(&mut self, passes: &mut [&mut dyn Pass]) -> Result<()> {
+    fn read_after_window(&mut self, passes: &mut [&mut dyn Pass]) -> Result<()> {
         let ends = (0..self.tracks.len()).filter_map(|id| self.bounds.until(TrackId(id)));
         let awaits = |passes: &[&mut dyn Pass]| passes.iter().any(|pass| pass.awaits());
         let Some(from) = ends.min().filter(|_| awaits(passes)) else { return Ok(()) };
-        let follows = Follows { messages: true, states: true };
-        let tracks = Some(telling(&self.tracks, &self.tasks, follows));
+        let follows = RequiredState { messages: true, states: true };
+        let tracks = Some(state_tracks(&self.tracks, &self.tasks, follows));
         let window = Window { tracks, from: Some(from), until: None, last: None };
         let mut events = Arc::clone(&self.timeline).events(&window)?;
         for _ in 0..AFTER {
@@ -475,7 +481,7 @@ impl Analysis {
             let Some(time) = event.time else { continue };
             let seen = self.resolve(&event, time);
             for pass in &mut *passes {
-                pass.after(&seen);
+                pass.event_after(&seen);
             }
             if !awaits(passes) {
                 break;
@@ -486,7 +492,7 @@ impl Analysis {
 
     /// Resolves an event: returns its meaning for tasks.
     #[inline]
-    fn resolve<'a>(&'a mut self, event: &'a Event<'a>, time: TimeNs) -> Seen<'a> {
+    fn resolve<'a>(&'a mut self, event: &'a Event<'a>, time: TimeNs) -> ResolvedEvent<'a> {
         let bounds = if self.is_all_before { None } else { Some(&self.bounds) };
         self.resolver.resolve(event, time, &mut self.tasks, bounds)
     }
@@ -494,13 +500,13 @@ impl Analysis {
     /// Tells what goes on at the end. A processor's time is over with its last switch, for how long
     /// that lasts which it lets run is not known. Where the window ends before it, what goes on
     /// counts up to there, as the first switches after the window tell.
-    fn unfinished(&self, passes: &mut [&mut dyn Pass], short: &mut Shortcomings) -> Result<()> {
+    fn unfinished(&self, passes: &mut [&mut dyn Pass], short: &mut Diagnostics) -> Result<()> {
         let switches = &self.resolver.switches;
         let is_asked = |lane: &Lane| {
             let is_missed = !lane.is_known && (self.is_one(lane.cpu) || !self.is_all_before);
             lane.running.is_some() || is_missed
         };
-        let after = After::look(
+        let after = StateAfter::look(
             &self.timeline,
             (&self.tracks, &self.tasks),
             &self.resolver,
@@ -513,32 +519,32 @@ impl Analysis {
             let stretch = match lane.running {
                 Some(running) => self.cut(running, lane.cpu, fate, short),
                 None if lane.is_known || lane.is_lost => None,
-                None => self.missed(id, lane.cpu, &after, short),
+                None => self.unseen_run(id, lane.cpu, &after, short),
             };
             let Some(stretch) = stretch else { continue };
             for pass in &mut *passes {
                 match fate {
-                    Some(Fate::IsLost) => pass.lost(&stretch),
+                    Some(TaskOutcome::IsLost) => pass.lost(&stretch),
                     _ => pass.unfinished(&stretch),
                 }
             }
         }
         for cpu in (0..self.tasks.cpu_count()).map(CpuId) {
-            self.tell_elsewhere(cpu, &after, passes, short);
+            self.report_outside_window(cpu, &after, passes, short);
             let until = self.tasks.cpu(cpu).and_then(|cpu| self.bounds.until(cpu.track));
-            let Switched { unknown_since, gaps, .. } = switches.of(cpu);
+            let ProcessorSwitches { unknown_since, gaps, .. } = switches.processor_state(cpu);
             short.gaps.extend((gaps > 0).then_some((cpu, gaps)));
             if let Some(until) = until.filter(|_| after.switches(cpu) != Some(false)) {
                 for pass in &mut *passes {
                     if let Some(since) = unknown_since {
                         pass.unknown(cpu, since, until);
                     }
-                    pass.goes_on(cpu, until);
+                    pass.known_until(cpu, until);
                 }
                 let is_assumed = after.switches(cpu).is_none() && switches.is_known(cpu);
                 short.assumed.extend(is_assumed.then_some(cpu));
             }
-            let Switched { unbalanced, backwards, .. } = switches.of(cpu);
+            let ProcessorSwitches { unbalanced, backwards, .. } = switches.processor_state(cpu);
             short.unbalanced.extend((unbalanced > 0).then_some((cpu, unbalanced)));
             short.backwards.extend((backwards > 0).then_some((cpu, backwards)));
         }
@@ -546,16 +552,16 @@ impl Analysis {
     }
 
     /// Tells whether a processor switches at all, and what comes of its interrupts.
-    fn tell_elsewhere(
+    fn report_outside_window(
         &self,
         cpu: CpuId,
-        after: &After,
+        after: &StateAfter,
         passes: &mut [&mut dyn Pass],
-        short: &mut Shortcomings,
+        short: &mut Diagnostics,
     ) {
         // What is too far away to be found may be there.
         let is_elsewhere = after.switches(cpu) != Some(false) || !self.is_all_before;
-        let last = self.resolver.switches.of(cpu).last;
+        let last = self.resolver.switches.processor_state(cpu).last;
         let is_there = is_elsewhere || last.is_some() || self.resolver.switches.is_known(cpu);
         if !is_elsewhere && is_there && last.is_none() && self.is_one(cpu) {
             // Its last switch is before the window, whoever that let run.
@@ -580,39 +586,39 @@ impl Analysis {
     /// The stretch of who runs at the end, as far as it is known.
     fn cut(
         &self,
-        running: Running,
+        running: RunningTask,
         cpu: CpuId,
-        fate: Option<Fate>,
-        short: &mut Shortcomings,
-    ) -> Option<Stretch> {
-        let cut = self.bounds.until(running.track).filter(|_| fate != Some(Fate::IsUnknown));
-        let Some(until) = cut.or(self.resolver.switches.of(cpu).last) else {
+        fate: Option<TaskOutcome>,
+        short: &mut Diagnostics,
+    ) -> Option<RunSlice> {
+        let cut = self.bounds.until(running.track).filter(|_| fate != Some(TaskOutcome::IsUnknown));
+        let Some(until) = cut.or(self.resolver.switches.processor_state(cpu).last) else {
             short.unknown.insert(cpu);
             return None;
         };
-        (until > running.since).then(|| running.until(until, cpu))
+        (until > running.since).then(|| running.end_at(until, cpu))
     }
 
     /// The stretch of who may have run all through the window, where no switch tells: who stops first
     /// after it is taken to, if switches may be too far back to be found.
-    fn missed(
+    fn unseen_run(
         &self,
         lane: usize,
         cpu: CpuId,
-        after: &After,
-        short: &mut Shortcomings,
-    ) -> Option<Stretch> {
+        after: &StateAfter,
+        short: &mut Diagnostics,
+    ) -> Option<RunSlice> {
         let since = self.tasks.cpu(cpu).and_then(|cpu| self.bounds.from(cpu.track))?;
         let track = after.stops(lane);
         // What switches nowhere is no processor that is missed, nor what begins after the window.
         let is_nowhere = self.is_all_before && after.switches(cpu) == Some(false);
-        let is_unknown = !after.tells(lane) || (self.is_all_before && track.is_some());
+        let is_unknown = !after.is_known(lane) || (self.is_all_before && track.is_some());
         if self.is_one(cpu) && is_unknown && !is_nowhere {
             short.unknown.insert(cpu);
         }
         let track = track.filter(|_| !self.is_all_before)?;
         let ((task, _), until) = (self.tasks.of_track(track)?, self.bounds.until(track)?);
         short.assumed.insert(cpu);
-        Some(Stretch { task, cpu, track, since, until })
+        Some(RunSlice { task, cpu, track, since, until })
     }
 }

@@ -7,26 +7,26 @@ use std::sync::Arc;
 use kymo_core::Result;
 use kymo_model::timeline::{ClockId, TimeNs, TimelineView, Track, TrackId, Window};
 
-use crate::slot::{Slot, at};
+use crate::slot::{Slot, slot_value};
 
 /// The time that is looked at, on each clock: that of the recording, whichever tracks are meant, or
 /// the window's where that cuts through it.
 #[derive(Debug, Clone)]
 pub struct Bounds {
     /// Tracks without a clock are on one of their own, which is the last.
-    clocks: Vec<OnClock>,
+    clocks: Vec<ClockBounds>,
     of_track: Arc<[Slot]>,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
-struct OnClock {
+struct ClockBounds {
     from: Option<TimeNs>,
-    until: Option<TimeNs>,
+    window_end: Option<TimeNs>,
     /// From when to when it is looked at; nothing where nothing of it is in the window.
     looked_at: Option<(TimeNs, TimeNs)>,
 }
 
-impl OnClock {
+impl ClockBounds {
     /// Computes the points at which the window cuts through what there is on the clock.
     fn new(range: Option<RangeInclusive<TimeNs>>, window: &Window) -> Self {
         let Some((start, end)) = range.map(RangeInclusive::into_inner) else {
@@ -37,7 +37,7 @@ impl OnClock {
         let is_elsewhere = window.from.is_some_and(|from| from > end)
             || window.until.is_some_and(|until| until <= start);
         let looked_at = (from.unwrap_or(start), until.unwrap_or(end));
-        Self { from, until, looked_at: (!is_elsewhere).then_some(looked_at) }
+        Self { from, window_end: until, looked_at: (!is_elsewhere).then_some(looked_at) }
     }
 }
 
@@ -48,20 +48,20 @@ impl Bounds {
         window: &Window,
     ) -> Result<Self> {
         let count = timeline.clocks().len();
-        let mut clocks = vec![OnClock::default(); count + 1];
+        let mut clocks = vec![ClockBounds::default(); count + 1];
         let place = |clock: Option<ClockId>| clock.map_or(count, |clock| clock.0.min(count));
         let of_track = tracks.iter().map(|track| Slot::new(place(track.clock))).collect();
         // Where a clock begins and ends may be dear to know, and files declare any number.
         for id in tracks.iter().map(|track| place(track.clock)).collect::<BTreeSet<_>>() {
             if let Some(clock) = clocks.get_mut(id).filter(|_| id < count) {
-                *clock = OnClock::new(Arc::clone(timeline).range(ClockId(id))?, window);
+                *clock = ClockBounds::new(Arc::clone(timeline).range(ClockId(id))?, window);
             }
         }
         Ok(Self { clocks, of_track })
     }
 
-    fn clock(&self, track: TrackId) -> Option<&OnClock> {
-        self.clocks.get(at(&self.of_track, track.0)?)
+    fn clock(&self, track: TrackId) -> Option<&ClockBounds> {
+        self.clocks.get(slot_value(&self.of_track, track.0)?)
     }
 
     /// Returns the start of the window within the recording that a track is of.
@@ -73,12 +73,12 @@ impl Bounds {
     /// Returns the end of the window within the recording that a track is of.
     #[must_use]
     pub fn until(&self, track: TrackId) -> Option<TimeNs> {
-        self.clock(track)?.until
+        self.clock(track)?.window_end
     }
 
     /// From when to when a track is looked at.
     #[must_use]
-    pub fn of(&self, track: TrackId) -> Option<(TimeNs, TimeNs)> {
+    pub fn time_range(&self, track: TrackId) -> Option<(TimeNs, TimeNs)> {
         self.clock(track)?.looked_at
     }
 }
@@ -135,7 +135,7 @@ mod tests {
         let track = TrackId(1);
         let found = |from, until| {
             let (bounds, _) = bounds(from, until);
-            let of = bounds.of(track).map(|(from, until)| (from.0, until.0));
+            let of = bounds.time_range(track).map(|(from, until)| (from.0, until.0));
             (bounds.from(track).map(|from| from.0), bounds.until(track).map(|until| until.0), of)
         };
         assert_eq!(found(None, None), (None, None, Some((0, 100))));

@@ -13,18 +13,18 @@ const STEP_BITS: u32 = 7;
 /// Of very many tasks most do something once or twice: one number takes no room of its own, nor do
 /// three that are less than 2³², and few take not much more than they are.
 #[derive(Debug, Clone, Default)]
-pub struct Distribution(Kept);
+pub struct Distribution(Storage);
 
 /// Numbers of a distribution, as they are kept.
 #[derive(Debug, Clone, Default)]
-enum Kept {
+enum Storage {
     #[default]
     Nothing,
     One(u64),
     Two([u32; 2]),
     Three([u32; 3]),
-    Few(Box<Few>),
-    Many(Box<Many>),
+    FewNumbers(Box<Few>),
+    Histogram(Box<Many>),
 }
 
 /// Several numbers, as they came.
@@ -44,21 +44,21 @@ struct Many {
 
 impl Distribution {
     /// No numbers.
-    pub(crate) const NOTHING: Self = Self(Kept::Nothing);
+    pub(crate) const NOTHING: Self = Self(Storage::Nothing);
 
     /// Adds a number.
     #[inline]
     pub fn add(&mut self, number: u64) {
         match &mut self.0 {
-            Kept::Many(many) => many.add(number),
-            Kept::Few(few) if few.0.len() < EXACT_MAX => few.0.push(number),
-            Kept::Few(few) => {
-                let mut many = Many::of(&few.0);
+            Storage::Histogram(many) => many.add(number),
+            Storage::FewNumbers(few) if few.0.len() < EXACT_MAX => few.0.push(number),
+            Storage::FewNumbers(few) => {
+                let mut many = Many::from_few(&few.0);
                 many.add(number);
-                self.0 = Kept::Many(Box::new(many));
+                self.0 = Storage::Histogram(Box::new(many));
             }
-            Kept::Nothing => self.0 = Kept::One(number),
-            Kept::One(_) | Kept::Two(_) | Kept::Three(_) => self.add_to_few(number),
+            Storage::Nothing => self.0 = Storage::One(number),
+            Storage::One(_) | Storage::Two(_) | Storage::Three(_) => self.add_to_few(number),
         }
     }
 
@@ -66,22 +66,24 @@ impl Distribution {
     fn add_to_few(&mut self, number: u64) {
         let small = u32::try_from(number);
         self.0 = match (&self.0, small) {
-            (Kept::One(first), Ok(number)) if u32::try_from(*first).is_ok() => {
-                Kept::Two([u32::try_from(*first).unwrap_or_default(), number])
+            (Storage::One(first), Ok(number)) if u32::try_from(*first).is_ok() => {
+                Storage::Two([u32::try_from(*first).unwrap_or_default(), number])
             }
-            (Kept::Two([first, second]), Ok(number)) => Kept::Three([*first, *second, number]),
-            _ => Kept::Few(Box::new(Few(self.numbers().chain([number]).collect()))),
+            (Storage::Two([first, second]), Ok(number)) => {
+                Storage::Three([*first, *second, number])
+            }
+            _ => Storage::FewNumbers(Box::new(Few(self.numbers().chain([number]).collect()))),
         };
     }
 
     /// The numbers as they came, where they are kept so.
     fn numbers(&self) -> impl Iterator<Item = u64> {
         let (one, small, few): (Option<u64>, &[u32], &[u64]) = match &self.0 {
-            Kept::Nothing | Kept::Many(_) => (None, &[], &[]),
-            Kept::One(number) => (Some(*number), &[], &[]),
-            Kept::Two(numbers) => (None, numbers, &[]),
-            Kept::Three(numbers) => (None, numbers, &[]),
-            Kept::Few(few) => (None, &[], &few.0),
+            Storage::Nothing | Storage::Histogram(_) => (None, &[], &[]),
+            Storage::One(number) => (Some(*number), &[], &[]),
+            Storage::Two(numbers) => (None, numbers, &[]),
+            Storage::Three(numbers) => (None, numbers, &[]),
+            Storage::FewNumbers(few) => (None, &[], &few.0),
         };
         one.into_iter().chain(small.iter().copied().map(u64::from)).chain(few.iter().copied())
     }
@@ -90,12 +92,12 @@ impl Distribution {
     #[must_use]
     pub fn count(&self) -> u64 {
         match &self.0 {
-            Kept::Nothing => 0,
-            Kept::One(_) => 1,
-            Kept::Two(_) => 2,
-            Kept::Three(_) => 3,
-            Kept::Few(few) => few.0.len() as u64,
-            Kept::Many(many) => many.count,
+            Storage::Nothing => 0,
+            Storage::One(_) => 1,
+            Storage::Two(_) => 2,
+            Storage::Three(_) => 3,
+            Storage::FewNumbers(few) => few.0.len() as u64,
+            Storage::Histogram(many) => many.count,
         }
     }
 
@@ -103,7 +105,7 @@ impl Distribution {
     #[must_use]
     pub fn sum(&self) -> u128 {
         match &self.0 {
-            Kept::Many(many) => many.sum,
+            Storage::Histogram(many) => many.sum,
             _ => self.numbers().map(u128::from).sum(),
         }
     }
@@ -111,7 +113,7 @@ impl Distribution {
     /// The smallest and the largest.
     fn range(&self) -> Option<(u64, u64)> {
         match &self.0 {
-            Kept::Many(many) => Some((many.min, many.max)),
+            Storage::Histogram(many) => Some((many.min, many.max)),
             _ => Some((self.numbers().min()?, self.numbers().max()?)),
         }
     }
@@ -137,7 +139,7 @@ impl Distribution {
     /// The number that so many percent of all are not larger than.
     #[must_use]
     pub fn percentile(&self, percent: u8) -> Option<u64> {
-        if let Kept::Many(many) = &self.0 {
+        if let Storage::Histogram(many) = &self.0 {
             return many.percentile(percent);
         }
         let mut sorted: Vec<_> = self.numbers().collect();
@@ -155,7 +157,7 @@ fn rank(count: u64, percent: u8) -> Option<u64> {
 }
 
 impl Many {
-    fn of(few: &[u64]) -> Self {
+    fn from_few(few: &[u64]) -> Self {
         let mut many = Self { count: 0, sum: 0, min: u64::MAX, max: 0, steps: BTreeMap::new() };
         for number in few {
             many.add(*number);
@@ -223,7 +225,7 @@ mod tests {
     fn one_number_takes_no_room_of_its_own() {
         let mut one = Distribution::default();
         one.add(7);
-        assert!(matches!(one.0, Kept::One(7)) && size_of::<Distribution>() == 16);
+        assert!(matches!(one.0, Storage::One(7)) && size_of::<Distribution>() == 16);
         assert_eq!((one.count(), one.sum(), one.mean()), (1, 7, Some(7)));
         assert_eq!((one.min(), one.max(), one.percentile(95)), (Some(7), Some(7), Some(7)));
     }
@@ -241,8 +243,8 @@ mod tests {
         let (small, large) = (u64::from(u32::MAX), 1 << 32);
         let (count, sum, min, middle, max, kept) = of(&[9, small, 4]);
         assert_eq!((count, sum, min, middle), (3, u128::from(small) + 13, Some(4), Some(9)));
-        assert!(max == Some(small) && matches!(kept, Kept::Three([9, u32::MAX, 4])));
-        assert!(matches!(of(&[9, 4]).5, Kept::Two([9, 4])));
+        assert!(max == Some(small) && matches!(kept, Storage::Three([9, u32::MAX, 4])));
+        assert!(matches!(of(&[9, 4]).5, Storage::Two([9, 4])));
         let kept_as_they_are =
             [&[9, large][..], &[large, 9], &[1, 2, large], &[1, 2, 3, 4]].map(|numbers| {
                 let (count, sum, min, _, max, kept) = of(numbers);
@@ -254,7 +256,7 @@ mod tests {
                     (min, max),
                     (numbers.iter().min().copied(), numbers.iter().max().copied())
                 );
-                matches!(kept, Kept::Few(few) if few.0 == numbers)
+                matches!(kept, Storage::FewNumbers(few) if few.0 == numbers)
             });
         assert_eq!(kept_as_they_are, [true; 4]);
     }
@@ -268,7 +270,7 @@ mod tests {
             assert!(found.abs_diff(exact) * 100 <= exact, "{percent}: {found}");
         }
         assert_eq!((many.max(), many.mean()), (Some(100_000), Some(50_000)));
-        let Kept::Many(many) = many.0 else { panic!("{many:?}") };
+        let Storage::Histogram(many) = many.0 else { panic!("{many:?}") };
         assert!(many.steps.len() < 17 << STEP_BITS);
     }
 

@@ -9,7 +9,7 @@ use kymo_model::timeline::{
 };
 use serde_json::Map;
 
-use crate::{Analysis, Pass, Shortcomings};
+use crate::{Analysis, Diagnostics, Pass};
 
 /// Event of a test: its time, its track and its activity.
 pub(crate) type Told = (i64, usize, Activity<'static>);
@@ -98,16 +98,16 @@ impl TimelineView for Timeline {
 
     fn events(self: Arc<Self>, window: &Window) -> Result<Box<dyn Events>> {
         let is_in = |(time, track, _): &&Told| {
-            window.holds(Some(TimeNs(*time))) && window.wants(TrackId(*track))
+            window.holds(Some(TimeNs(*time))) && window.includes_track(TrackId(*track))
         };
         let all = self.0.iter().filter(is_in).count();
         let last = window.last.map_or(all, |last| usize::try_from(last).unwrap_or(all));
         let skip = all.saturating_sub(last);
-        Ok(Box::new(Telling { timeline: self, window: window.clone(), next: 0, skip }))
+        Ok(Box::new(FixtureEvents { timeline: self, window: window.clone(), next: 0, skip }))
     }
 }
 
-struct Telling {
+struct FixtureEvents {
     timeline: Arc<Timeline>,
     window: Window,
     next: usize,
@@ -115,12 +115,12 @@ struct Telling {
     skip: usize,
 }
 
-impl Events for Telling {
+impl Events for FixtureEvents {
     fn next(&mut self) -> Result<Option<Event<'_>>> {
         while let Some((time, track, activity)) = self.timeline.0.get(self.next) {
             self.next += 1;
             let (time, track) = (Some(TimeNs(*time)), TrackId(*track));
-            if self.window.holds(time) && self.window.wants(track) {
+            if self.window.holds(time) && self.window.includes_track(track) {
                 if self.skip > 0 {
                     self.skip -= 1;
                     continue;
@@ -139,7 +139,7 @@ pub(crate) fn analysed_with(
     told: Vec<Told>,
     window: Window,
     pass: &mut dyn Pass,
-) -> (Analysis, Shortcomings) {
+) -> (Analysis, Diagnostics) {
     let analysis = Analysis::new(Arc::new(Timeline(told)), window, &|_| false);
     let mut analysis = analysis.unwrap().with_all();
     let short = analysis.run(&mut [pass]).unwrap();
@@ -149,6 +149,6 @@ pub(crate) fn analysed_with(
 /// Goes through what is told.
 pub(crate) fn analysed(told: Vec<Told>, window: Window, pass: &mut dyn Pass) -> Analysis {
     let (analysis, short) = analysed_with(told, window, pass);
-    assert_eq!(short, Shortcomings::default());
+    assert_eq!(short, Diagnostics::default());
     analysis
 }

@@ -6,11 +6,11 @@ use foldhash::fast::RandomState;
 use kymo_model::timeline::{Activity, Content, TimeNs, TrackId};
 
 use crate::bounds::Bounds;
-use crate::messages::Moved;
-use crate::own::own;
+use crate::messages::MessageEnd;
+use crate::own::item_mut;
 use crate::states::OTHERS;
 use crate::tasks::{CpuId, TaskId, Tasks};
-use crate::{Buckets, LeftOut, Messages, Pass, Seen, Standing, Stretch};
+use crate::{Buckets, InitialState, Messages, Omission, Pass, ResolvedEvent, RunSlice};
 
 /// Messages that are drawn; more would hide everything else.
 const ARROWS_MAX: usize = 300;
@@ -91,7 +91,7 @@ impl Row {
     }
 
     /// Settles the content of a cell: it shows what fills most of it.
-    fn settle(&mut self) {
+    fn choose_majority(&mut self) {
         let most = |parts: &Vec<(u64, usize)>| {
             let all = parts.iter().fold(0, |all: u64, (ns, _)| all.saturating_add(*ns));
             let most = parts.iter().max_by_key(|(ns, what)| (*ns, usize::MAX - what));
@@ -123,7 +123,7 @@ impl Row {
 fn add(cells: &mut Vec<u64>, buckets: Buckets, since: TimeNs, until: TimeNs) {
     cells.resize(buckets.count, 0);
     for (index, ns) in buckets.split(since, until) {
-        if let Some(cell) = own(cells, index) {
+        if let Some(cell) = item_mut(cells, index) {
             *cell = cell.saturating_add(ns);
         }
     }
@@ -151,11 +151,11 @@ pub struct Gantt {
     /// For how much of each cell it is not known who runs on a processor.
     unknown: HashMap<CpuId, Vec<u64>, RandomState>,
     /// Stretches that nothing ends.
-    lost: Vec<Stretch>,
+    lost: Vec<RunSlice>,
     messages: Messages,
     task_of: HashMap<TrackId, TaskId, RandomState>,
     arrows: Vec<Arrow>,
-    arrows_left_out: u64,
+    omitted_arrows: u64,
 }
 
 impl Gantt {
@@ -171,7 +171,7 @@ impl Gantt {
             messages: Messages::new(),
             task_of: HashMap::default(),
             arrows: Vec::new(),
-            arrows_left_out: 0,
+            omitted_arrows: 0,
         }
     }
 
@@ -204,7 +204,7 @@ impl Gantt {
     /// Returns the number of further messages.
     #[must_use]
     pub fn arrows_left_out(&self) -> u64 {
-        self.arrows_left_out
+        self.omitted_arrows
     }
 
     fn row(&self, track: TrackId, tasks: &Tasks) -> Option<usize> {
@@ -214,7 +214,7 @@ impl Gantt {
         row.or_else(|| self.row_of.get(&RowKind::States(track))).copied()
     }
 
-    fn fill(&mut self, stretch: &Stretch) {
+    fn fill(&mut self, stretch: &RunSlice) {
         let at = self.row_of.get(&RowKind::Task(stretch.task));
         if let Some(row) = at.and_then(|at| self.rows.get_mut(*at)) {
             row.fill(self.buckets, stretch.since, stretch.until, stretch.cpu.0);
@@ -223,12 +223,12 @@ impl Gantt {
 
     /// A message goes from row to row. One whose sender told when it arrives is drawn when it
     /// leaves.
-    fn arrow(&mut self, seen: &Seen<'_>) {
+    fn arrow(&mut self, seen: &ResolvedEvent<'_>) {
         let ends = match self.messages.take(seen) {
-            Some(Moved::Arrived(sent)) if sent.told.is_none() || sent.id.is_none() => {
+            Some(MessageEnd::Arrived(sent)) if sent.told.is_none() || sent.id.is_none() => {
                 (sent.from.zip(Some(sent.to))).zip(sent.left.zip(Some(sent.arrived)))
             }
-            Some(Moved::Left(left)) => {
+            Some(MessageEnd::SentMessage(left)) => {
                 (Some(left.from).zip(left.to)).zip(Some(left.time).zip(left.arrives))
             }
             _ => None,
@@ -248,14 +248,14 @@ impl Gantt {
         if self.arrows.len() < ARROWS_MAX {
             self.arrows.push(Arrow { from, to, left, arrived });
         } else {
-            self.arrows_left_out += 1;
+            self.omitted_arrows += 1;
         }
     }
 
     /// States last up to where events are missing.
-    fn gap(&mut self, seen: &Seen<'_>) {
+    fn gap(&mut self, seen: &ResolvedEvent<'_>) {
         for row in &mut self.rows {
-            if matches!(row.kind, RowKind::States(track) if seen.may_lack(track)) {
+            if matches!(row.kind, RowKind::States(track) if seen.may_miss_events(track)) {
                 row.lose(self.buckets, seen.time);
             }
         }
@@ -263,7 +263,7 @@ impl Gantt {
 
     /// A stretch of a task has no end that is known: on a processor nobody is known to run meanwhile.
     /// Where none is recorded, tasks run side by side, and this is of none but that task.
-    fn lose(&mut self, lost: &Stretch, tasks: &Tasks) {
+    fn lose(&mut self, lost: &RunSlice, tasks: &Tasks) {
         if tasks.cpu(lost.cpu).is_some_and(|cpu| cpu.is_one) {
             return self.unknown(lost.cpu, lost.since, lost.until);
         }
@@ -288,7 +288,7 @@ impl Gantt {
             let (rows, cells) = (rows_of.get(&tasks.home(track)), self.unknown.get(&cpu));
             let Some((rows, cells)) = rows.zip(cells) else { continue };
             for row in rows {
-                let Some(row) = own(&mut self.rows, *row) else { continue };
+                let Some(row) = item_mut(&mut self.rows, *row) else { continue };
                 row.unknown.resize(cells.len(), 0);
                 for (known, ns) in row.unknown.iter_mut().zip(cells) {
                     *known = (*known).max(*ns);
@@ -297,7 +297,7 @@ impl Gantt {
         }
     }
 
-    fn mark(&mut self, seen: &Seen<'_>, activity: &Activity<'_>) {
+    fn mark(&mut self, seen: &ResolvedEvent<'_>, activity: &Activity<'_>) {
         let (buckets, time) = (self.buckets, seen.time);
         let at = match activity {
             Activity::Release { .. } => seen.task.map(|(task, _)| RowKind::Task(task)),
@@ -309,7 +309,7 @@ impl Gantt {
         if let Activity::Enter { state, .. } = activity {
             return row.enter(buckets, time, state);
         }
-        row.releases.extend(buckets.at(time));
+        row.releases.extend(buckets.index_at(time));
     }
 }
 
@@ -322,16 +322,16 @@ impl Pass for Gantt {
         true
     }
 
-    fn standing(&mut self, what: &Standing<'_>, begin: TimeNs) {
-        self.messages.standing(what, begin);
-        let Standing::State(track, state) = what else { return };
+    fn initial_state(&mut self, what: &InitialState<'_>, begin: TimeNs) {
+        self.messages.initial_state(what, begin);
+        let InitialState::State(track, state) = what else { return };
         let at = self.row_of.get(&RowKind::States(*track));
         if let Some(row) = at.and_then(|at| self.rows.get_mut(*at)) {
             row.enter(self.buckets, begin, state);
         }
     }
 
-    fn event(&mut self, seen: &Seen<'_>) {
+    fn event(&mut self, seen: &ResolvedEvent<'_>) {
         if let Some((task, _)) = seen.task {
             self.task_of.insert(seen.tasks.home(seen.event.track), task);
         }
@@ -354,11 +354,11 @@ impl Pass for Gantt {
         }
     }
 
-    fn unfinished(&mut self, stretch: &Stretch) {
+    fn unfinished(&mut self, stretch: &RunSlice) {
         self.fill(stretch);
     }
 
-    fn lost(&mut self, stretch: &Stretch) {
+    fn lost(&mut self, stretch: &RunSlice) {
         self.lost.push(*stretch);
     }
 
@@ -374,7 +374,7 @@ impl Pass for Gantt {
         self.spread_unknown(tasks);
         for row in &mut self.rows {
             let end = match row.kind {
-                RowKind::States(track) => bounds.of(track).map(|(_, end)| end),
+                RowKind::States(track) => bounds.time_range(track).map(|(_, end)| end),
                 RowKind::Task(_) => None,
             };
             if let (Some((state, since)), Some(end)) = (row.now.take(), end) {
@@ -383,7 +383,7 @@ impl Pass for Gantt {
             if let Some(end) = end {
                 row.lost_until(self.buckets, end);
             }
-            row.settle();
+            row.choose_majority();
         }
     }
 
@@ -392,7 +392,7 @@ impl Pass for Gantt {
     }
 
     /// Draws the message of an event: one that leaves in the picture may arrive beyond it.
-    fn after(&mut self, seen: &Seen<'_>) {
+    fn event_after(&mut self, seen: &ResolvedEvent<'_>) {
         if let Some(sent) = self.messages.take_after(seen)
             && let Some((from, left)) = sent.from.zip(sent.left)
         {
@@ -400,8 +400,8 @@ impl Pass for Gantt {
         }
     }
 
-    fn left_out(&self) -> Vec<LeftOut> {
-        self.messages.left_out()
+    fn omissions(&self) -> Vec<Omission> {
+        self.messages.omissions()
     }
 }
 
@@ -430,7 +430,7 @@ mod tests {
         // Tasks are numbered as their tracks come: a, b, idle.
         let rows =
             [RowKind::Task(TaskId(0)), RowKind::Task(TaskId(1)), RowKind::States(TrackId(6))];
-        let mut gantt = Gantt::new(Buckets::over(TimeNs(0), TimeNs(40), 4), &rows);
+        let mut gantt = Gantt::new(Buckets::from_range(TimeNs(0), TimeNs(40), 4), &rows);
         analysed(told, Window::default(), &mut gantt);
         let rows = gantt.rows();
         assert_eq!(rows[0].cells, [(0, 0), (0, 0), (10, 0), (10, 1)]);
@@ -447,7 +447,7 @@ mod tests {
         // Times of a log that is not sorted go to and fro between two cells.
         let released = (0..1000).map(|at| (at % 2 * 30 + 5, 2, release(None)));
         let told = [(0, 2, begin(1))].into_iter().chain(released).chain([(40, 2, Activity::End)]);
-        let buckets = Buckets::over(TimeNs(0), TimeNs(40), 4);
+        let buckets = Buckets::from_range(TimeNs(0), TimeNs(40), 4);
         let mut gantt = Gantt::new(buckets, &[RowKind::Task(TaskId(1))]);
         analysed(told.collect(), Window::default(), &mut gantt);
         assert_eq!(gantt.rows()[0].releases, BTreeSet::from([0, 3]));
@@ -470,7 +470,7 @@ mod tests {
         ];
         let rows =
             [RowKind::Task(TaskId(0)), RowKind::Task(TaskId(1)), RowKind::States(TrackId(6))];
-        let mut gantt = Gantt::new(Buckets::over(TimeNs(0), TimeNs(40), 4), &rows);
+        let mut gantt = Gantt::new(Buckets::from_range(TimeNs(0), TimeNs(40), 4), &rows);
         analysed_with(told, Window::default(), &mut gantt);
         let unknown = |row: usize| (0..4).map(|cell| gantt.rows()[row].is_unknown(cell)).collect();
         // It is known that a runs on cpu 1 at 10–20; at 20–30 it may on cpu 0.
@@ -491,8 +491,10 @@ mod tests {
             (10, 0, Activity::Gap(Missing::AllEvents)),
             (40, 9, begin(1)),
         ];
-        let mut gantt =
-            Gantt::new(Buckets::over(TimeNs(0), TimeNs(40), 4), &[RowKind::States(TrackId(6))]);
+        let mut gantt = Gantt::new(
+            Buckets::from_range(TimeNs(0), TimeNs(40), 4),
+            &[RowKind::States(TrackId(6))],
+        );
         analysed_with(told, Window::default(), &mut gantt);
         assert_eq!(gantt.rows()[0].unknown, [0, 10, 10, 10]);
     }
@@ -511,7 +513,7 @@ mod tests {
             (40, 10, Activity::End),
         ];
         let rows = [0, 1, 4, 5].map(|task| RowKind::Task(TaskId(task)));
-        let mut gantt = Gantt::new(Buckets::over(TimeNs(0), TimeNs(40), 4), &rows);
+        let mut gantt = Gantt::new(Buckets::from_range(TimeNs(0), TimeNs(40), 4), &rows);
         analysed_with(told, Window::default(), &mut gantt);
         let unknown: Vec<_> = gantt.rows().iter().map(|row| row.unknown.clone()).collect();
         assert_eq!(unknown, [vec![10, 10, 0, 0], vec![10, 10, 0, 0], vec![10, 10, 0, 0], vec![]]);
@@ -520,11 +522,11 @@ mod tests {
     #[test]
     fn a_cell_shows_what_fills_most_of_it() {
         let mut row = Row::new(RowKind::Task(TaskId(0)), 1);
-        let buckets = Buckets::over(TimeNs(0), TimeNs(10), 1);
+        let buckets = Buckets::from_range(TimeNs(0), TimeNs(10), 1);
         for (since, until, with) in [(0, 3, 0), (3, 7, 1), (7, 10, 0)] {
             row.fill(buckets, TimeNs(since), TimeNs(until), with);
         }
-        row.settle();
+        row.choose_majority();
         assert_eq!(row.cells, [(10, 0)]);
         for state in 0..300 {
             row.place(&state.to_string());

@@ -3,15 +3,15 @@
 use kymo_model::timeline::{Activity, Content, TimeNs};
 
 use crate::bounds::Bounds;
-use crate::own::own;
+use crate::own::item_mut;
 use crate::sched::{Progress, Sched};
-use crate::{Pass, Run, Seen, Standing, Stretch, Tasks, elapsed, took};
+use crate::{InitialState, Pass, ResolvedEvent, RunChange, RunSlice, Tasks, elapsed, took};
 
 /// A stretch that a task ran, and what came before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Turn {
+pub struct TaskRun {
     /// The stretch. Where its begin is not known, it begins where it ends.
-    pub stretch: Stretch,
+    pub stretch: RunSlice,
     /// Duration of the run, where its begin is known.
     pub run_ns: Option<u64>,
     /// True if it began before the window, or goes on after it or after all that is known. The part
@@ -28,19 +28,19 @@ pub struct Turn {
 
 /// Hands on every stretch, as it ends.
 pub struct History<'a> {
-    to: &'a mut dyn FnMut(Turn, &Tasks),
+    to: &'a mut dyn FnMut(TaskRun, &Tasks),
     /// Tells which release a stretch is for.
     sched: Sched,
     /// State of each task.
-    tasks: Vec<Before>,
+    tasks: Vec<PreviousRun>,
     /// Stretches that go on at the end.
-    unfinished: Vec<Stretch>,
+    unfinished: Vec<RunSlice>,
     /// Number of gaps, by recording.
     gaps: Vec<u32>,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
-struct Before {
+struct PreviousRun {
     /// End of its last stretch.
     ended: Option<TimeNs>,
     /// Delay of the job before it began to run.
@@ -55,44 +55,44 @@ struct Before {
 
 impl<'a> History<'a> {
     /// Hands every stretch to a function.
-    pub fn new(to: &'a mut dyn FnMut(Turn, &Tasks)) -> Self {
+    pub fn new(to: &'a mut dyn FnMut(TaskRun, &Tasks)) -> Self {
         let (tasks, unfinished, gaps) = (Vec::new(), Vec::new(), Vec::new());
         Self { to, sched: Sched::new(), tasks, unfinished, gaps }
     }
 
-    fn of(&mut self, task: usize) -> Option<&mut Before> {
+    fn previous_run(&mut self, task: usize) -> Option<&mut PreviousRun> {
         if self.tasks.len() <= task {
-            self.tasks.resize_with(task + 1, Before::default);
+            self.tasks.resize_with(task + 1, PreviousRun::default);
         }
         self.tasks.get_mut(task)
     }
 
-    fn ends(&mut self, stretch: Stretch, is_whole: bool, goes_on: bool, tasks: &Tasks) {
-        let Some(before) = self.of(stretch.task.0) else { return };
+    fn ends(&mut self, stretch: RunSlice, is_whole: bool, goes_on: bool, tasks: &Tasks) {
+        let Some(before) = self.previous_run(stretch.task.0) else { return };
         let is_cut = goes_on || (is_whole && !before.is_begun);
-        let Before { ended, delay_ns, priority, gaps, .. } = std::mem::take(before);
+        let PreviousRun { ended, delay_ns, priority, gaps, .. } = std::mem::take(before);
         (before.ended, before.gaps) = (Some(stretch.until), gaps);
         let wait_ns = ended.filter(|_| is_whole).and_then(|ended| took(ended, stretch.since));
         let run_ns = is_whole.then(|| elapsed(stretch.since, stretch.until));
-        (self.to)(Turn { stretch, run_ns, is_cut, wait_ns, delay_ns, priority }, tasks);
+        (self.to)(TaskRun { stretch, run_ns, is_cut, wait_ns, delay_ns, priority }, tasks);
     }
 }
 
 impl History<'_> {
     /// Reports running stretches up to where events are missing. Since when other tasks do not run
     /// is not known then.
-    fn gap(&mut self, seen: &Seen<'_>) {
+    fn gap(&mut self, seen: &ResolvedEvent<'_>) {
         for stretch in seen.cut {
             if stretch.since < stretch.until {
                 self.ends(*stretch, true, true, seen.tasks);
             }
-            if let Some(before) = self.of(stretch.task.0) {
-                *before = Before::default();
+            if let Some(before) = self.previous_run(stretch.task.0) {
+                *before = PreviousRun::default();
             }
         }
-        if let Some(recording) = seen.lacks_events() {
+        if let Some(recording) = seen.events_missing_from() {
             self.gaps.resize(self.gaps.len().max(recording + 1), 0);
-            if let Some(gaps) = own(&mut self.gaps, recording) {
+            if let Some(gaps) = item_mut(&mut self.gaps, recording) {
                 *gaps = gaps.wrapping_add(1);
             }
         }
@@ -104,29 +104,29 @@ impl Pass for History<'_> {
         self.sched.begin(bounds);
     }
 
-    fn standing(&mut self, what: &Standing<'_>, begin: TimeNs) {
-        self.sched.standing(what, begin);
-        if let Standing::Task(task, priority) = what
-            && let Some(before) = self.of(task.0)
+    fn initial_state(&mut self, what: &InitialState<'_>, begin: TimeNs) {
+        self.sched.initial_state(what, begin);
+        if let InitialState::Task(task, priority) = what
+            && let Some(before) = self.previous_run(task.0)
         {
             before.priority = *priority;
         }
     }
 
-    fn event(&mut self, seen: &Seen<'_>) {
+    fn event(&mut self, seen: &ResolvedEvent<'_>) {
         let progress = self.sched.take(seen).map(|(_, progress)| progress);
-        if let Some(before) = seen.lost.and_then(|lost| self.of(lost.task.0)) {
+        if let Some(before) = seen.lost.and_then(|lost| self.previous_run(lost.task.0)) {
             // It ran, and nothing tells until when.
-            *before = Before::default();
+            *before = PreviousRun::default();
         }
         self.gap(seen);
         let Some((task, cpu)) = seen.task else { return };
         let gaps = self.gaps.get(seen.tasks.recording(task)).copied().unwrap_or(0);
-        let Some(before) = self.of(task.0) else { return };
+        let Some(before) = self.previous_run(task.0) else { return };
         if before.gaps != gaps {
             // What runs since before was not touched.
             let is_begun = before.is_begun;
-            *before = if is_begun { *before } else { Before::default() };
+            *before = if is_begun { *before } else { PreviousRun::default() };
             before.gaps = gaps;
         }
         if let Content::Activity(Activity::Begin { priority, .. }) = &seen.event.content {
@@ -136,14 +136,14 @@ impl Pass for History<'_> {
             };
             (before.priority, before.is_begun) = (*priority, true);
         }
-        if let Some(Run::Ends { since }) = seen.run {
+        if let Some(RunChange::Ends { since }) = seen.run {
             let (track, until) = (seen.event.track, seen.time);
-            let stretch = Stretch { task, cpu, track, since: since.unwrap_or(until), until };
+            let stretch = RunSlice { task, cpu, track, since: since.unwrap_or(until), until };
             self.ends(stretch, since.is_some(), false, seen.tasks);
         }
     }
 
-    fn unfinished(&mut self, stretch: &Stretch) {
+    fn unfinished(&mut self, stretch: &RunSlice) {
         self.unfinished.push(*stretch);
     }
 
@@ -175,9 +175,9 @@ mod tests {
             (60, 2, Activity::End),
         ];
         let mut found = Vec::new();
-        let mut keep = |turn: Turn, tasks: &Tasks| {
+        let mut keep = |turn: TaskRun, tasks: &Tasks| {
             assert_eq!(tasks.name(turn.stretch.task), "b");
-            let Turn { wait_ns, delay_ns, run_ns, priority, .. } = turn;
+            let TaskRun { wait_ns, delay_ns, run_ns, priority, .. } = turn;
             found.push((turn.stretch.until.0, wait_ns, delay_ns, run_ns, priority));
         };
         analysed(told, Window::default(), &mut History::new(&mut keep));
@@ -205,7 +205,7 @@ mod tests {
         };
         let turns = |from: Option<i64>, until: Option<i64>| {
             let mut found = Vec::new();
-            let mut keep = |turn: Turn, tasks: &Tasks| {
+            let mut keep = |turn: TaskRun, tasks: &Tasks| {
                 let name = tasks.name(turn.stretch.task).to_owned();
                 found.push((turn.stretch.until.0, name, turn.run_ns.unwrap(), turn.is_cut));
             };
@@ -227,7 +227,7 @@ mod tests {
     fn a_stretch_that_began_before_a_window_has_its_priority() {
         let told: Vec<Told> = vec![(0, 2, begin(7)), (30, 2, Activity::End), (40, 2, begin(8))];
         let mut found = Vec::new();
-        let mut keep = |turn: Turn, _: &Tasks| found.push((turn.stretch.until.0, turn.priority));
+        let mut keep = |turn: TaskRun, _: &Tasks| found.push((turn.stretch.until.0, turn.priority));
         let window = Window { from: Some(TimeNs(10)), ..Window::default() };
         analysed(told, window, &mut History::new(&mut keep));
         assert_eq!(found, [(30, Some(7))]);
@@ -248,7 +248,7 @@ mod tests {
             (30, 2, Activity::End),
         ];
         let mut found = Vec::new();
-        let mut keep = |turn: Turn, _: &Tasks| found.push((turn.stretch.until.0, turn.delay_ns));
+        let mut keep = |turn: TaskRun, _: &Tasks| found.push((turn.stretch.until.0, turn.delay_ns));
         analysed(told, Window::default(), &mut History::new(&mut keep));
         assert_eq!(found, [(10, None), (20, Some(7)), (30, Some(7))]);
     }
@@ -257,7 +257,7 @@ mod tests {
     /// delay.
     fn delays(told: Vec<Told>) -> Vec<(i64, Option<u64>, Option<u64>)> {
         let mut found = Vec::new();
-        let mut keep = |turn: Turn, tasks: &Tasks| {
+        let mut keep = |turn: TaskRun, tasks: &Tasks| {
             if !tasks.is_idle(turn.stretch.task) {
                 found.push((turn.stretch.until.0, turn.wait_ns, turn.delay_ns));
             }
@@ -348,7 +348,7 @@ mod tests {
             (1020, 7, Activity::End),
         ];
         let mut found = Vec::new();
-        let mut keep = |turn: Turn, _: &Tasks| found.push((turn.stretch.until.0, turn.delay_ns));
+        let mut keep = |turn: TaskRun, _: &Tasks| found.push((turn.stretch.until.0, turn.delay_ns));
         analysed(told, Window::default(), &mut History::new(&mut keep));
         assert_eq!(found, [(20, Some(1)), (1020, Some(1))]);
     }

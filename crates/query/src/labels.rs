@@ -8,20 +8,20 @@ use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
 use kymo_model::timeline::{Track, TrackId, TrackKind};
 
-use crate::own::own;
-use crate::tasks::place_above;
+use crate::own::item_mut;
+use crate::tasks::parent_name;
 
 /// Labels that distinguish tracks from others of their kind and name: `ctl (core0.log)`. There may
 /// be millions of tracks, so that labels are made when they are asked for.
 #[derive(Debug, Default)]
 pub struct Labels {
     /// Nothing where all names are of one track each.
-    told_by: Vec<ToldBy>,
+    told_by: Vec<DistinguishedBy>,
 }
 
 /// Property that distinguishes a track from others of its kind and name.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-enum ToldBy {
+enum DistinguishedBy {
     /// There are no others.
     #[default]
     Name,
@@ -35,7 +35,7 @@ enum ToldBy {
 }
 
 /// A track, or several of one task that ran in several places.
-struct Same<'a> {
+struct SameTask<'a> {
     place: Option<&'a str>,
     number: Option<i64>,
 }
@@ -44,18 +44,18 @@ impl Labels {
     /// Finds out which tracks have one name.
     #[must_use]
     pub fn new(tracks: &[Track]) -> Self {
-        let mut ids = of_shared_names(tracks);
+        let mut ids = shared_names(tracks);
         if ids.is_empty() {
             return Self::default();
         }
         let key = |id: &TrackId| tracks.get(id.0).map(|track| (&track.name, track.kind as u8));
         let order = |id: &TrackId| (key(id), tracks.get(id.0).map(|of| identity(of, *id)), *id);
         ids.sort_unstable_by(|one, other| order(one).cmp(&order(other)));
-        let mut told_by = vec![ToldBy::Name; tracks.len()];
+        let mut told_by = vec![DistinguishedBy::Name; tracks.len()];
         for group in ids.chunk_by(|one, other| key(one) == key(other)) {
-            let how = tell_apart(tracks, group);
+            let how = distinguishing_key(tracks, group);
             for id in group {
-                if let Some(of) = own(&mut told_by, id.0) {
+                if let Some(of) = item_mut(&mut told_by, id.0) {
                     *of = how;
                 }
             }
@@ -69,15 +69,15 @@ impl Labels {
     pub fn label<'a>(&self, tracks: &'a [Track], id: TrackId) -> Cow<'a, str> {
         let Some(track) = tracks.get(id.0) else { return Cow::Borrowed("") };
         let told_by = self.told_by.get(id.0).copied().unwrap_or_default();
-        let place = place_above(tracks, id);
+        let place = parent_name(tracks, id);
         let number = track.task_id().map(|number| number.to_string());
         let stream = || Some(format!("stream {}", id.0));
         let (place, rest) = match told_by {
-            ToldBy::Name => return Cow::Borrowed(&track.name),
-            ToldBy::Place => (place, None),
-            ToldBy::Number => (None, number),
-            ToldBy::Both => (place, number),
-            ToldBy::Stream => (place, stream()),
+            DistinguishedBy::Name => return Cow::Borrowed(&track.name),
+            DistinguishedBy::Place => (place, None),
+            DistinguishedBy::Number => (None, number),
+            DistinguishedBy::Both => (place, number),
+            DistinguishedBy::Stream => (place, stream()),
         };
         let words: Vec<_> = place.into_iter().chain(rest.as_deref()).collect();
         Cow::Owned(with_words(&track.name, &words.join(", ")))
@@ -97,7 +97,7 @@ fn identity(track: &Track, id: TrackId) -> (usize, Option<u64>, Option<i64>, Opt
 }
 
 /// The tracks that are not the only one of their kind and name.
-fn of_shared_names(tracks: &[Track]) -> Vec<TrackId> {
+fn shared_names(tracks: &[Track]) -> Vec<TrackId> {
     let hasher = RandomState::default();
     let key = |id: u32| {
         let track = tracks.get(usize::try_from(id).ok()?)?;
@@ -125,31 +125,31 @@ fn of_shared_names(tracks: &[Track]) -> Vec<TrackId> {
 
 /// Finds what distinguishes tracks of one kind and name, which are in the order of what they have
 /// in common.
-fn tell_apart(tracks: &[Track], ids: &[TrackId]) -> ToldBy {
+fn distinguishing_key(tracks: &[Track], ids: &[TrackId]) -> DistinguishedBy {
     let of = |id: &TrackId| tracks.get(id.0).map(|track| identity(track, *id));
-    let same = ids.chunk_by(|one, other| of(one) == of(other)).map(|ids| same(tracks, ids));
+    let same = ids.chunk_by(|one, other| of(one) == of(other)).map(|ids| common_key(tracks, ids));
     let same: Vec<_> = same.collect();
     if same.len() < 2 {
-        ToldBy::Name
+        DistinguishedBy::Name
     } else if are_distinct(same.iter().map(|of| of.place)) {
-        ToldBy::Place
+        DistinguishedBy::Place
     } else if are_distinct(same.iter().map(|of| of.number)) {
-        ToldBy::Number
+        DistinguishedBy::Number
     } else if are_distinct(same.iter().map(|of| of.place.zip(of.number))) {
-        ToldBy::Both
+        DistinguishedBy::Both
     } else {
-        ToldBy::Stream
+        DistinguishedBy::Stream
     }
 }
 
 /// Returns what tracks of one task share. A task that ran in several places is distinguished by
 /// none of them.
-fn same<'a>(tracks: &'a [Track], ids: &[TrackId]) -> Same<'a> {
-    let mut places = ids.iter().map(|id| place_above(tracks, *id));
+fn common_key<'a>(tracks: &'a [Track], ids: &[TrackId]) -> SameTask<'a> {
+    let mut places = ids.iter().map(|id| parent_name(tracks, *id));
     let first = places.next().flatten();
     let place = first.filter(|_| places.all(|place| place == first));
     let track = ids.first().and_then(|id| tracks.get(id.0));
-    Same { place, number: track.and_then(Track::task_id) }
+    SameTask { place, number: track.and_then(Track::task_id) }
 }
 
 /// Returns true if each has something, and no two the same.

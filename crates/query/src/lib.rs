@@ -45,19 +45,22 @@ mod tables;
 mod tasks;
 
 pub use analysis::{
-    Analysis, Interrupt, InterruptRun, LeftOut, Pass, Run, Seen, Shortcomings, Standing, Stretch,
+    Analysis, Diagnostics, InitialState, InterruptChange, InterruptEvent, Omission, Pass,
+    ResolvedEvent, RunChange, RunSlice,
 };
 pub use bounds::Bounds;
 pub use calls::Calls;
 pub use default_metric::default_metric;
 pub use distribution::Distribution;
 pub use gantt::{Arrow, Gantt, Row, RowKind};
-pub use history::{History, Turn};
+pub use history::{History, TaskRun};
 pub use idle::is_idle_name;
 pub use labels::Labels;
-pub use load::{Buckets, CpuLoad, InterruptLoad, Load, Spread, TaskLoad, UnknownLoad};
-pub use messages::{Doubts, Messages, Pair, PairKey, Sent, Sequence, Transfer, Wakeups};
-pub use rules::{Demand, Matcher, Meant, Number, Rule, Rules, Vacuous, Violation};
+pub use load::{BucketTimes, Buckets, CpuLoad, InterruptLoad, Load, TaskLoad, UnknownLoad};
+pub use messages::{
+    DeliveredMessage, LatencyCaveats, Messages, Pair, PairKey, Sequence, Transfer, Wakeups,
+};
+pub use rules::{Demand, EventSelector, Matcher, Number, Rule, Rules, VacuousRule, Violation};
 pub use sched::{Completed, Jobs, Open, Progress, Release, Sched, TaskSched};
 pub use states::{MachineStates, StateTime, States};
 pub use tables::{Description, Recorded, common_tables, descriptions, recording_id};

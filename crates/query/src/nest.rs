@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::hash::BuildHasher;
 
 use foldhash::fast::RandomState;
-use kymo_model::kernel::known_by;
+use kymo_model::kernel::interrupt_key;
 use kymo_model::timeline::TimeNs;
 
 /// Calls are told apart up to so many within each other; what is called further in counts for the
@@ -37,7 +37,7 @@ struct Open<T> {
 
 /// One that was over before something else happened, as was told beforehand.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Over<T> {
+pub(crate) struct EarlyEnd<T> {
     pub(crate) call: T,
     /// Time at which it was over.
     pub(crate) time: TimeNs,
@@ -54,7 +54,7 @@ impl<T> Default for Nest<T> {
 
 /// Calls that a return ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Ends {
+pub(crate) enum ReturnMatch {
     /// So many calls: that of the function that returns, and those within it, whose own returns are
     /// missing.
     Calls(usize),
@@ -107,7 +107,7 @@ impl<T> Nest<T> {
     /// Takes out the innermost, where it or one around it was over before a moment, as was told when
     /// that began. Where another begins, those that are over right then are, too, unless they take no
     /// time at all.
-    pub(crate) fn pop_over(&mut self, now: TimeNs, begins: bool) -> Option<Over<T>> {
+    pub(crate) fn pop_ended(&mut self, now: TimeNs, begins: bool) -> Option<EarlyEnd<T>> {
         if self.next_end.is_none_or(|next| next > now) {
             return None;
         }
@@ -123,12 +123,12 @@ impl<T> Nest<T> {
         if let Some((key, ends)) = key.zip(ends) {
             self.told.insert(key, ends);
         }
-        Some(Over { call, time, is_told: ends.is_some() })
+        Some(EarlyEnd { call, time, is_told: ends.is_some() })
     }
 
     /// Forgets those of a name and what is within them, for what begins cannot be within itself.
     /// Tells how many there were.
-    pub(crate) fn begins_again(&mut self, name: Option<&str>, names: &RandomState) -> usize {
+    pub(crate) fn forget_open(&mut self, name: Option<&str>, names: &RandomState) -> usize {
         let Some(name) = name.map(|name| key(name, names)) else { return 0 };
         let before = self.open.iter().position(|open| open.key == Some(name));
         before.map_or(0, |before| self.open.drain(before..).count())
@@ -154,22 +154,22 @@ impl<T> Nest<T> {
 
     /// Returns the calls that a return ends: the call that began last, or the innermost of the
     /// function it names.
-    pub(crate) fn ends(&mut self, name: Option<&str>, names: &RandomState) -> Ends {
+    pub(crate) fn ends(&mut self, name: Option<&str>, names: &RandomState) -> ReturnMatch {
         if self.beyond > 0 {
             self.beyond -= 1;
-            return Ends::Beyond;
+            return ReturnMatch::Beyond;
         }
-        let without = if self.open.is_empty() { Ends::Before } else { Ends::Other };
+        let without = if self.open.is_empty() { ReturnMatch::Before } else { ReturnMatch::Other };
         let Some(name) = name.map(|name| key(name, names)) else {
-            return if self.open.is_empty() { Ends::Before } else { Ends::Calls(1) };
+            return if self.open.is_empty() { ReturnMatch::Before } else { ReturnMatch::Calls(1) };
         };
         let within = self.open.iter().rev().position(|open| open.key == Some(name));
-        let told = || self.told.get(&name).map_or(without, |time| Ends::Told(*time));
-        within.map_or_else(told, |within| Ends::Calls(within + 1))
+        let told = || self.told.get(&name).map_or(without, |time| ReturnMatch::Told(*time));
+        within.map_or_else(told, |within| ReturnMatch::Calls(within + 1))
     }
 }
 
 /// Returns the key by which a name is compared.
 fn key(name: &str, names: &RandomState) -> u64 {
-    names.hash_one(known_by(name))
+    names.hash_one(interrupt_key(name))
 }

@@ -11,10 +11,10 @@ use kymo_model::timeline::{
 
 use crate::bounds::Bounds;
 use crate::messages::{Messages, Wakeups};
-use crate::resolver::{Resolver, UnderWay};
+use crate::resolver::{InterruptStacks, Resolver};
 use crate::switches::{Lane, Switches};
 use crate::tasks::{CpuId, Tasks};
-use crate::{InterruptRun, Standing};
+use crate::{InitialState, InterruptChange};
 
 /// So many events before a window are looked at; more if those do not tell, but not all of a long
 /// recording.
@@ -25,13 +25,13 @@ pub(crate) const AFTER: u64 = 1 << 18;
 
 /// Facts that a pass needs of the time before a window, besides the running tasks.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Follows {
+pub(crate) struct RequiredState {
     pub(crate) messages: bool,
     pub(crate) states: bool,
 }
 
 /// State just before a timestamp.
-pub(crate) struct Before {
+pub(crate) struct StateBefore {
     pub(crate) resolver: Resolver,
     pub(crate) states: BTreeMap<TrackId, String>,
     /// Messages and wakeups under way, where they are asked for.
@@ -41,14 +41,18 @@ pub(crate) struct Before {
 }
 
 /// The tracks of some kinds.
-pub(crate) fn of_kinds(tracks: &[Track], kinds: &[TrackKind]) -> Vec<TrackId> {
+pub(crate) fn tracks_of_kinds(tracks: &[Track], kinds: &[TrackKind]) -> Vec<TrackId> {
     let of_kinds = tracks.iter().enumerate().filter(|(_, track)| kinds.contains(&track.kind));
     of_kinds.map(|(id, _)| TrackId(id)).collect()
 }
 
 /// The tracks that tell what goes on: of tasks and interrupts, of machines where states are followed,
 /// and all that have messages where those are.
-pub(crate) fn telling(tracks: &[Track], tasks: &Tasks, follows: Follows) -> Vec<TrackId> {
+pub(crate) fn state_tracks(
+    tracks: &[Track],
+    tasks: &Tasks,
+    follows: RequiredState,
+) -> Vec<TrackId> {
     use TrackKind::{Calls, States, Task};
     let is_read = |(id, track): &(usize, &Track)| {
         let is_interrupt = || tasks.interrupted(TrackId(*id)).is_some();
@@ -62,7 +66,7 @@ pub(crate) fn telling(tracks: &[Track], tasks: &Tasks, follows: Follows) -> Vec<
     tracks.iter().enumerate().filter(is_read).map(|(id, _)| TrackId(id)).collect()
 }
 
-impl Before {
+impl StateBefore {
     /// Looks back from a moment, ever further, until all is known. What is under way may have left
     /// at any time, so that where messages are followed it looks as far as it may.
     pub(crate) fn look(
@@ -70,11 +74,11 @@ impl Before {
         tracks: &[Track],
         tasks: &mut Tasks,
         moment: TimeNs,
-        follows: Follows,
+        follows: RequiredState,
     ) -> Result<Self> {
-        let machines = of_kinds(tracks, &[TrackKind::States]).len();
-        let read = telling(tracks, tasks, follows);
-        let nothing = |tasks: &Tasks| Self::nothing(tasks, tracks.len(), follows.messages);
+        let machines = tracks_of_kinds(tracks, &[TrackKind::States]).len();
+        let read = state_tracks(tracks, tasks, follows);
+        let nothing = |tasks: &Tasks| Self::unknown(tasks, tracks.len(), follows.messages);
         let mut found = nothing(tasks);
         if read.is_empty() {
             return Ok(found);
@@ -100,13 +104,13 @@ impl Before {
             }
         }
         let is_all = found.is_all;
-        found.under_way = found
-            .under_way
-            .map(|(messages, wakeups)| (messages.under_way(is_all), wakeups.under_way(is_all)));
+        found.under_way = found.under_way.map(|(messages, wakeups)| {
+            (messages.pending_messages(is_all), wakeups.pending_wakeups(is_all))
+        });
         Ok(found)
     }
 
-    fn nothing(tasks: &Tasks, tracks: usize, follows_messages: bool) -> Self {
+    fn unknown(tasks: &Tasks, tracks: usize, follows_messages: bool) -> Self {
         let resolver = Resolver::new(tasks, tracks);
         let under_way = follows_messages.then(Default::default);
         Self { resolver, states: BTreeMap::new(), under_way, is_all: true }
@@ -114,24 +118,25 @@ impl Before {
 
     /// Returns the initial state: what goes on at that time, on the processors that are asked
     /// about.
-    pub(crate) fn standing<'a>(
+    pub(crate) fn initial_states<'a>(
         &'a self,
         tasks: &'a Tasks,
         is_asked: impl Fn(&CpuId) -> bool,
-    ) -> Vec<Standing<'a>> {
+    ) -> Vec<InitialState<'a>> {
         let switches = &self.resolver.switches;
         let running = switches.lanes().filter_map(|(_, lane)| lane.running);
-        let mut found: Vec<_> = running.map(|of| Standing::Task(of.task, of.priority)).collect();
+        let mut found: Vec<_> =
+            running.map(|of| InitialState::Task(of.task, of.priority)).collect();
         for cpu in (0..tasks.cpu_count()).map(CpuId).filter(is_asked) {
             if switches.is_known(cpu) {
-                found.push(Standing::Nobody(cpu));
+                found.push(InitialState::Nobody(cpu));
             }
             let count = Some(self.resolver.interrupts.count(cpu)).filter(|count| *count > 0);
-            found.extend(count.map(|count| Standing::Interrupts(cpu, count)));
+            found.extend(count.map(|count| InitialState::Interrupts(cpu, count)));
         }
-        found.extend(self.states.iter().map(|(track, state)| Standing::State(*track, state)));
+        found.extend(self.states.iter().map(|(track, state)| InitialState::State(*track, state)));
         if let Some((messages, wakeups)) = &self.under_way {
-            found.extend([Standing::Messages(messages), Standing::Wakeups(wakeups)]);
+            found.extend([InitialState::Messages(messages), InitialState::Wakeups(wakeups)]);
         }
         found
     }
@@ -143,7 +148,7 @@ impl Before {
             wakeups.take(seen);
         }
         if seen.gap().is_some() {
-            self.states.retain(|track, _| !seen.may_lack(*track));
+            self.states.retain(|track, _| !seen.may_miss_events(*track));
         }
         if let Content::Activity(Activity::Enter { state, .. }) = &event.content {
             self.states.insert(event.track, state.to_string());
@@ -153,7 +158,7 @@ impl Before {
 
 /// Facts from the first switches after a window.
 #[derive(Default)]
-pub(crate) struct After {
+pub(crate) struct StateAfter {
     /// The first of each lane that is asked for: on which track, and whether a task stops; nothing
     /// where events are missing before it.
     first: BTreeMap<usize, Option<(TrackId, bool)>>,
@@ -167,7 +172,7 @@ pub(crate) struct After {
 
 /// Fate of a task that runs when the window ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Fate {
+pub(crate) enum TaskOutcome {
     /// It runs on, or is taken to: what comes may be too far on to be found.
     RunsOn,
     /// Its end is missing.
@@ -177,15 +182,15 @@ pub(crate) enum Fate {
 }
 
 /// Questions about the time after a window, as long as no event has answered them.
-struct Asked {
+struct OpenRequests {
     /// Lanes whose next event is asked for.
     lanes: BTreeSet<usize>,
     /// True if these switch.
     cpus: BTreeSet<CpuId>,
-    under_way: UnderWay,
+    under_way: InterruptStacks,
 }
 
-impl Asked {
+impl OpenRequests {
     /// Returns true if all is told of tasks.
     fn is_done(&self) -> bool {
         self.lanes.is_empty() && self.cpus.is_empty()
@@ -197,7 +202,7 @@ impl Asked {
     }
 }
 
-impl After {
+impl StateAfter {
     /// Looks on from the end of a window for what some lanes do next, which processors switch, and
     /// whether the interrupts end that are under way.
     pub(crate) fn look(
@@ -211,7 +216,7 @@ impl After {
         let switches = &resolver.switches;
         let is_cut = |track: &TrackId| bounds.until(*track).is_some();
         let mut read: Vec<_> =
-            of_kinds(tracks, &[TrackKind::Task]).into_iter().filter(is_cut).collect();
+            tracks_of_kinds(tracks, &[TrackKind::Task]).into_iter().filter(is_cut).collect();
         let Some(from) = read.first().and_then(|track| bounds.until(*track)) else {
             return Ok(found);
         };
@@ -219,7 +224,7 @@ impl After {
         let cpus: BTreeSet<_> = lanes().map(|(_, cpu)| cpu).collect();
         let is_asked = |(_, lane): &(usize, &Lane)| cpus.contains(&lane.cpu) && is_asked(lane);
         let lanes = switches.lanes().filter(is_asked).map(|(lane, _)| lane).collect();
-        let mut asked = Asked { lanes, cpus, under_way: resolver.interrupts.clone() };
+        let mut asked = OpenRequests { lanes, cpus, under_way: resolver.interrupts.clone() };
         // Where events are missing is told on tracks of processors.
         let of_cpu = |cpu: &CpuId| tasks.cpu(*cpu).map(|cpu| cpu.track);
         let of_cpus = asked.cpus.iter().filter_map(of_cpu);
@@ -255,10 +260,10 @@ impl After {
         &mut self,
         gap: (TrackId, Missing),
         (switches, tasks): (&Switches, &Tasks),
-        asked: &mut Asked,
+        asked: &mut OpenRequests,
     ) {
         let may_lack =
-            |cpu: CpuId| tasks.cpu(cpu).is_some_and(|cpu| tasks.may_lack(cpu.track, gap));
+            |cpu: CpuId| tasks.cpu(cpu).is_some_and(|cpu| tasks.may_miss_events(cpu.track, gap));
         for (id, lane) in switches.lanes().filter(|(_, lane)| may_lack(lane.cpu)) {
             if asked.lanes.remove(&id) {
                 self.first.insert(id, None);
@@ -275,7 +280,7 @@ impl After {
         (lane, cpu): (usize, CpuId),
         track: TrackId,
         activity: &Activity<'_>,
-        asked: &mut Asked,
+        asked: &mut OpenRequests,
     ) {
         let Some(is_end) = ends(activity) else { return };
         asked.cpus.remove(&cpu);
@@ -294,11 +299,11 @@ impl After {
     }
 
     /// Takes what happens to the interrupts of a processor.
-    fn interrupt(&mut self, cpu: Option<CpuId>, activity: &Activity<'_>, asked: &mut Asked) {
+    fn interrupt(&mut self, cpu: Option<CpuId>, activity: &Activity<'_>, asked: &mut OpenRequests) {
         let Some(of) = cpu.and_then(|cpu| asked.under_way.take(cpu, activity)) else { return };
         match of.run {
-            InterruptRun::Begins if of.around == 0 => self.interrupts_are(of.cpu, false),
-            InterruptRun::Ends if of.around == 0 => self.interrupts_are(of.cpu, true),
+            InterruptChange::Begins if of.around == 0 => self.interrupts_are(of.cpu, false),
+            InterruptChange::Ends if of.around == 0 => self.interrupts_are(of.cpu, true),
             _ => {}
         }
     }
@@ -322,16 +327,16 @@ impl After {
     }
 
     /// Returns the fate of the running task.
-    pub(crate) fn fate(&self, lane: usize, cpu: CpuId, running: TrackId) -> Fate {
+    pub(crate) fn fate(&self, lane: usize, cpu: CpuId, running: TrackId) -> TaskOutcome {
         match self.first.get(&lane) {
-            Some(Some((track, is_end))) if *track != running || !is_end => Fate::IsLost,
-            None if self.switches(cpu) == Some(false) => Fate::IsUnknown,
-            _ => Fate::RunsOn,
+            Some(Some((track, is_end))) if *track != running || !is_end => TaskOutcome::IsLost,
+            None if self.switches(cpu) == Some(false) => TaskOutcome::IsUnknown,
+            _ => TaskOutcome::RunsOn,
         }
     }
 
     /// Returns true if it is known what a lane does next.
-    pub(crate) fn tells(&self, lane: usize) -> bool {
+    pub(crate) fn is_known(&self, lane: usize) -> bool {
         self.first.contains_key(&lane)
     }
 

@@ -6,7 +6,7 @@
 /// left out without a word, it would be a figure that is too small.
 #[inline]
 #[track_caller]
-pub(crate) fn own<T>(items: &mut [T], place: usize) -> Option<&mut T> {
+pub(crate) fn item_mut<T>(items: &mut [T], place: usize) -> Option<&mut T> {
     let item = items.get_mut(place);
     debug_assert!(item.is_some(), "a place of our own is beyond its list");
     item

@@ -7,25 +7,25 @@ use foldhash::fast::RandomState;
 use kymo_model::timeline::{Activity, Content, Event, Missing, TimeNs, TrackId};
 
 use crate::bounds::Bounds;
-use crate::nest::{Ends, Nest};
-use crate::own::own;
-use crate::switches::{Ended, Running, Switches};
+use crate::nest::{Nest, ReturnMatch};
+use crate::own::item_mut;
+use crate::switches::{EndReason, RunningTask, Switches};
 use crate::tasks::{CpuId, Tasks};
-use crate::{Interrupt, InterruptRun, Run, Seen, Stretch};
+use crate::{InterruptChange, InterruptEvent, ResolvedEvent, RunChange, RunSlice};
 
 /// Tells what events are to tasks, one after another.
 pub(crate) struct Resolver {
     pub(crate) switches: Switches,
-    pub(crate) interrupts: UnderWay,
+    pub(crate) interrupts: InterruptStacks,
     /// Processors of which something was taken to run since the window began.
     pub(crate) assumed: BTreeSet<CpuId>,
     /// Stretches that ran until the gap that was seen last.
-    cut: Vec<Stretch>,
+    cut: Vec<RunSlice>,
 }
 
 /// The interrupts that are under way on each processor, one within another.
 #[derive(Clone)]
-pub(crate) struct UnderWay {
+pub(crate) struct InterruptStacks {
     of_cpu: Vec<Nest<()>>,
     names: RandomState,
 }
@@ -34,7 +34,7 @@ impl Resolver {
     pub(crate) fn new(tasks: &Tasks, tracks: usize) -> Self {
         let switches = Switches::new(tasks, tracks);
         let of_cpu = (0..tasks.cpu_count()).map(|_| Nest::default()).collect();
-        let interrupts = UnderWay { of_cpu, names: RandomState::default() };
+        let interrupts = InterruptStacks { of_cpu, names: RandomState::default() };
         Self { switches, interrupts, assumed: BTreeSet::new(), cut: Vec::new() }
     }
 
@@ -48,7 +48,7 @@ impl Resolver {
         time: TimeNs,
         tasks: &'a mut Tasks,
         bounds: Option<&Bounds>,
-    ) -> Seen<'a> {
+    ) -> ResolvedEvent<'a> {
         let track = event.track;
         let (mut task, mut run, mut lost, mut by) = (None, None, None, None);
         let (mut interrupt, mut unknown_since) = (None, None);
@@ -58,7 +58,7 @@ impl Resolver {
                 Activity::Begin { name, .. } => name.as_deref(),
                 _ => None,
             };
-            task = tasks.of(track, name);
+            task = tasks.resolve_track(track, name);
             match (activity, task) {
                 (Activity::Gap(missing), _) => {
                     task = None;
@@ -69,12 +69,12 @@ impl Resolver {
                     interrupt = cpu.and_then(|cpu| self.interrupts.take(cpu, activity));
                 }
                 (Activity::Begin { priority, .. }, Some((own, cpu))) => {
-                    run = Some(Run::Begins);
+                    run = Some(RunChange::Begins);
                     unknown_since = self.switches.unknown_until_now(cpu);
                     self.interrupts.leave(cpu);
                     let (task, priority) = (own, *priority);
                     let (since, is_standing) = (time, false);
-                    let now = Running { task, track, since, priority, is_standing };
+                    let now = RunningTask { task, track, since, priority, is_standing };
                     lost = self.switches.begin(now);
                 }
                 (Activity::End | Activity::EndOf { .. }, Some((own, cpu))) => {
@@ -83,15 +83,15 @@ impl Resolver {
                     let (of, since) = match ended {
                         // Where times go back, that time is told of already, and what stops as the
                         // window begins is not in it.
-                        Ended::Ran(Running { task, since, is_standing, .. }) => {
+                        EndReason::Ran(RunningTask { task, since, is_standing, .. }) => {
                             let is_in =
                                 |since: &TimeNs| *since < time || (*since == time && !is_standing);
                             (task, Some(since).filter(is_in))
                         }
-                        Ended::First => (own, self.assume(track, cpu, bounds)),
-                        Ended::AfterGap | Ended::Unbalanced => (own, None),
+                        EndReason::First => (own, self.assume(track, cpu, bounds)),
+                        EndReason::AfterGap | EndReason::Unbalanced => (own, None),
                     };
-                    (task, run, lost) = (Some((of, cpu)), Some(Run::Ends { since }), other);
+                    (task, run, lost) = (Some((of, cpu)), Some(RunChange::Ends { since }), other);
                 }
                 (Activity::Release { by: Some(on), .. }, Some(_)) => {
                     by = Some(self.releaser(*on, tasks));
@@ -100,7 +100,7 @@ impl Resolver {
             }
         }
         let cut = &self.cut[..];
-        Seen { event, time, task, run, lost, unknown_since, cut, by, interrupt, tasks }
+        ResolvedEvent { event, time, task, run, lost, unknown_since, cut, by, interrupt, tasks }
     }
 
     /// Something is missing from here on. Tasks of what is no processor run side by side: who else
@@ -109,7 +109,7 @@ impl Resolver {
     fn gap(&mut self, gap: (TrackId, Missing), time: TimeNs, tasks: &Tasks) {
         let may_lack = |cpu: CpuId| {
             tasks.cpu(cpu).is_some_and(|cpu| {
-                tasks.may_lack(cpu.track, gap) && (cpu.is_one || gap.1 != Missing::Switches)
+                tasks.may_miss_events(cpu.track, gap) && (cpu.is_one || gap.1 != Missing::Switches)
             })
         };
         self.switches.gap(may_lack, time, &mut self.cut);
@@ -137,35 +137,35 @@ impl Resolver {
     }
 }
 
-impl UnderWay {
+impl InterruptStacks {
     /// Returns the number of interrupts under way on a processor.
     pub(crate) fn count(&self, cpu: CpuId) -> usize {
         self.of_cpu.get(cpu.0).map_or(0, Nest::len)
     }
 
     /// Takes an event, and returns its meaning for the interrupts of a processor.
-    pub(crate) fn take(&mut self, cpu: CpuId, activity: &Activity<'_>) -> Option<Interrupt> {
+    pub(crate) fn take(&mut self, cpu: CpuId, activity: &Activity<'_>) -> Option<InterruptEvent> {
         let under_way = self.of_cpu.get_mut(cpu.0)?;
         let (run, lost) = match activity {
             Activity::Begin { .. } if under_way.is_beyond() => return None,
             Activity::Begin { name, .. } => {
                 // An interrupt does not interrupt itself: where it comes again, its end is missing.
-                let lost = under_way.begins_again(name.as_deref(), &self.names);
+                let lost = under_way.forget_open(name.as_deref(), &self.names);
                 under_way.push(name.as_deref(), &self.names, ());
-                (InterruptRun::Begins, lost)
+                (InterruptChange::Begins, lost)
             }
             Activity::End => ends(under_way, None, &self.names)?,
             Activity::EndOf { name } => ends(under_way, Some(name), &self.names)?,
             _ => return None,
         };
-        let around = under_way.len() - usize::from(run == InterruptRun::Begins);
-        Some(Interrupt { cpu, run, around, lost: lost as u64 })
+        let around = under_way.len() - usize::from(run == InterruptChange::Begins);
+        Some(InterruptEvent { cpu, run, around, lost: lost as u64 })
     }
 
     /// No task begins within an interrupt: the ends of those that are under way are missing, or they
     /// are deferred with the task that they run in.
     fn leave(&mut self, cpu: CpuId) {
-        if let Some(under_way) = own(&mut self.of_cpu, cpu.0) {
+        if let Some(under_way) = item_mut(&mut self.of_cpu, cpu.0) {
             under_way.clear();
         }
     }
@@ -177,13 +177,13 @@ fn ends(
     under_way: &mut Nest<()>,
     name: Option<&str>,
     names: &RandomState,
-) -> Option<(InterruptRun, usize)> {
+) -> Option<(InterruptChange, usize)> {
     match under_way.ends(name, names) {
-        Ends::Calls(count) => {
+        ReturnMatch::Calls(count) => {
             under_way.truncate(under_way.len() - count);
-            Some((InterruptRun::Ends, count.saturating_sub(1)))
+            Some((InterruptChange::Ends, count.saturating_sub(1)))
         }
-        Ends::Beyond | Ends::Before | Ends::Told(_) => None,
-        Ends::Other => Some((InterruptRun::Unbegun, 0)),
+        ReturnMatch::Beyond | ReturnMatch::Before | ReturnMatch::Told(_) => None,
+        ReturnMatch::Other => Some((InterruptChange::Unbegun, 0)),
     }
 }

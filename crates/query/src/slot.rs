@@ -21,6 +21,6 @@ impl Slot {
 
 /// The place that a list of places has at a place.
 #[inline]
-pub(crate) fn at(list: &[Slot], place: usize) -> Option<usize> {
+pub(crate) fn slot_value(list: &[Slot], place: usize) -> Option<usize> {
     list.get(place)?.get()
 }

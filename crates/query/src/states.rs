@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use kymo_model::timeline::{Activity, Content, TimeNs, TrackId};
 
 use crate::bounds::Bounds;
-use crate::own::own;
-use crate::{Distribution, LeftOut, Pass, Seen, Standing, Tasks, elapsed, took};
+use crate::own::item_mut;
+use crate::{Distribution, InitialState, Omission, Pass, ResolvedEvent, Tasks, elapsed, took};
 
 /// States of one machine that are told apart; the rest are one.
 const STATES_MAX: usize = 4096;
@@ -73,7 +73,7 @@ impl MachineStates {
     pub fn transitions(&self) -> Vec<(&str, &str, u64)> {
         let mut names = vec![""; self.states.len()];
         for (name, place) in &self.places {
-            if let Some(of) = own(&mut names, *place) {
+            if let Some(of) = item_mut(&mut names, *place) {
                 *of = name;
             }
         }
@@ -139,7 +139,7 @@ impl MachineStates {
     }
 
     /// It is in a state that it entered before.
-    fn stand(&mut self, name: &str, begin: TimeNs) {
+    fn set_initial_state(&mut self, name: &str, begin: TimeNs) {
         self.now = Some((self.place(name), begin));
     }
 
@@ -179,10 +179,10 @@ impl States {
 
 impl States {
     /// States last up to where events are missing.
-    fn gap(&mut self, seen: &Seen<'_>) {
+    fn gap(&mut self, seen: &ResolvedEvent<'_>) {
         let Self { open, machines, .. } = self;
         open.retain(|track| {
-            let may_lack = seen.may_lack(*track);
+            let may_lack = seen.may_miss_events(*track);
             if let (true, Some(machine)) = (may_lack, machines.get_mut(track)) {
                 machine.lose(seen.time);
             }
@@ -200,21 +200,21 @@ impl Pass for States {
         self.bounds = Some(bounds.clone());
     }
 
-    fn standing(&mut self, what: &Standing<'_>, begin: TimeNs) {
-        if let Standing::State(track, state) = what {
-            self.machines.entry(*track).or_default().stand(state, begin);
+    fn initial_state(&mut self, what: &InitialState<'_>, begin: TimeNs) {
+        if let InitialState::State(track, state) = what {
+            self.machines.entry(*track).or_default().set_initial_state(state, begin);
             self.open.push(*track);
         }
     }
 
-    fn event(&mut self, seen: &Seen<'_>) {
+    fn event(&mut self, seen: &ResolvedEvent<'_>) {
         if seen.gap().is_some() {
             self.gap(seen);
         }
         let Content::Activity(Activity::Enter { state, settled }) = &seen.event.content else {
             return;
         };
-        let begin = || self.bounds.as_ref()?.of(seen.event.track).map(|(begin, _)| begin);
+        let begin = || self.bounds.as_ref()?.time_range(seen.event.track).map(|(begin, _)| begin);
         let machine = self.machines.entry(seen.event.track).or_insert_with(|| MachineStates {
             unknown_since: begin(),
             ..MachineStates::default()
@@ -235,28 +235,28 @@ impl Pass for States {
 
     fn finish(&mut self, bounds: &Bounds, _tasks: &Tasks) {
         for (track, machine) in &mut self.machines {
-            if let Some((_, end)) = bounds.of(*track) {
+            if let Some((_, end)) = bounds.time_range(*track) {
                 machine.known_from(end);
                 machine.leave(end);
             }
         }
     }
 
-    fn left_out(&self) -> Vec<LeftOut> {
-        let transitions = LeftOut {
+    fn omissions(&self) -> Vec<Omission> {
+        let transitions = Omission {
             count: self.left_out,
             one: "transition is between states beyond those that are told apart, and is left out",
             many: "transitions are between states beyond those that are told apart, and are left \
                    out",
         };
-        let states = LeftOut {
+        let states = Omission {
             count: self.machines.values().map(|machine| machine.others).sum(),
             one: "time a machine was in a state beyond those that are told apart: it counts as one \
                   of the (other states)",
             many: "times machines were in states beyond those that are told apart: they count as \
                    the (other states)",
         };
-        let backwards = LeftOut {
+        let backwards = Omission {
             count: self.machines.values().map(|machine| machine.backwards).sum(),
             one: "state is left before it is entered, as times go back: how long it lasted is not \
                   known",

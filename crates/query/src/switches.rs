@@ -2,9 +2,9 @@
 
 use kymo_model::timeline::{TimeNs, TrackId};
 
-use crate::Stretch;
-use crate::own::own;
-use crate::slot::{Slot, at};
+use crate::RunSlice;
+use crate::own::item_mut;
+use crate::slot::{Slot, slot_value};
 use crate::tasks::{CpuId, TaskId, Tasks};
 
 /// Lane in which tasks take turns: a processor. Where the recording names none, each track by
@@ -12,7 +12,7 @@ use crate::tasks::{CpuId, TaskId, Tasks};
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Lane {
     pub(crate) cpu: CpuId,
-    pub(crate) running: Option<Running>,
+    pub(crate) running: Option<RunningTask>,
     /// True if the running task is known, or it is known that no task runs.
     pub(crate) is_known: bool,
     /// True if that is not known since events are missing.
@@ -21,7 +21,7 @@ pub(crate) struct Lane {
 
 /// A task that runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Running {
+pub(crate) struct RunningTask {
     pub(crate) task: TaskId,
     pub(crate) track: TrackId,
     pub(crate) since: TimeNs,
@@ -39,14 +39,14 @@ pub(crate) struct Switches {
     of_track: Vec<Slot>,
     /// The first lane of each processor.
     of_cpu: Vec<Option<usize>>,
-    cpus: Vec<Switched>,
+    cpus: Vec<ProcessorSwitches>,
     /// The lanes of which it is known who runs.
     known: Vec<usize>,
 }
 
 /// State of a processor's switches.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Switched {
+pub(crate) struct ProcessorSwitches {
     /// The last switch.
     pub(crate) last: Option<TimeNs>,
     /// Switches that stop another task than the one that ran, or let one run beside another.
@@ -61,9 +61,9 @@ pub(crate) struct Switched {
 
 /// Result of the end of a stretch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Ended {
+pub(crate) enum EndReason {
     /// It ran since then.
-    Ran(Running),
+    Ran(RunningTask),
     /// Nothing of the processor was known: it ran from before.
     First,
     /// Events are missing before: it ran since a time that is not known.
@@ -78,7 +78,7 @@ impl Switches {
             lanes: Vec::new(),
             of_track: vec![Slot::NONE; tracks],
             of_cpu: vec![None; tasks.cpu_count()],
-            cpus: vec![Switched::default(); tasks.cpu_count()],
+            cpus: vec![ProcessorSwitches::default(); tasks.cpu_count()],
             known: Vec::new(),
         };
         for track in 0..tracks {
@@ -92,15 +92,19 @@ impl Switches {
             if let Some(first) = switches.of_cpu.get_mut(cpu.0) {
                 first.get_or_insert(lane);
             }
-            if let Some(of) = own(&mut switches.of_track, track) {
+            if let Some(of) = item_mut(&mut switches.of_track, track) {
                 *of = Slot::new(lane);
             }
         }
         switches
     }
 
-    fn lane(&mut self, track: TrackId, time: TimeNs) -> Option<(&mut Lane, &mut Switched)> {
-        let id = at(&self.of_track, track.0)?;
+    fn lane(
+        &mut self,
+        track: TrackId,
+        time: TimeNs,
+    ) -> Option<(&mut Lane, &mut ProcessorSwitches)> {
+        let id = slot_value(&self.of_track, track.0)?;
         let lane = self.lanes.get_mut(id)?;
         if !lane.is_known {
             self.known.push(id);
@@ -113,27 +117,29 @@ impl Switches {
 
     /// A task runs. Tells what ran until then and was never stopped. Where times go back, it runs
     /// since the latest: what was before is known already.
-    pub(crate) fn begin(&mut self, mut now: Running) -> Option<Stretch> {
+    pub(crate) fn begin(&mut self, mut now: RunningTask) -> Option<RunSlice> {
         let (lane, cpu) = self.lane(now.track, now.since)?;
         now.since = cpu.last.unwrap_or(now.since);
         (lane.is_known, lane.is_lost) = (true, false);
         let before = lane.running.replace(now)?;
         cpu.unbalanced += 1;
-        Some(before.until(now.since, lane.cpu))
+        Some(before.end_at(now.since, lane.cpu))
     }
 
     /// A task stops. Tells since when it ran, and what ran instead where that was another.
-    pub(crate) fn end(&mut self, track: TrackId, time: TimeNs) -> (Ended, Option<Stretch>) {
-        let Some((lane, cpu)) = self.lane(track, time) else { return (Ended::Unbalanced, None) };
+    pub(crate) fn end(&mut self, track: TrackId, time: TimeNs) -> (EndReason, Option<RunSlice>) {
+        let Some((lane, cpu)) = self.lane(track, time) else {
+            return (EndReason::Unbalanced, None);
+        };
         let is_known = std::mem::replace(&mut lane.is_known, true);
         let is_lost = std::mem::take(&mut lane.is_lost);
         match lane.running.take() {
-            Some(running) if running.track == track => (Ended::Ran(running), None),
-            None if is_lost => (Ended::AfterGap, None),
-            None if !is_known => (Ended::First, None),
+            Some(running) if running.track == track => (EndReason::Ran(running), None),
+            None if is_lost => (EndReason::AfterGap, None),
+            None if !is_known => (EndReason::First, None),
             other => {
                 cpu.unbalanced += 1;
-                (Ended::Unbalanced, other.map(|other| other.until(time, lane.cpu)))
+                (EndReason::Unbalanced, other.map(|other| other.end_at(time, lane.cpu)))
             }
         }
     }
@@ -144,7 +150,7 @@ impl Switches {
         &mut self,
         may_lack: impl Fn(CpuId) -> bool,
         time: TimeNs,
-        cut: &mut Vec<Stretch>,
+        cut: &mut Vec<RunSlice>,
     ) {
         let Self { lanes, cpus, known, of_cpu, .. } = self;
         for lane in of_cpu.iter().flatten() {
@@ -158,7 +164,7 @@ impl Switches {
             let Some(cpu) = cpus.get_mut(lane.cpu.0) else { return true };
             // A gap is where the last event was, and events of one time come in any order.
             let at = cpu.last.map_or(time, |last| last.max(time));
-            cut.extend(lane.running.take().map(|running| running.until(at, lane.cpu)));
+            cut.extend(lane.running.take().map(|running| running.end_at(at, lane.cpu)));
             (lane.is_known, lane.is_lost) = (false, true);
             if cpu.unknown_since.is_none() {
                 cpu.unknown_since = Some(at);
@@ -181,12 +187,12 @@ impl Switches {
 
     /// The number of the lane of a track, and its processor.
     pub(crate) fn lane_of(&self, track: TrackId) -> Option<(usize, CpuId)> {
-        let lane = at(&self.of_track, track.0)?;
+        let lane = slot_value(&self.of_track, track.0)?;
         Some((lane, self.lanes.get(lane)?.cpu))
     }
 
     /// Returns the running task of a processor.
-    pub(crate) fn running(&self, cpu: CpuId) -> Option<Running> {
+    pub(crate) fn running(&self, cpu: CpuId) -> Option<RunningTask> {
         self.lanes.get((*self.of_cpu.get(cpu.0)?)?)?.running
     }
 
@@ -202,7 +208,7 @@ impl Switches {
     }
 
     /// Returns the state of a processor.
-    pub(crate) fn of(&self, cpu: CpuId) -> Switched {
+    pub(crate) fn processor_state(&self, cpu: CpuId) -> ProcessorSwitches {
         self.cpus.get(cpu.0).copied().unwrap_or_default()
     }
 
@@ -219,7 +225,7 @@ impl Switches {
         for cpu in &mut self.cpus {
             let unknown_since = cpu.unknown_since.map(|_| at);
             let gaps = u64::from(unknown_since.is_some());
-            *cpu = Switched { gaps, unknown_since, ..Switched::default() };
+            *cpu = ProcessorSwitches { gaps, unknown_since, ..ProcessorSwitches::default() };
         }
         for lane in self.lanes.iter().filter(|lane| lane.is_lost && !is_all_before) {
             if let Some(cpu) = self.cpus.get_mut(lane.cpu.0) {
@@ -232,9 +238,9 @@ impl Switches {
     }
 }
 
-impl Running {
-    pub(crate) fn until(self, until: TimeNs, cpu: CpuId) -> Stretch {
+impl RunningTask {
+    pub(crate) fn end_at(self, until: TimeNs, cpu: CpuId) -> RunSlice {
         let Self { task, track, since, .. } = self;
-        Stretch { task, cpu, track, since, until: until.max(since) }
+        RunSlice { task, cpu, track, since, until: until.max(since) }
     }
 }

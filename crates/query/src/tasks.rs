@@ -10,7 +10,7 @@ use hashbrown::HashTable;
 use kymo_model::timeline::{ClockId, Missing, Track, TrackId, TrackKind, Tracks};
 
 use crate::labels::{Labels, with_words};
-use crate::slot::{Slot, at};
+use crate::slot::{Slot, slot_value};
 
 /// Tasks that have a name and no track are told apart up to so many; the rest are one.
 const NAMED_MAX: usize = 1 << 16;
@@ -61,7 +61,7 @@ pub struct Tasks {
     all: Vec<Task>,
     cpus: Vec<Cpu>,
     /// The task and the processor of each track.
-    of_track: Vec<(Slot, Slot)>,
+    track_task: Vec<(Slot, Slot)>,
     /// The processors that tracks are, and not just of.
     is_cpu: Vec<Slot>,
     /// The track of the processor that each track is or is of.
@@ -84,12 +84,14 @@ impl Tasks {
         let mut tasks = Self {
             tracks: tracks.clone(),
             all: Vec::with_capacity(count),
-            of_track: vec![(Slot::NONE, Slot::NONE); tracks.len()],
+            track_task: vec![(Slot::NONE, Slot::NONE); tracks.len()],
             is_cpu: vec![Slot::NONE; tracks.len()],
-            places: (0..tracks.len()).map(|id| Slot::new(place_of(tracks, TrackId(id)))).collect(),
+            places: (0..tracks.len())
+                .map(|id| Slot::new(processor_track(tracks, TrackId(id))))
+                .collect(),
             ..Self::default()
         };
-        let mut known = Known::default();
+        let mut known = TaskIndex::default();
         for (id, track) in tracks.iter().enumerate() {
             if track.kind != TrackKind::Task {
                 continue;
@@ -98,8 +100,8 @@ impl Tasks {
             let task = known.find(track, &tasks).unwrap_or_else(|| {
                 let task = tasks.add(Task {
                     is_idle: track.is_idle() || is_idle(&track.name),
-                    is_interrupt: track.says(Track::IS_INTERRUPT),
-                    tells_completion: track.says(Track::TELLS_COMPLETION),
+                    is_interrupt: track.has_flag(Track::IS_INTERRUPT),
+                    tells_completion: track.has_flag(Track::TELLS_COMPLETION),
                     home: id,
                 });
                 known.add(task, &tasks);
@@ -107,7 +109,7 @@ impl Tasks {
             });
             let known_cpu = tasks.is_cpu(on);
             let cpu = known_cpu.unwrap_or_else(|| tasks.add_cpu(tracks, on));
-            if let Some(of_track) = tasks.of_track.get_mut(id.0) {
+            if let Some(of_track) = tasks.track_task.get_mut(id.0) {
                 *of_track = (Slot::new(task.0), Slot::new(cpu.0));
             }
         }
@@ -127,7 +129,7 @@ impl Tasks {
             recording: of.map_or(0, |track| track.recording),
             clock: of.and_then(|track| track.clock),
             is_one: of.is_some_and(|track| track.attributes.contains_key(Track::CPU_ID)),
-            has_interrupts: of.is_some_and(|track| track.says(Track::HAS_INTERRUPTS)),
+            has_interrupts: of.is_some_and(|track| track.has_flag(Track::HAS_INTERRUPTS)),
         });
         let cpu = CpuId(self.cpus.len() - 1);
         if let Some(of_track) = self.is_cpu.get_mut(track.0) {
@@ -137,7 +139,11 @@ impl Tasks {
     }
 
     /// The task and the processor of a track; with a name, a task that only stretches name.
-    pub(crate) fn of(&mut self, track: TrackId, name: Option<&str>) -> Option<(TaskId, CpuId)> {
+    pub(crate) fn resolve_track(
+        &mut self,
+        track: TrackId,
+        name: Option<&str>,
+    ) -> Option<(TaskId, CpuId)> {
         let (own, cpu) = self.of_track(track)?;
         let Some(name) = name else { return Some((own, cpu)) };
         if let Some(task) = self.named.get(&track).and_then(|named| named.get(name)) {
@@ -159,26 +165,26 @@ impl Tasks {
     /// The task and the processor of a track.
     #[must_use]
     pub fn of_track(&self, track: TrackId) -> Option<(TaskId, CpuId)> {
-        let (task, cpu) = self.of_track.get(track.0)?;
+        let (task, cpu) = self.track_task.get(track.0)?;
         Some((TaskId(task.get()?), CpuId(cpu.get()?)))
     }
 
     /// The tracks of tasks, each with its processor.
     pub(crate) fn tracks_of_tasks(&self) -> impl Iterator<Item = (TrackId, CpuId)> {
-        let tracks = (0..self.of_track.len()).map(TrackId);
+        let tracks = (0..self.track_task.len()).map(TrackId);
         tracks.filter_map(|track| Some((track, self.of_track(track)?.1)))
     }
 
     /// The processors that have a task which runs when there is nothing to do.
     pub(crate) fn cpus_with_idle(&self) -> HashSet<CpuId> {
-        let tracks = (0..self.of_track.len()).filter_map(|track| self.of_track(TrackId(track)));
+        let tracks = (0..self.track_task.len()).filter_map(|track| self.of_track(TrackId(track)));
         tracks.filter(|(task, _)| self.is_idle(*task)).map(|(_, cpu)| cpu).collect()
     }
 
     /// The processor that a track is, where it is one that tasks run on.
     #[must_use]
     pub fn is_cpu(&self, track: TrackId) -> Option<CpuId> {
-        at(&self.is_cpu, track.0).map(CpuId)
+        slot_value(&self.is_cpu, track.0).map(CpuId)
     }
 
     /// The number that the recording gives a processor.
@@ -193,9 +199,13 @@ impl Tasks {
     }
 
     /// Returns true if what is missing from a gap on may be of a track.
-    pub(crate) fn may_lack(&self, track: TrackId, (gap, missing): (TrackId, Missing)) -> bool {
+    pub(crate) fn may_miss_events(
+        &self,
+        track: TrackId,
+        (gap, missing): (TrackId, Missing),
+    ) -> bool {
         let is_same = self.recording_of(track) == self.recording_of(gap);
-        let (of, place) = (at(&self.places, track.0), at(&self.places, gap.0));
+        let (of, place) = (slot_value(&self.places, track.0), slot_value(&self.places, gap.0));
         is_same && of.is_some() && (missing == Missing::AllEvents || of == place)
     }
 
@@ -243,7 +253,7 @@ impl Tasks {
             return Cow::Borrowed(name);
         }
         let home = || self.home_of(id).map_or("", |track| &track.name);
-        Cow::Owned(with_words(name, place_above(&self.tracks, task.home).unwrap_or_else(home)))
+        Cow::Owned(with_words(name, parent_name(&self.tracks, task.home).unwrap_or_else(home)))
     }
 
     /// Returns the label of a track among all others.
@@ -313,12 +323,12 @@ impl Tasks {
 
 /// Tasks by what tells them from others: while tracks are gone through, there may be a million.
 #[derive(Default)]
-struct Known {
+struct TaskIndex {
     tasks: HashTable<TaskId>,
     hasher: RandomState,
 }
 
-impl Known {
+impl TaskIndex {
     /// Returns the key that distinguishes the task of a track from others.
     fn key(track: &Track) -> (usize, Option<u64>, &str, Option<i64>) {
         (track.recording, track.part(), &track.name, track.task_id())
@@ -344,13 +354,13 @@ impl Known {
 }
 
 /// The track of the processor that a track is or is of.
-fn place_of(tracks: &[Track], id: TrackId) -> usize {
+fn processor_track(tracks: &[Track], id: TrackId) -> usize {
     let is_cpu = tracks.get(id.0).is_some_and(|of| of.attributes.contains_key(Track::CPU_ID));
     if is_cpu { id.0 } else { cpu_of(tracks, id).0 }
 }
 
 /// The name of the processor or log file that a track is of, unless it is one itself.
-pub(crate) fn place_above(tracks: &[Track], id: TrackId) -> Option<&str> {
+pub(crate) fn parent_name(tracks: &[Track], id: TrackId) -> Option<&str> {
     let above = Some(cpu_of(tracks, id)).filter(|above| *above != id)?;
     tracks.get(above.0).map(|track| track.name.as_str())
 }

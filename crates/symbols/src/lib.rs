@@ -407,7 +407,7 @@ impl Resolver for Module<'_> {
         }
     }
 
-    fn lack(&self) -> Option<String> {
+    fn limitation(&self) -> Option<String> {
         let elsewhere = || self.candidate.elsewhere().unwrap_or_default();
         self.worst().map(|lack| lack.why + &elsewhere())
     }

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use kymo_core::{Context, Destination, Finding, Probe, Result, Severity, Source};
-use kymo_model::timeline::{ClassWord, Shown, TimeNs, TimelineView};
+use kymo_model::timeline::{ClassWord, DisplayTime, TimeNs, TimelineView};
 use kymo_model::{
-    Ability, Confidence, Dataset, Demo, DumpRequest, Format, FormatInfo, Part, RecordSink,
-    Recording, Repaired, Section, Summary, Table, Written,
+    Capability, Confidence, Dataset, Demo, DumpRequest, ExtractRequest, Format, FormatInfo,
+    RecordSink, Recording, RepairReport, Section, Summary, Table, WriteReport,
 };
 
 use crate::model::{Timeline, WORDS, undeclared_name};
@@ -27,7 +27,12 @@ static INFO: FormatInfo = FormatInfo {
     about: "event logs of real-time systems: tasks, messages and states, merged and indexed",
     extensions: &["bin", "bbbin"],
     dialects: &["version 10"],
-    abilities: &[Ability::Write, Ability::Repair, Ability::Extract, Ability::TakeTimelines],
+    abilities: &[
+        Capability::Write,
+        Capability::Repair,
+        Capability::Extract,
+        Capability::TakeTimelines,
+    ],
     dump_styles: &[],
 };
 
@@ -67,7 +72,12 @@ impl Format for Bbbin {
         Ok(Box::new(LogSet::new(Reader::salvage(source, context)?, context)))
     }
 
-    fn repair(&self, source: &Source, to: &Destination, context: &Context<'_>) -> Result<Repaired> {
+    fn repair(
+        &self,
+        source: &Source,
+        to: &Destination,
+        context: &Context<'_>,
+    ) -> Result<RepairReport> {
         repair::repair(source, to, context)
     }
 
@@ -78,10 +88,10 @@ impl Format for Bbbin {
     fn extract(
         &self,
         sources: &[Source],
-        part: &Part,
+        part: &ExtractRequest,
         to: &Destination,
         context: &Context<'_>,
-    ) -> Result<Written> {
+    ) -> Result<WriteReport> {
         extract::extract(sources, part, to, context)
     }
 
@@ -90,7 +100,7 @@ impl Format for Bbbin {
         timeline: Arc<dyn TimelineView>,
         to: &Destination,
         context: &Context<'_>,
-    ) -> Result<Written> {
+    ) -> Result<WriteReport> {
         let timeline: Arc<dyn TimelineView> = if context.is_utf8 {
             Arc::new(Recoded { timeline, recoding: Recoding::Write })
         } else {
@@ -189,7 +199,7 @@ fn nameless(reader: &Reader) -> Option<Finding> {
     let message = "tasks have numbers in place of names: what they are called, and which of them run \
                    when there is nothing to do, is not known";
     let is_nameless = tasks.all(|of| of.name.to_string() == undeclared_name(of.id));
-    is_nameless.then(|| Finding::whole(Severity::Note, "artifacts", message))
+    is_nameless.then(|| Finding::for_whole_file(Severity::Note, "artifacts", message))
 }
 
 /// Rows that are listed one by one.
@@ -245,7 +255,7 @@ fn span(reader: &Reader) -> Option<(i64, i64, &'static str)> {
 fn log_file_words(of: &LogFile) -> String {
     let time = match (of.imported_at_ms, of.imported_at_ms.checked_mul(1_000_000).map(TimeNs)) {
         (0, _) => String::new(),
-        (_, Some(time)) => format!(" at {}", Shown { time, since_epoch: true }),
+        (_, Some(time)) => format!(" at {}", DisplayTime { time, since_epoch: true }),
         (ms, None) => format!(" {ms} ms after the Epoch"),
     };
     format!("log file {}, {} bytes, imported by {}{time}", of.id.0, of.size, of.importer)

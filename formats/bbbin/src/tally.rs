@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
-use kymo_core::{Numbered, Recent};
+use kymo_core::{CacheEntry, RecentEntries};
 
 use crate::spec::UNKNOWN_TASK;
 use crate::types::{ArtifactId, Body, Event, LogFileId, Statistics, TaskExecution};
@@ -32,7 +32,7 @@ struct LogTally {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct TaskOf(pub(crate) LogFileId, pub(crate) ArtifactId);
 
-impl Numbered for TaskOf {
+impl CacheEntry for TaskOf {
     #[inline]
     fn number(self) -> u64 {
         let Self(log_file, task) = self;
@@ -47,7 +47,7 @@ impl Numbered for TaskOf {
 struct Ran {
     settled_ns: HashMap<TaskOf, i128, RandomState>,
     /// Run times of some tasks since they were last added there: few tasks run most of the time.
-    recent: Recent<TaskOf, i64, 256>,
+    recent: RecentEntries<TaskOf, i64, 256>,
 }
 
 impl Ran {

@@ -13,8 +13,8 @@ use arrow_schema::{Schema, SchemaRef};
 use kymo_core::{Error, Finding, Result, Severity, Value};
 use kymo_model::table::{Batches, Scan};
 use kymo_model::timeline::{
-    Activity, Clock, ClockId, Content, Event, Events, Fields, Message, Tally, TimeNs, TimelineView,
-    Tracks, Window,
+    Activity, Clock, ClockId, Content, Event, Events, Fields, Message, TimeNs, TimelineView,
+    TrackStatistics, Tracks, Window,
 };
 use kymo_model::{DumpRequest, Field, Flow, Record, RecordSink, Summary, Table};
 use serde_json::Value as Json;
@@ -100,7 +100,7 @@ fn bytes_of(text: &str) -> Option<Vec<u8>> {
 pub(crate) fn finding(lost: &AtomicBool) -> Option<Finding> {
     let message = "texts that are no UTF-8 are shown with marks; without --utf8 they are Latin-1";
     let is_lost = lost.load(Ordering::Relaxed);
-    is_lost.then(|| Finding::whole(Severity::Warning, "utf-8", message))
+    is_lost.then(|| Finding::for_whole_file(Severity::Warning, "utf-8", message))
 }
 
 /// Says whether some texts of a file are no UTF-8; goes through all of it.
@@ -175,12 +175,12 @@ impl TimelineView for Recoded {
         Arc::clone(&self.timeline).range(clock)
     }
 
-    fn tallies(self: Arc<Self>, window: &Window) -> Result<Vec<Tally>> {
+    fn tallies(self: Arc<Self>, window: &Window) -> Result<Vec<TrackStatistics>> {
         Arc::clone(&self.timeline).tallies(window)
     }
 
-    fn untold(self: Arc<Self>) -> Result<Vec<Finding>> {
-        Arc::clone(&self.timeline).untold()
+    fn unsupported(self: Arc<Self>) -> Result<Vec<Finding>> {
+        Arc::clone(&self.timeline).unsupported()
     }
 }
 

@@ -6,8 +6,8 @@ use kymo_core::bytes::Endian;
 use kymo_core::{Context, Destination, Error, Finding, Probe, Result, Source};
 use kymo_model::arrays::ArraysView;
 use kymo_model::{
-    Ability, Confidence, Dataset, Demo, DumpRequest, Format, FormatInfo, RecordSink, Repaired,
-    Section, Summary, Table,
+    Capability, Confidence, Dataset, Demo, DumpRequest, Format, FormatInfo, RecordSink,
+    RepairReport, Section, Summary, Table,
 };
 
 use crate::model::Arrays;
@@ -32,7 +32,7 @@ static INFO: FormatInfo = FormatInfo {
         "2008-07-15",
         "little- and big-endian",
     ],
-    abilities: &[Ability::Write, Ability::Repair],
+    abilities: &[Capability::Write, Capability::Repair],
     dump_styles: bpdump::STYLES,
 };
 
@@ -65,7 +65,12 @@ impl Format for Bp {
         Ok(BpDataset::boxed(Reader::salvage(source, context)?, source))
     }
 
-    fn repair(&self, source: &Source, to: &Destination, context: &Context<'_>) -> Result<Repaired> {
+    fn repair(
+        &self,
+        source: &Source,
+        to: &Destination,
+        context: &Context<'_>,
+    ) -> Result<RepairReport> {
         repair::repair(source, to, context)
     }
 

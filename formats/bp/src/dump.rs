@@ -106,7 +106,7 @@ impl ArrayValues for Values<'_> {
         &self.shape
     }
 
-    fn values_at_once(&self) -> u64 {
+    fn values_per_read(&self) -> u64 {
         self.at_once
     }
 

@@ -1,7 +1,7 @@
 //! Saving what can be saved of a damaged file.
 
 use kymo_core::{Context, Destination, Error, Finding, Result, Severity, Source};
-use kymo_model::Repaired;
+use kymo_model::RepairReport;
 
 use crate::Reader;
 use crate::read::End;
@@ -11,7 +11,11 @@ use crate::write::{Options, Writer};
 const PROGRESS_ELEMENTS: u64 = 1 << 10;
 
 /// Writes every sound element of a file again, in the same byte order, and says what was lost.
-pub(crate) fn repair(source: &Source, to: &Destination, context: &Context<'_>) -> Result<Repaired> {
+pub(crate) fn repair(
+    source: &Source,
+    to: &Destination,
+    context: &Context<'_>,
+) -> Result<RepairReport> {
     let reader = Reader::salvage(source, context)?;
     if !reader.elements().any(|element| element.fault.is_none()) {
         return Err(Error::request("nothing in it can be read, so nothing was written"));
@@ -22,7 +26,7 @@ pub(crate) fn repair(source: &Source, to: &Destination, context: &Context<'_>) -
     let is_loss =
         |finding: &Finding| finding.severity == Severity::Error && finding.rule != "element-length";
     let (losses, corrected) = found.cloned().partition(is_loss);
-    Ok(Repaired { kept, unit: "elements", corrected, losses })
+    Ok(RepairReport { kept, unit: "elements", corrected, losses })
 }
 
 /// Writes a sound file again, element by element, ending as it ended.
@@ -52,7 +56,7 @@ fn write_all(
         writer.copy(&element, reader.endian())?;
         kept += 1;
         if kept % PROGRESS_ELEMENTS == 0 {
-            context.progress.at(element.offset + element.length);
+            context.progress.advance_to(element.offset + element.length);
         }
     }
     context.progress.end();

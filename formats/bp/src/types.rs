@@ -339,7 +339,7 @@ pub(crate) fn normal_path(parts: &[&str]) -> String {
 
 /// A cursor over a part of a file.
 pub(crate) fn cursor(bytes: &[u8], offset: u64, endian: Endian) -> Cursor<'_> {
-    Cursor::at(bytes, offset, endian)
+    Cursor::with_offset(bytes, offset, endian)
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use foldhash::fast::RandomState;
 use kymo_core::{Finding, Severity};
-use kymo_model::kernel::{KernelEvent, UnderWay};
+use kymo_model::kernel::{KernelEvent, OpenInterrupts};
 
 use crate::Reader;
 use crate::model::Switches;
@@ -63,7 +63,7 @@ struct Balance {
 #[derive(Default)]
 struct Running {
     task: Option<i64>,
-    interrupts: UnderWay,
+    interrupts: OpenInterrupts,
 }
 
 impl Balance {
@@ -106,9 +106,9 @@ impl Running {
     fn begins_again(&mut self, event: KernelEvent, name: Option<&str>) -> bool {
         let begins = matches!(event, KernelEvent::Irq | KernelEvent::SoftIrq);
         if !begins {
-            self.interrupts.ends(name);
+            self.interrupts.end(name);
         }
-        name.is_some_and(|name| begins && self.interrupts.begins(name))
+        name.is_some_and(|name| begins && self.interrupts.begin(name))
     }
 }
 
@@ -121,7 +121,7 @@ fn missing(
     what: &str,
 ) -> Finding {
     let message = format!("on cpu {cpu}, {what}: events are missing");
-    let mut finding = Finding::at(Severity::Warning, rule, taken.offset, message);
+    let mut finding = Finding::at_offset(Severity::Warning, rule, taken.offset, message);
     finding.file = Some(reader.file_name(taken.packet.file));
     finding
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use kymo_core::{Context, Error, Finding, Probe, Result, Source};
-use kymo_model::timeline::{Shown, TimeNs, TimelineView};
+use kymo_model::timeline::{DisplayTime, TimeNs, TimelineView};
 use kymo_model::{
     Confidence, Dataset, DumpRequest, Format, FormatInfo, RecordSink, Section, Summary, Table,
 };
@@ -130,7 +130,7 @@ fn times_of(reader: &Reader, times: &[Span], summary: &mut Summary) {
         let scale = scales.clocks.iter().position(|first| *first == place);
         let span = scale.and_then(|scale| spans.get(scale).copied().flatten());
         let span = span.filter(|_| are_several).map_or_else(String::new, |(first, last)| {
-            let shown = |time| Shown { time: TimeNs(time), since_epoch };
+            let shown = |time| DisplayTime { time: TimeNs(time), since_epoch };
             format!(", from {} to {}", shown(first), shown(last))
         });
         let detail = format!("{} Hz, {origin}{span}", clock.frequency);

@@ -37,7 +37,7 @@ impl Notices {
     pub(crate) fn see(&mut self, reader: &Reader, track: usize, taken: &Taken<'_>) {
         let Self { rule, message, streams } = self;
         let (first, count) = streams.entry(track).or_insert_with(|| {
-            let mut finding = Finding::at(Severity::Warning, rule, taken.offset, *message);
+            let mut finding = Finding::at_offset(Severity::Warning, rule, taken.offset, *message);
             finding.file = Some(reader.file_name(taken.packet.file));
             (finding, 0)
         });

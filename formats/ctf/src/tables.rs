@@ -7,7 +7,7 @@ use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use kymo_core::{Error, Result};
 use kymo_model::Table;
-use kymo_model::table::{Batches, Cells, Listed, Scan};
+use kymo_model::table::{Batches, Cells, ListedTable, Scan};
 
 use crate::Reader;
 use crate::notices::Notices;
@@ -53,7 +53,7 @@ fn listed<T>(reader: &Reader, of: impl Fn(&Trace) -> Vec<T>) -> Vec<Of<T>> {
 /// A kind of event: the stream's id, its own id, its name.
 pub(crate) type EventKind = (u64, u64, String);
 
-pub(crate) fn kinds(reader: &Arc<Reader>) -> Listed<Of<EventKind>> {
+pub(crate) fn kinds(reader: &Arc<Reader>) -> ListedTable<Of<EventKind>> {
     let columns = vec![
         ("stream_id", Cells::UInt(|kind: &Of<EventKind>| kind.1.0)),
         ("id", Cells::UInt(|kind| kind.1.1)),
@@ -67,7 +67,7 @@ pub(crate) fn kinds(reader: &Arc<Reader>) -> Listed<Of<EventKind>> {
         kinds.collect()
     };
     let reader = Arc::clone(reader);
-    Listed {
+    ListedTable {
         name: "event_kinds",
         about: "every kind of event that the metadata describes",
         columns: of_traces(&reader, columns),
@@ -78,9 +78,9 @@ pub(crate) fn kinds(reader: &Arc<Reader>) -> Listed<Of<EventKind>> {
 /// A packet, with the name of its file.
 pub(crate) type NamedPacket = (String, Packet);
 
-pub(crate) fn packets(reader: &Arc<Reader>) -> Listed<NamedPacket> {
+pub(crate) fn packets(reader: &Arc<Reader>) -> ListedTable<NamedPacket> {
     let reader = Arc::clone(reader);
-    Listed {
+    ListedTable {
         name: "packets",
         about: "every packet of every file",
         columns: vec![
@@ -102,7 +102,7 @@ pub(crate) fn packets(reader: &Arc<Reader>) -> Listed<NamedPacket> {
     }
 }
 
-pub(crate) fn clocks(reader: &Arc<Reader>) -> Listed<Of<Clock>> {
+pub(crate) fn clocks(reader: &Arc<Reader>) -> ListedTable<Of<Clock>> {
     let columns = vec![
         ("name", Cells::Text(|clock: &Of<Clock>| clock.1.name.clone())),
         ("freq", Cells::UInt(|clock| clock.1.frequency)),
@@ -110,7 +110,7 @@ pub(crate) fn clocks(reader: &Arc<Reader>) -> Listed<Of<Clock>> {
         ("offset", Cells::MaybeInt(|clock| Some(clock.1.offset.1))),
     ];
     let reader = Arc::clone(reader);
-    Listed {
+    ListedTable {
         name: "clocks",
         about: "what gives times",
         columns: of_traces(&reader, columns),
@@ -121,13 +121,13 @@ pub(crate) fn clocks(reader: &Arc<Reader>) -> Listed<Of<Clock>> {
 /// Name and value that the tracer gives for the system.
 pub(crate) type Said = (String, Constant);
 
-pub(crate) fn environment(reader: &Arc<Reader>) -> Listed<Of<Said>> {
+pub(crate) fn environment(reader: &Arc<Reader>) -> ListedTable<Of<Said>> {
     let columns = vec![
         ("name", Cells::Text(|said: &Of<Said>| said.1.0.clone())),
         ("value", Cells::Text(|said| said.1.1.to_string())),
     ];
     let reader = Arc::clone(reader);
-    Listed {
+    ListedTable {
         name: "environment",
         about: "what the tracer says of the system",
         columns: of_traces(&reader, columns),

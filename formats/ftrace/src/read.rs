@@ -3,7 +3,7 @@
 
 use kymo_core::Severity;
 use kymo_lines::kernel::KernelLines;
-use kymo_lines::{Line, Lines, Read, decimal_ns, scaled};
+use kymo_lines::{Line, LineContent, Lines, decimal_ns, scaled};
 use kymo_model::timeline::TimeNs;
 
 /// Meaning of lines of `ftrace`.
@@ -38,11 +38,11 @@ fn is_of_file(line: &str) -> bool {
     line.rsplit_once(": cpus=").is_some_and(|(_, count)| is_digits(count))
 }
 
-fn read_several(line: &str) -> Read<'_> {
+fn read_several(line: &str) -> LineContent<'_> {
     if line.trim_start().is_empty() {
-        return Read::Aside;
+        return LineContent::Aside;
     }
-    Read::Broken(Severity::Error, OF_SEVERAL)
+    LineContent::Broken(Severity::Error, OF_SEVERAL)
 }
 
 /// Returns true if the first lines of a file are of ftrace. With the subsystem before its name an
@@ -51,8 +51,8 @@ pub(crate) fn is_trace(head: &[u8]) -> bool {
     let KernelLines { read, .. } = trace(head);
     let Some(line) = kymo_lines::first_line(head, read) else { return false };
     match read(&line) {
-        Read::Event(event) => !event.name.contains(':'),
-        Read::Broken(_, why) => why == OF_SEVERAL || why == IS_COUNTED,
+        LineContent::Event(event) => !event.name.contains(':'),
+        LineContent::Broken(_, why) => why == OF_SEVERAL || why == IS_COUNTED,
         _ => false,
     }
 }
@@ -61,23 +61,23 @@ pub(crate) fn is_trace(head: &[u8]) -> bool {
 const FUNCTION: &str = "function";
 
 /// Reads a line.
-pub(crate) fn read(line: &str) -> Read<'_> {
+pub(crate) fn read(line: &str) -> LineContent<'_> {
     if let Some(count) = overwritten(line) {
         let message = format!("{count} events before these were overwritten");
-        return Read::Remark(Severity::Note, "overwritten", message.into());
+        return LineContent::Remark(Severity::Note, "overwritten", message.into());
     }
     if line.starts_with('#') || line.trim_start().is_empty() || is_around(line) {
-        return Read::Aside;
+        return LineContent::Aside;
     }
     if let Some((cpu, lost)) = lost(line) {
         let message = format!("ftrace had no room for events: {lost}");
-        return Read::Lost(cpu, message.into());
+        return LineContent::Lost(cpu, message.into());
     }
     match event(line).or_else(|| graph(line)) {
-        Some(event) => Read::Event(event),
-        None if is_frame(line) => Read::Frame,
-        None if line.starts_with('\t') => Read::Aside,
-        None => Read::Broken(Severity::Error, why_not(line)),
+        Some(event) => LineContent::Event(event),
+        None if is_frame(line) => LineContent::Frame,
+        None if line.starts_with('\t') => LineContent::Aside,
+        None => LineContent::Broken(Severity::Error, why_not(line)),
     }
 }
 
@@ -310,8 +310,8 @@ fn system_call(text: &str) -> Option<(&str, &str)> {
 mod tests {
     use super::*;
 
-    fn expected(task: &'static str, tid: i64, cpu: u32, time: i64) -> Read<'static> {
-        Read::Event(Line {
+    fn expected(task: &'static str, tid: i64, cpu: u32, time: i64) -> LineContent<'static> {
+        LineContent::Event(Line {
             time: Some(TimeNs(time)),
             cpu: Some(cpu),
             task: Some(task),
@@ -353,13 +353,14 @@ mod tests {
     #[test]
     fn a_line_of_colons_takes_no_longer_than_another() {
         for line in [":".repeat(2 << 20), "+:".repeat(1 << 20), "a: ".repeat(1 << 20)] {
-            assert!(matches!(read(&line), Read::Broken(..)));
+            assert!(matches!(read(&line), LineContent::Broken(..)));
         }
     }
 
     #[test]
     fn functions_have_no_name() {
-        let Read::Event(line) = read("  bash-1  [000] .... 1.5: sys_close <-do_syscall_64") else {
+        let LineContent::Event(line) = read("  bash-1  [000] .... 1.5: sys_close <-do_syscall_64")
+        else {
             panic!("no event");
         };
         assert_eq!((line.name, line.rest), ("function", "sys_close <-do_syscall_64"));
@@ -369,7 +370,7 @@ mod tests {
     fn said(rest: &str) -> (String, String) {
         let line = format!("  bash-1  [000] .... 1.5: {rest}");
         match read(&line) {
-            Read::Event(line) => (line.name.to_owned(), line.rest.to_owned()),
+            LineContent::Event(line) => (line.name.to_owned(), line.rest.to_owned()),
             other => panic!("{other:?}"),
         }
     }
@@ -408,9 +409,9 @@ mod tests {
             rest: "1.234 us    |    getname();",
             rule: 0,
         };
-        assert_eq!(read(line), Read::Event(expected));
+        assert_eq!(read(line), LineContent::Event(expected));
         let line = "  100.000005 |   1)  bash-77       | + 12.345 us   |  }";
-        assert!(matches!(read(line), Read::Event(Line { name: "funcgraph_exit", .. })));
+        assert!(matches!(read(line), LineContent::Event(Line { name: "funcgraph_exit", .. })));
     }
 
     #[test]
@@ -422,7 +423,7 @@ mod tests {
             "            bash-17457   (  17457) [001] d..2.       175889: sched_waking: comm=a",
             "    bash-17457   1d..2.       175889: sched_waking: comm=a",
         ] {
-            assert_eq!(read(line), Read::Broken(Severity::Error, IS_COUNTED), "{line}");
+            assert_eq!(read(line), LineContent::Broken(Severity::Error, IS_COUNTED), "{line}");
             assert!(is_trace(format!("cpus=2\n{line}\n").as_bytes()), "{line}");
         }
         assert!(!is_trace(b"process 12 [001] 77: hello\n"));
@@ -435,7 +436,7 @@ mod tests {
         assert!(is_trace(text.as_bytes()));
         let KernelLines { read, .. } = trace(text.as_bytes());
         for line in text.lines() {
-            assert_eq!(read(line), Read::Broken(Severity::Error, OF_SEVERAL), "{line}");
+            assert_eq!(read(line), LineContent::Broken(Severity::Error, OF_SEVERAL), "{line}");
         }
     }
 
@@ -456,16 +457,17 @@ mod tests {
             "RT task timings:",
         ];
         for aside in asides {
-            assert_eq!(read(aside), Read::Aside, "{aside}");
+            assert_eq!(read(aside), LineContent::Aside, "{aside}");
         }
-        assert_eq!(read(" => do_nanosleep"), Read::Frame);
+        assert_eq!(read(" => do_nanosleep"), LineContent::Frame);
         for lost in ["CPU:1 [LOST 12 EVENTS]", "CPU:1 [12 EVENTS DROPPED]"] {
-            assert!(matches!(read(lost), Read::Lost(Some(1), _)), "{lost}");
+            assert!(matches!(read(lost), LineContent::Lost(Some(1), _)), "{lost}");
         }
         let head = |counts: &str| format!("# entries-in-buffer/entries-written: {counts}   #P:2");
         for (counts, is_said) in [("47/51234", true), ("47/47", false), ("x/9", false)] {
             let head = head(counts);
-            let is_note = matches!(read(&head), Read::Remark(Severity::Note, "overwritten", _));
+            let is_note =
+                matches!(read(&head), LineContent::Remark(Severity::Note, "overwritten", _));
             assert_eq!(is_note, is_said, "{head}");
         }
         let graph = [
@@ -475,15 +477,15 @@ mod tests {
             "  1282.911234 |   0)   0.189 us    |  do_sys_open();",
         ];
         for graph in graph {
-            let Read::Broken(_, why) = read(graph) else { panic!("{graph}") };
+            let LineContent::Broken(_, why) = read(graph) else { panic!("{graph}") };
             assert!(why.starts_with("it is of the function graph"), "{graph}: {why}");
         }
         let counted = "  bash-1  [000] d..2.  8412: sched_waking: comm=a pid=18 prio=0";
-        let Read::Broken(_, why) = read(counted) else { panic!("{counted}") };
+        let LineContent::Broken(_, why) = read(counted) else { panic!("{counted}") };
         assert!(why.starts_with("its time is a count"), "{why}");
         let broken = ["hello", " 0)   1.2 us    |  f();", "a-1 [x] 1.5: e: f", "a [000] 1.5: e: f"];
         for broken in broken {
-            assert!(matches!(read(broken), Read::Broken(..)), "{broken}");
+            assert!(matches!(read(broken), LineContent::Broken(..)), "{broken}");
         }
     }
 }

@@ -6,8 +6,8 @@ use kymo_core::{Context, Destination, Finding, Probe, Result, Source, Value};
 use kymo_model::profile::{Metric, ProfileView};
 use kymo_model::timeline::TimelineView;
 use kymo_model::{
-    Ability, Confidence, Dataset, DumpRequest, Format, FormatInfo, RecordSink, Repaired, Row,
-    Section, Summary, Table,
+    Capability, Confidence, Dataset, DumpRequest, Format, FormatInfo, RecordSink, RepairReport,
+    Row, Section, Summary, Table,
 };
 
 use crate::model::{Profiles, Timeline};
@@ -31,7 +31,7 @@ static INFO: FormatInfo = FormatInfo {
         "4.0 as of April 2022",
         "4.0 as described, big-endian",
     ],
-    abilities: &[Ability::Write, Ability::Repair],
+    abilities: &[Capability::Write, Capability::Repair],
     dump_styles: &[yaml::STYLE],
 };
 
@@ -49,7 +49,7 @@ impl Format for HpcDb {
         }
         // Any of its files will do: the others may be what is missing.
         let is_there = |kind: &FileKind| {
-            let head = probe.head_of(kind.name(), 16);
+            let head = probe.file_head(kind.name(), 16);
             head.is_some_and(|head| kind_of(&head) == Some(*kind))
         };
         FileKind::ALL.iter().any(is_there).then_some(Confidence::Magic)
@@ -67,7 +67,12 @@ impl Format for HpcDb {
         HpcDbDataset::open(source, context, Trust::Salvage)
     }
 
-    fn repair(&self, source: &Source, to: &Destination, context: &Context<'_>) -> Result<Repaired> {
+    fn repair(
+        &self,
+        source: &Source,
+        to: &Destination,
+        context: &Context<'_>,
+    ) -> Result<RepairReport> {
         repair::repair(source, to, context)
     }
 

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use kymo_model::profile::Reach;
+use kymo_model::profile::MetricScope;
 
 use crate::model::reach_of;
 use crate::read::Database;
@@ -19,7 +19,8 @@ pub(crate) struct Loops(HashMap<u32, Vec<u32>>);
 impl Loops {
     pub(crate) fn new(database: &Arc<Database>) -> Self {
         let scopes = database.meta.iter().flat_map(|meta| &meta.scopes);
-        let mut function = scopes.filter(|scope| reach_of(&scope.name) == Some(Reach::Function));
+        let mut function =
+            scopes.filter(|scope| reach_of(&scope.name) == Some(MetricScope::Function));
         let bit = function.next().map_or(0, |scope| u32::from(scope.propagation_index));
         let mut loops = Self::default();
         // The loop that a context is, or that its time counts for.
@@ -68,7 +69,7 @@ impl LexAware {
     fn of_metric(metric: &Metric) -> Option<Self> {
         let sum = metric.sums().into_iter().find(|sum| !sum.is_of_threads())?;
         let mut instances = metric.instances.iter();
-        let function = instances.find(|of| reach_of(&of.scope) == Some(Reach::Function))?;
+        let function = instances.find(|of| reach_of(&of.scope) == Some(MetricScope::Function))?;
         let (instance, statistic) = (sum.instance, sum.statistic);
         Some(Self { instance, statistic, function: function.prop_metric_id })
     }

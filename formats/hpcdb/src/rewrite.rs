@@ -6,7 +6,7 @@ use std::sync::Arc;
 use kymo_core::{Context, Destination, Error, Result, Severity, Source};
 use kymo_model::profile::{
     Column, ContextNumber, FileId, Function, FunctionId, Metric, MetricId, ModuleId, Node,
-    ProfileSink, ProfileView, Statistic, SunkValue, Thread, ThreadId,
+    ProfileSink, ProfileView, SinkValue, Statistic, Thread, ThreadId,
 };
 use kymo_model::timeline::TimeNs;
 
@@ -148,7 +148,7 @@ impl Rewriting<'_> {
             let mut values = view.thread_values(id)?.map(|found| {
                 let found = found?;
                 let (context, column, value) = (found.context, found.column, found.value);
-                Ok(SunkValue { context, column, value })
+                Ok(SinkValue { context, column, value })
             });
             self.writer.values(id, &mut values)?;
         }

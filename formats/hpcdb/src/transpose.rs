@@ -200,7 +200,7 @@ impl<'a> Gathering<'a> {
             let at = value_offset(profile, all.start);
             let bytes = all.end.saturating_sub(all.start) * PROFILE_VALUE_BYTES;
             let bytes = self.file.bytes("values", at, bytes, &mut room)?;
-            let mut cursor = Cursor::at(bytes, at, self.file.endian());
+            let mut cursor = Cursor::with_offset(bytes, at, self.file.endian());
             for (context, range) in &entries {
                 let place = places.get_mut(&(context / PAGE));
                 let Some(place) = place.and_then(|page| page.get_mut(slot(*context))) else {
@@ -263,7 +263,7 @@ fn each_entry(
         // With the one behind them, which tells where the values of the last end.
         let bytes = left.min(count + 1) * PROFILE_INDEX_BYTES;
         let bytes = file.bytes("context indices", at, bytes, room)?;
-        let mut cursor = Cursor::at(bytes, at, file.endian());
+        let mut cursor = Cursor::with_offset(bytes, at, file.endian());
         let mut next = || Ok((cursor.u32("ctxId")?, cursor.u64("startIndex")?));
         let mut found = next()?;
         for _ in 0..count {

@@ -57,7 +57,7 @@ pub(crate) fn of(measurement: &Measurement, context: &Context<'_>) -> Vec<Findin
     context.progress.begin_items("checking", measurement.recordings.len() as u64);
     let mut holding = measurement.holding();
     for (done, part) in measurement.recordings.iter().enumerate() {
-        context.progress.at(done as u64);
+        context.progress.advance_to(done as u64);
         let part = match holding.part(part) {
             Ok(part) => part,
             Err(error) => {
@@ -177,7 +177,7 @@ struct Rules<'f> {
 
 impl Rules<'_> {
     fn add(&mut self, severity: Severity, rule: &'static str, offset: u64, why: String) {
-        let finding = Finding::at(severity, rule, offset, why);
+        let finding = Finding::at_offset(severity, rule, offset, why);
         match &self.file {
             Some(file) => self.found.extend(named(vec![finding], file)),
             None => self.found.push(finding),

@@ -10,8 +10,8 @@ use kymo_model::profile::ProfileView;
 use kymo_model::structure::Structure;
 use kymo_model::timeline::{TimelineView, Window};
 use kymo_model::{
-    Ability, Confidence, Dataset, Demo, DumpRequest, Format, FormatInfo, RecordSink, Recording,
-    Repaired, Summary, Table,
+    Capability, Confidence, Dataset, Demo, DumpRequest, Format, FormatInfo, RecordSink, Recording,
+    RepairReport, Summary, Table,
 };
 
 use crate::measured::Measured;
@@ -36,7 +36,7 @@ static INFO: FormatInfo = FormatInfo {
         "traces 01.00b, 01.01b",
         "measurement directories with structure files",
     ],
-    abilities: &[Ability::Write, Ability::Repair],
+    abilities: &[Capability::Write, Capability::Repair],
     dump_styles: &[hpcproftt::STYLE],
 };
 
@@ -67,7 +67,12 @@ impl Format for Hpcrun {
         Opened::open(source, context, Mode::Salvage)
     }
 
-    fn repair(&self, source: &Source, to: &Destination, context: &Context<'_>) -> Result<Repaired> {
+    fn repair(
+        &self,
+        source: &Source,
+        to: &Destination,
+        context: &Context<'_>,
+    ) -> Result<RepairReport> {
         repair::repair(source, to, context)
     }
 
@@ -91,7 +96,7 @@ fn sniff_directory(probe: &Probe<'_>) -> Option<Confidence> {
     let is_ours = |name: &Path| has_extension(name, PROFILE) || has_extension(name, TRACE);
     let names: Vec<_> = probe.entries().filter(|name| is_ours(name)).collect();
     let is_one = |name: &std::path::PathBuf| {
-        let head = probe.head_of(name, MAGIC_PROFILE.len() as u64);
+        let head = probe.file_head(name, MAGIC_PROFILE.len() as u64);
         head.is_some_and(|head| is_magic(&head))
     };
     if names.iter().any(is_one) {
@@ -173,7 +178,7 @@ impl Opened {
             if *rule == "trace-node" && part.profile.is_none() {
                 return None;
             }
-            let finding = Finding::at(Severity::Warning, rule, *first, words(rule, *count));
+            let finding = Finding::at_offset(Severity::Warning, rule, *first, words(rule, *count));
             Some(self.with_beside().in_file(&part.name, TRACE, vec![finding]))
         });
         found.flatten().collect()
@@ -186,7 +191,7 @@ impl Opened {
             let trace = part.trace.as_ref()?;
             let (count, first) = trace.known_times()?.meaningless?;
             let (rule, why) = ("trace-time", words("trace-time", count));
-            let finding = Finding::at(Severity::Warning, rule, trace.offset_of(first), why);
+            let finding = Finding::at_offset(Severity::Warning, rule, trace.offset_of(first), why);
             Some(measurement.in_file(&part.name, TRACE, vec![finding]))
         });
         found.flatten().collect()
@@ -196,7 +201,9 @@ impl Opened {
     pub(crate) fn model(&self) -> Option<&Model> {
         let model = self.model.get_or_init(|| {
             let model = Model::new(self.with_beside());
-            model.map_err(|error| Finding::whole(Severity::Error, "profile", error.to_string()))
+            model.map_err(|error| {
+                Finding::for_whole_file(Severity::Error, "profile", error.to_string())
+            })
         });
         model.as_ref().ok()
     }

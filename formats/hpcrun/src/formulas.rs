@@ -155,7 +155,7 @@ impl Formulas {
 
 /// The same with metrics that are counted from another number on.
 pub(crate) fn counted_from(formula: &Expression, first: u32) -> Option<Expression> {
-    formula.with(&|metric| Some(MetricId(metric.0.checked_add(first)?)))
+    formula.map_metrics(&|metric| Some(MetricId(metric.0.checked_add(first)?)))
 }
 
 fn each_metric(formula: &Expression, take: &mut dyn FnMut(u32)) {

@@ -112,7 +112,7 @@ impl<'a> Document<'a> {
         if self.open.len() >= DEPTH_MAX {
             let limit = DEPTH_MAX as u64;
             let over = ReadErrorKind::OverLimit { found: limit + 1, limit };
-            return Err(over.at("depth of an element", self.offset.min(self.size)));
+            return Err(over.error_at("depth of an element", self.offset.min(self.size)));
         }
         let above = self.open.last().copied();
         let above = above.unwrap_or_default();
@@ -168,7 +168,7 @@ impl<'a> Document<'a> {
         let is_wanted = (self.is_wanted)(&path);
         self.module = is_wanted.then(|| ModuleBuilder::new(path, self.limits));
         if let Some(module) = self.module.as_mut().filter(|_| attributes.has_calls == "1") {
-            module.tells_calls();
+            module.set_calls_complete();
         }
         Ok(Open::default())
     }
@@ -183,7 +183,7 @@ impl<'a> Document<'a> {
         let function = Scope::Function {
             name: text(attributes.n).into_owned(),
             link_name: Some(link_name).filter(|name| !name.is_empty()),
-            at: above.file.map(|file| Place { file, line }),
+            with_path: above.file.map(|file| Place { file, line }),
             entry,
         };
         let function = Some(self.scope(None, function)?);
@@ -423,7 +423,7 @@ mod tests {
     fn words(module: &Module, address: u64) -> Vec<String> {
         let place = |place: Place| format!("{}:{}", module.file(place.file).unwrap(), place.line);
         let word = |scope| match module.scope(scope).unwrap() {
-            Scope::Function { name, at, entry, .. } => {
+            Scope::Function { name, with_path: at, entry, .. } => {
                 format!("{name} {} {:x}", place(at.unwrap()), entry.unwrap())
             }
             Scope::Inlined { name, at, call } => {

@@ -9,9 +9,9 @@ use std::sync::Arc;
 use kymo_core::{Error, Finding, Progress, Result, Severity};
 use kymo_model::measurement::{
     Counts, Frame, IsWanted, MeasuredId, MeasuredMetric, MeasuredNode, MeasuredSample,
-    MeasuredThread, MeasuredValue, MeasurementView, Numbers, Samples, SamplesInParts,
+    MeasuredThread, MeasuredValue, MeasurementView, NodeNumbers, Samples, SamplesInParts,
 };
-use kymo_model::profile::{Computed, Expression, MetricId, Parts};
+use kymo_model::profile::{ComputedMetric, Expression, MetricId, Parts};
 use kymo_model::structure::Structure;
 use kymo_model::timeline::TimeNs;
 
@@ -138,7 +138,7 @@ impl MeasurementView for Measured {
         let mut shared = Vec::new();
         if has_several {
             // A trace runs through all epochs; in those nodes and ids are as many.
-            read.numbers = Numbers::new(ids.iter().copied());
+            read.numbers = NodeNumbers::new(ids.iter().copied());
             shared = Ids::new(&profile).into_shared();
         }
         drop(profile);
@@ -178,7 +178,7 @@ impl MeasurementView for Measured {
 }
 
 /// Returns the findings about the trace of a thread, whose nodes have these numbers.
-fn of_trace(part: &Part, numbers: &Numbers, shared: &[u32]) -> Vec<Finding> {
+fn of_trace(part: &Part, numbers: &NodeNumbers, shared: &[u32]) -> Vec<Finding> {
     let Some(trace) = &part.trace else { return Vec::new() };
     let mut remarks = Remarks::default();
     let mut some = |rule, found: SomeRecords| {
@@ -203,7 +203,7 @@ fn of_trace(part: &Part, numbers: &Numbers, shared: &[u32]) -> Vec<Finding> {
     let bound = |(is_beyond, why)| {
         // Where the trace has all that the profile tells of, nothing is lost.
         let severity = if is_beyond { Severity::Warning } else { Severity::Note };
-        Finding::at(severity, "trace-bounds", trace.offset_of(0), why)
+        Finding::at_offset(severity, "trace-bounds", trace.offset_of(0), why)
     };
     let found = remarks.findings().into_iter().chain(bounds.map(bound));
     found
@@ -242,7 +242,7 @@ impl Parts<MeasuredSample> for RecordsInParts {
         self.0.len().div_ceil(RECORDS_OF_PART)
     }
 
-    fn tell(&self, part: usize, take: &mut dyn FnMut(MeasuredSample)) {
+    fn read_part(&self, part: usize, take: &mut dyn FnMut(MeasuredSample)) {
         let start = part.saturating_mul(RECORDS_OF_PART);
         let records = self.0.iter(start..start.saturating_add(RECORDS_OF_PART));
         records.filter_map(|record| sample(&self.0, record)).for_each(take);
@@ -256,7 +256,7 @@ fn add(
     epoch: &Epoch,
     dialect: Dialect,
     name: &str,
-) -> Result<(Numbers, Order)> {
+) -> Result<(NodeNumbers, Order)> {
     let too_many = || Error::request(format!("{name} has more nodes than can be numbered"));
     let count = |length: usize| u32::try_from(length).map_err(|_| too_many());
     let (metrics, modules, nodes) =
@@ -287,7 +287,7 @@ fn add(
     } else {
         to.modules.iter().chain(paths.iter()).cloned().collect()
     };
-    let numbers = Numbers::new(epoch.nodes.iter().map(|node| node.id));
+    let numbers = NodeNumbers::new(epoch.nodes.iter().map(|node| node.id));
     let order = Order::new(epoch, &numbers, &mut remarks);
     let frames = Frames::new(epoch, dialect);
     for index in 0..epoch.nodes.len() {
@@ -332,8 +332,8 @@ fn is_root(nodes: &[MeasuredNode], index: u32) -> bool {
 }
 
 /// A metric that is computed from others.
-fn computed(metric: &types::Metric, formula: Expression, number: u32) -> Computed {
-    Computed {
+fn computed(metric: &types::Metric, formula: Expression, number: u32) -> ComputedMetric {
+    ComputedMetric {
         metric: metric_of(metric),
         format: metric.format.to_string(),
         has_share: metric.flags.fields().is_none_or(|fields| fields.show_percent),
@@ -357,7 +357,7 @@ fn counts(name: &str) -> Option<Counts> {
 fn values(
     to: &mut MeasuredThread,
     epoch: &Epoch,
-    numbers: &Numbers,
+    numbers: &NodeNumbers,
     order: &Order,
     (nodes, metrics): (u32, u32),
     remarks: &mut Remarks,
@@ -401,7 +401,7 @@ struct Order {
 }
 
 impl Order {
-    fn new(epoch: &Epoch, numbers: &Numbers, remarks: &mut Remarks) -> Self {
+    fn new(epoch: &Epoch, numbers: &NodeNumbers, remarks: &mut Remarks) -> Self {
         let mut above = Vec::with_capacity(epoch.nodes.len());
         for (node, index) in epoch.nodes.iter().zip(0..) {
             let parent = (node.parent != 0).then(|| numbers.find(node.parent)).flatten();
@@ -473,7 +473,7 @@ impl Order {
     }
 
     /// Numbers by the order, and not by that of the file.
-    fn renumbered(&self, numbers: Numbers, epoch: &Epoch) -> Numbers {
-        if self.moved.is_none() { numbers } else { Numbers::new(self.ids(epoch)) }
+    fn renumbered(&self, numbers: NodeNumbers, epoch: &Epoch) -> NodeNumbers {
+        if self.moved.is_none() { numbers } else { NodeNumbers::new(self.ids(epoch)) }
     }
 }

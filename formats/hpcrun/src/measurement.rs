@@ -228,7 +228,7 @@ impl Measurement {
                 }
                 None => {
                     let why = part.profile.as_ref().and_then(|of| untraced(&part.name, of));
-                    let finding = |why| Finding::whole(Severity::Warning, "no-trace", why);
+                    let finding = |why| Finding::for_whole_file(Severity::Warning, "no-trace", why);
                     let name = PathBuf::from(format!("{}.{PROFILE}", part.name));
                     findings.extend(named(why.map(finding).into_iter().collect(), &name));
                 }
@@ -267,7 +267,7 @@ impl Measurement {
         };
         ahead::in_order(names.len(), open, |opened| {
             let Some((done, name, opened)) = opened else { return Ok(()) };
-            context.progress.at(done as u64);
+            context.progress.advance_to(done as u64);
             context.progress.note(&|| format!("{done} of {} files", names.len()));
             let pair = pairs.entry(stem(name)).or_default();
             match opened {
@@ -302,7 +302,7 @@ impl Measurement {
         }
         let mut beside = |folder, rule| {
             listed(source, folder, &context.limits).unwrap_or_else(|error| {
-                let finding = Finding::whole(Severity::Warning, rule, error.to_string());
+                let finding = Finding::for_whole_file(Severity::Warning, rule, error.to_string());
                 findings.extend(named(vec![finding], Path::new(folder)));
                 Vec::new()
             })
@@ -483,7 +483,7 @@ fn paired(trace: Option<Trace>, profile: Option<&Profile>) -> Option<Trace> {
 pub(crate) fn unreadable(rule: &'static str, error: &Error) -> Finding {
     match error {
         Error::Read(error) => Finding::unreadable(rule, error),
-        error => Finding::whole(Severity::Error, rule, error.to_string()),
+        error => Finding::for_whole_file(Severity::Error, rule, error.to_string()),
     }
 }
 
@@ -494,7 +494,7 @@ fn misnamed(file: &File) -> Finding {
         File::Trace(_) => ("trace", "a trace", PROFILE),
     };
     let why = format!("it is {is}, but named .{named}, and left out: rename it");
-    Finding::at(Severity::Error, rule, 0, why)
+    Finding::at_offset(Severity::Error, rule, 0, why)
 }
 
 /// The kind of a file that cannot be read is told by its name alone.

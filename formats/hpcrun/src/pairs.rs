@@ -68,7 +68,7 @@ impl<T> Found<T> {
 pub(crate) fn findings(pairs: &Pairs) -> Vec<Finding> {
     let mut found = Vec::new();
     let mut add = |name: &str, extension: &str, rule, why: String| {
-        let finding = Finding::whole(Severity::Warning, rule, why);
+        let finding = Finding::for_whole_file(Severity::Warning, rule, why);
         found.extend(named(vec![finding], Path::new(&format!("{name}.{extension}"))));
     };
     let mut known: BTreeMap<Identity, &str> = BTreeMap::new();

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use kymo_core::{Context, Destination, Error, Finding, Result, Severity, Source, copy_beside};
-use kymo_model::Repaired;
+use kymo_core::{Context, Destination, Error, Finding, Result, Severity, Source, copy_other_files};
+use kymo_model::RepairReport;
 
 use crate::check;
 use crate::measurement::read;
@@ -33,7 +33,11 @@ const OF_RECORDS: [&str; 6] =
 type Shifted = HashMap<String, Records>;
 
 /// Writes what can be read of a file, or of each file of a directory, and says what was lost.
-pub(crate) fn repair(source: &Source, to: &Destination, context: &Context<'_>) -> Result<Repaired> {
+pub(crate) fn repair(
+    source: &Source,
+    to: &Destination,
+    context: &Context<'_>,
+) -> Result<RepairReport> {
     let measurement = Measurement::open(source, context, Mode::Salvage)?;
     if measurement.recordings.is_empty() {
         return Err(Error::request("nothing in it can be read, so nothing was written"));
@@ -75,7 +79,7 @@ pub(crate) fn repair(source: &Source, to: &Destination, context: &Context<'_>) -
         file(source, to, context, Mode::Salvage, shifted.values().next())?;
         1
     };
-    Ok(Repaired { kept: files, unit: "files", corrected, losses })
+    Ok(RepairReport { kept: files, unit: "files", corrected, losses })
 }
 
 /// Returns true if a loss says what a finding does: a part that cannot be read is broken in one
@@ -169,7 +173,7 @@ fn one_shifted(
     if size as u64 > context.limits.value_bytes_max {
         // Only as much of a trace is held as a value may have.
         let why = "it is too long to look for what else is wrong with its records";
-        let finding = Finding::whole(Severity::Warning, "trace-long", why);
+        let finding = Finding::for_whole_file(Severity::Warning, "trace-long", why);
         return Ok(Some((records, measurement.in_file(&part.name, TRACE, vec![finding]))));
     }
     let again: Vec<u8> = records.of(trace, &bytes).concat();
@@ -216,11 +220,11 @@ fn directory(
             Err(error) => return Err(error),
         }
     }
-    let left_out = copy_beside(source, out.path(), &is_ours)?;
+    let left_out = copy_other_files(source, out.path(), &is_ours)?;
     out.commit()?;
     let finding = |name: &std::path::PathBuf| {
         let why = "it is neither a file nor a directory nor a link, and is left out";
-        let finding = Finding::whole(Severity::Warning, "special-file", why);
+        let finding = Finding::for_whole_file(Severity::Warning, "special-file", why);
         Finding { file: Some(name.to_string_lossy().into_owned()), ..finding }
     };
     Ok((written, left_out.iter().map(finding).collect()))

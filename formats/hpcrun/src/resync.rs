@@ -110,7 +110,7 @@ impl Known<'_> {
         records.runs.push(search.run..self.bytes.len() - rest);
         if beyond > 0 {
             let why = format!("{beyond} further places where bytes are no records are not listed");
-            records.losses.push(Finding::whole(Severity::Warning, "trace-records", why));
+            records.losses.push(Finding::for_whole_file(Severity::Warning, "trace-records", why));
         }
         (!records.losses.is_empty()).then_some(records)
     }
@@ -134,7 +134,7 @@ impl Known<'_> {
 
 fn lost(from: usize, to: usize) -> Finding {
     let why = format!("{} bytes are no records, which begin again behind them", to - from);
-    Finding::at(Severity::Warning, "trace-records", from as u64, why)
+    Finding::at_offset(Severity::Warning, "trace-records", from as u64, why)
 }
 
 /// A search for records.
@@ -224,7 +224,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use kymo_core::bytes::{Endian, Limits};
-    use kymo_model::measurement::Numbers;
+    use kymo_model::measurement::NodeNumbers;
 
     use super::*;
     use crate::TraceWriter;
@@ -254,7 +254,7 @@ mod tests {
 
     /// The nodes 1 to 5.
     fn ids() -> Ids {
-        Ids::from(Numbers::new(1..=5))
+        Ids::from(NodeNumbers::new(1..=5))
     }
 
     /// Counts the records that are not found, and those found that were never there; also counts

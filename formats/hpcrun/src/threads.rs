@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use kymo_model::measurement::{GivenIds, MeasuredId, thread_names};
+use kymo_model::measurement::{KnownIds, MeasuredId, thread_names};
 use kymo_model::profile::{IdKind, Thread};
 
 use crate::measurement::Part;
@@ -35,10 +35,10 @@ fn of_tuple(profile: &Profile) -> Vec<MeasuredId> {
         let unknown = || IdKind(format!("kind {}", id.kind()).into());
         let kind = names.entry(id.kind()).or_insert_with(unknown).clone();
         let given = match id.interpretation() {
-            0 => GivenIds::Both,
-            1 => GivenIds::PhysicalWithin,
-            2 => GivenIds::PhysicalOverall,
-            _ => GivenIds::Logical,
+            0 => KnownIds::Both,
+            1 => KnownIds::PhysicalWithin,
+            2 => KnownIds::PhysicalOverall,
+            _ => KnownIds::Logical,
         };
         MeasuredId { kind, physical: id.physical, logical: id.logical, given }
     };
@@ -49,7 +49,7 @@ fn of_header(profile: &Profile) -> Vec<MeasuredId> {
     let names = [("RANK", "mpi-rank"), ("THREAD", "thread-id"), ("THREAD", "canonical-thread-id")];
     let id = |(kind, name): (&'static str, &str)| {
         let logical = profile.header.value(name)?.parse().ok()?;
-        let (kind, given) = (IdKind(kind.into()), GivenIds::Logical);
+        let (kind, given) = (IdKind(kind.into()), KnownIds::Logical);
         Some(MeasuredId { kind, physical: logical, logical, given })
     };
     names.into_iter().filter_map(id).collect()

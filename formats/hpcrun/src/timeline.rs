@@ -8,8 +8,8 @@ use std::sync::{Arc, OnceLock};
 
 use kymo_core::{Error, Result};
 use kymo_model::timeline::{
-    Clock, Content, Event, Events, Merged, Run, Tally, TimeNs, TimelineView, Track, TrackId,
-    TrackKind, Tracks, Window,
+    Clock, Content, Event, Events, MergedEvents, Run, TimeNs, TimelineView, Track, TrackId,
+    TrackKind, TrackStatistics, Tracks, Window,
 };
 use serde_json::{Map, Value, json};
 
@@ -110,7 +110,7 @@ impl Timeline {
 
     /// Counts the samples of a track that a window holds, and finds their first and last time: all
     /// are of one size, and their times are known.
-    fn tally(&self, track: TrackId, window: &Window) -> Result<Tally> {
+    fn tally(&self, track: TrackId, window: &Window) -> Result<TrackStatistics> {
         let held = self.held(track)?;
         let tally =
             held.and_then(|(recording, part)| self.tally_of(track, recording, &part, window));
@@ -123,7 +123,7 @@ impl Timeline {
         recording: usize,
         part: &Part,
         window: &Window,
-    ) -> Option<Tally> {
+    ) -> Option<TrackStatistics> {
         let records = part.trace.as_ref()?;
         let payload_bytes = (records.record_bytes() - TIME_BYTES) as u64;
         let (events, times) = if window.from.is_none() && window.until.is_none() {
@@ -137,7 +137,12 @@ impl Timeline {
             (end.saturating_sub(start), times)
         };
         let events = events as u64;
-        Some(Tally { events, payload_bytes: events * payload_bytes, times, numbers: None })
+        Some(TrackStatistics {
+            events,
+            payload_bytes: events * payload_bytes,
+            times,
+            numbers: None,
+        })
     }
 }
 
@@ -161,23 +166,28 @@ impl TimelineView for Timeline {
     }
 
     fn events(self: Arc<Self>, window: &Window) -> Result<Box<dyn Events>> {
-        let tracks = (0..self.traced.len()).map(TrackId).filter(|track| window.wants(*track));
+        let tracks =
+            (0..self.traced.len()).map(TrackId).filter(|track| window.includes_track(*track));
         let samples = tracks.filter_map(|track| self.samples(track, window).transpose());
         let mut runs = samples.collect::<Result<Vec<_>>>()?;
         for samples in &mut runs {
             samples.meaning.look_up();
         }
-        Ok(Box::new(Merged::new(runs, window)?))
+        Ok(Box::new(MergedEvents::new(runs, window)?))
     }
 
-    fn tallies(self: Arc<Self>, window: &Window) -> Result<Vec<Tally>> {
+    fn tallies(self: Arc<Self>, window: &Window) -> Result<Vec<TrackStatistics>> {
         let count = self.traced.len();
         if window.last.is_some() {
             // Which ones are the last is told by comparing those of all tracks.
-            return Tally::of(&mut *self.events(window)?, count);
+            return TrackStatistics::from_events(&mut *self.events(window)?, count);
         }
         let tally = |track| {
-            if window.wants(track) { self.tally(track, window) } else { Ok(Tally::default()) }
+            if window.includes_track(track) {
+                self.tally(track, window)
+            } else {
+                Ok(TrackStatistics::default())
+            }
         };
         (0..count).map(|track| tally(TrackId(track))).collect()
     }

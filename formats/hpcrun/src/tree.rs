@@ -1,6 +1,6 @@
 //! Nodes by their ids, and the tree that their parents make.
 
-use kymo_model::measurement::Numbers;
+use kymo_model::measurement::NodeNumbers;
 
 use crate::read::Profile;
 use crate::types::Epoch;
@@ -9,7 +9,7 @@ use crate::types::Epoch;
 #[derive(Debug)]
 pub(crate) struct Tree {
     /// Places of nodes by their ids; of several with one id the first in the file.
-    numbers: Numbers,
+    numbers: NodeNumbers,
     /// Nodes whose id is there before them.
     duplicates: Vec<u32>,
     parents: Vec<u32>,
@@ -20,7 +20,7 @@ const NONE: u32 = u32::MAX;
 
 impl Tree {
     pub(crate) fn new(epoch: &Epoch) -> Self {
-        let numbers = Numbers::new(epoch.nodes.iter().map(|node| node.id));
+        let numbers = NodeNumbers::new(epoch.nodes.iter().map(|node| node.id));
         let mut duplicates = Vec::new();
         let mut parents = Vec::with_capacity(epoch.nodes.len());
         for (node, place) in epoch.nodes.iter().zip(0..NONE) {
@@ -42,7 +42,7 @@ impl Tree {
     }
 
     /// Places of nodes by their ids, when nothing else is wanted any more.
-    pub(crate) fn into_numbers(self) -> Numbers {
+    pub(crate) fn into_numbers(self) -> NodeNumbers {
         self.numbers
     }
 
@@ -107,7 +107,7 @@ impl Tree {
 /// their own. Places count through the nodes of all epochs.
 #[derive(Debug, Default)]
 pub(crate) struct Ids {
-    numbers: Numbers,
+    numbers: NodeNumbers,
     /// Ids that several epochs have, in ascending order: nobody knows which of them is meant.
     shared: Vec<u32>,
 }
@@ -126,7 +126,7 @@ impl Ids {
         let mut shared: Vec<_> = shared.map(|[(id, _), _]| *id).collect();
         shared.dedup();
         let ids = profile.epochs.iter().flat_map(|epoch| epoch.nodes.iter());
-        Self { numbers: Numbers::new(ids.map(|node| node.id)), shared }
+        Self { numbers: NodeNumbers::new(ids.map(|node| node.id)), shared }
     }
 
     /// The place of a node; of several with one id that of the first.
@@ -146,8 +146,8 @@ impl Ids {
 }
 
 /// Those of a single epoch.
-impl From<Numbers> for Ids {
-    fn from(numbers: Numbers) -> Self {
+impl From<NodeNumbers> for Ids {
+    fn from(numbers: NodeNumbers) -> Self {
         Self { numbers, shared: Vec::new() }
     }
 }

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use kymo_core::{Context, Destination, Finding, Probe, Result, Source, Value};
 use kymo_model::timeline::{TimeNs, TimelineView};
 use kymo_model::{
-    Ability, Confidence, Dataset, Demo, DumpRequest, Format, FormatInfo, RecordSink, Repaired,
-    Section, Summary, Table, Written,
+    Capability, Confidence, Dataset, Demo, DumpRequest, Format, FormatInfo, RecordSink,
+    RepairReport, Section, Summary, Table, WriteReport,
 };
 
 use crate::model::Timeline;
@@ -23,7 +23,7 @@ static INFO: FormatInfo = FormatInfo {
     about: "timestamped messages on channels, with schemas, attachments and metadata",
     extensions: &["mcap"],
     dialects: &["version 0", "chunks with zstd, lz4 or no compression"],
-    abilities: &[Ability::Write, Ability::Repair, Ability::TakeTimelines],
+    abilities: &[Capability::Write, Capability::Repair, Capability::TakeTimelines],
     dump_styles: &[],
 };
 
@@ -54,7 +54,12 @@ impl Format for Mcap {
         Ok(Box::new(McapDataset(Reader::salvage(source, context)?)))
     }
 
-    fn repair(&self, source: &Source, to: &Destination, context: &Context<'_>) -> Result<Repaired> {
+    fn repair(
+        &self,
+        source: &Source,
+        to: &Destination,
+        context: &Context<'_>,
+    ) -> Result<RepairReport> {
         repair::repair(source, to, context)
     }
 
@@ -67,7 +72,7 @@ impl Format for Mcap {
         timeline: Arc<dyn TimelineView>,
         to: &Destination,
         context: &Context<'_>,
-    ) -> Result<Written> {
+    ) -> Result<WriteReport> {
         model::write_timeline(&timeline, to, context)
     }
 

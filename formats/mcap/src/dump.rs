@@ -144,7 +144,9 @@ pub(crate) fn payload(
 ) -> Result<(&'static str, Field<'static>)> {
     let (found, limit) = (data.len() as u64, reader.limits().value_bytes_max);
     if found > limit {
-        return Err(ReadErrorKind::OverLimit { found, limit }.at("message data", offset).into());
+        return Err(ReadErrorKind::OverLimit { found, limit }
+            .error_at("message data", offset)
+            .into());
     }
     let is_text = reader.channels().get(&message.channel_id).is_some_and(Channel::is_text);
     let text = std::str::from_utf8(data).ok().filter(|_| is_text);

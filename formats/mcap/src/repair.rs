@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use kymo_core::{AtomicFile, Context, Destination, Error, Finding, Result, Severity, Source};
-use kymo_model::Repaired;
+use kymo_model::RepairReport;
 
 use crate::Reader;
 use crate::check;
@@ -30,7 +30,11 @@ const REBUILT: [&str; 7] = [
 ];
 
 /// Writes every sound record of a file again, and says what was lost.
-pub(crate) fn repair(source: &Source, to: &Destination, context: &Context<'_>) -> Result<Repaired> {
+pub(crate) fn repair(
+    source: &Source,
+    to: &Destination,
+    context: &Context<'_>,
+) -> Result<RepairReport> {
     let reader = Reader::salvage(source, context)?;
     let Copied { kept, messages, losses: lost } = copy(source, &reader, to, context)?;
     let found = reader.findings().into_iter().filter(|finding| finding.severity > Severity::Note);
@@ -53,7 +57,7 @@ pub(crate) fn repair(source: &Source, to: &Destination, context: &Context<'_>) -
             _ => {}
         }
     }
-    Ok(Repaired { kept, unit: "records", corrected, losses })
+    Ok(RepairReport { kept, unit: "records", corrected, losses })
 }
 
 /// Writes a sound file again, record by record.
@@ -74,7 +78,7 @@ fn copy(
     while let Some(item) = walk.next() {
         copy.item(&walk, &item)?;
         if copy.kept % PROGRESS_RECORDS == 0 {
-            context.progress.at(item.offset);
+            context.progress.advance_to(item.offset);
         }
     }
     context.progress.end();
@@ -196,7 +200,7 @@ impl<'a> Copy<'a> {
     fn losses(&mut self) -> Vec<Finding> {
         let undefined = self.undefined.iter().map(|(channel, (count, offset))| {
             let why = format!("channel {channel} is not defined; messages on it: {count}");
-            Finding::at(Severity::Error, "undefined-channel", *offset, why)
+            Finding::at_offset(Severity::Error, "undefined-channel", *offset, why)
         });
         undefined.chain(std::mem::take(&mut self.damaged)).collect()
     }

@@ -2,7 +2,7 @@
 
 use kymo_core::Severity;
 use kymo_lines::kernel::KernelLines;
-use kymo_lines::{Line, Lines, Read, decimal_ns};
+use kymo_lines::{Line, LineContent, Lines, decimal_ns};
 use kymo_model::timeline::TimeNs;
 
 /// So many bytes are looked at to find out which fields lines have.
@@ -72,11 +72,13 @@ pub(crate) fn is_script(head: &[u8]) -> bool {
     let Some(line) = kymo_lines::first_line(head, read) else { return false };
     match read(&line) {
         // Any log has times. Where it says less of tasks, it must say what perf alone does.
-        Read::Event(event) => event.tid.is_some() && event.task.is_some() || is_point(event.name),
-        Read::Broken(_, why) if why == LACKS_TIME => {
+        LineContent::Event(event) => {
+            event.tid.is_some() && event.task.is_some() || is_point(event.name)
+        }
+        LineContent::Broken(_, why) if why == LACKS_TIME => {
             names_switch(&line) || stack_follows(head, &line)
         }
-        Read::Broken(_, why) => why == LACKS_EVENT || why == OF_TRACE,
+        LineContent::Broken(_, why) => why == LACKS_EVENT || why == OF_TRACE,
         _ => false,
     }
 }
@@ -138,23 +140,23 @@ fn is_aside(line: &str) -> bool {
 }
 
 /// Reads a line that tells the name of the task, its number, both or neither.
-fn read<const COMM: bool, const TID: bool, const CPU: bool>(line: &str) -> Read<'_> {
+fn read<const COMM: bool, const TID: bool, const CPU: bool>(line: &str) -> LineContent<'_> {
     if line.starts_with('\t') && is_frame(line) {
-        return Read::Frame;
+        return LineContent::Frame;
     }
     if is_aside(line) {
-        return Read::Aside;
+        return LineContent::Aside;
     }
     match event::<COMM, TID, CPU>(line) {
         Some(event) if event.name == "PERF_RECORD_LOST" => lost(&event),
-        Some(event) if !lacks_event(event.name) => Read::Event(event),
-        Some(_) => Read::Broken(Severity::Error, LACKS_EVENT),
-        None if is_frame(line) => Read::Frame,
-        None if is_record(line) => Read::Aside,
-        None if lacks_time(line) => Read::Broken(Severity::Error, LACKS_TIME),
-        None if is_source(line) => Read::Aside,
-        None if is_of_trace(line) => Read::Broken(Severity::Error, OF_TRACE),
-        None => Read::Broken(Severity::Error, "it is no line of perf script"),
+        Some(event) if !lacks_event(event.name) => LineContent::Event(event),
+        Some(_) => LineContent::Broken(Severity::Error, LACKS_EVENT),
+        None if is_frame(line) => LineContent::Frame,
+        None if is_record(line) => LineContent::Aside,
+        None if lacks_time(line) => LineContent::Broken(Severity::Error, LACKS_TIME),
+        None if is_source(line) => LineContent::Aside,
+        None if is_of_trace(line) => LineContent::Broken(Severity::Error, OF_TRACE),
+        None => LineContent::Broken(Severity::Error, "it is no line of perf script"),
     }
 }
 
@@ -227,9 +229,9 @@ fn is_of_trace(line: &str) -> bool {
     (is_time || time == "?") && is_call(rest) || is_time && rest.split(' ').any(is_event)
 }
 
-fn lost<'a>(event: &Line<'a>) -> Read<'a> {
+fn lost<'a>(event: &Line<'a>) -> LineContent<'a> {
     let message = format!("perf had no room for events: {}", event.rest);
-    Read::Lost(event.cpu, message.into())
+    LineContent::Lost(event.cpu, message.into())
 }
 
 /// Returns true if a line is of a calling context: an address and a name, further in than any
@@ -417,7 +419,7 @@ fn is_number(text: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn read(line: &str) -> Read<'_> {
+    fn read(line: &str) -> LineContent<'_> {
         super::read::<true, true, true>(line)
     }
 
@@ -430,7 +432,7 @@ mod tests {
     fn lines_are_read_whatever_fields_perf_was_asked_for() {
         let rest = "sched:sched_waking: comm=a pid=18 prio=0 target_cpu=000";
         let expected = |of: Line<'static>| {
-            Read::Event(Line {
+            LineContent::Event(Line {
                 name: "sched:sched_waking",
                 rest: "comm=a pid=18 prio=0 target_cpu=000",
                 ..of
@@ -455,7 +457,7 @@ mod tests {
     /// Reads a file of one line, which tells by itself which fields lines have.
     fn alone(line: &str) -> (Option<String>, Option<i64>, Option<u32>) {
         match (script(format!("{line}\n").as_bytes()).read)(line) {
-            Read::Event(line) => (line.task.map(str::to_owned), line.tid, line.cpu),
+            LineContent::Event(line) => (line.task.map(str::to_owned), line.tid, line.cpu),
             other => panic!("{other:?}"),
         }
     }
@@ -477,7 +479,7 @@ mod tests {
         let with = |head: &str| format!("{head} [000] 2.000001: sched:sched_waking: comm=a\n");
         let named = with("worker 1");
         let task = |text: &str| match (script(text.as_bytes()).read)(named.trim_end()) {
-            Read::Event(line) => (line.task.map(str::to_owned), line.tid),
+            LineContent::Event(line) => (line.task.map(str::to_owned), line.tid),
             other => panic!("{other:?}"),
         };
         let (name, number) = (with("rustc"), with("rustc 7"));
@@ -494,7 +496,9 @@ mod tests {
         let read_in = |file: &str, line: &str| {
             let grammar = script(file.as_bytes());
             match (grammar.read)(line.trim_end()) {
-                Read::Event(of) => (of.task.map(str::to_owned), of.cpu, grammar.doubt.is_some()),
+                LineContent::Event(of) => {
+                    (of.task.map(str::to_owned), of.cpu, grammar.doubt.is_some())
+                }
                 other => panic!("{other:?}"),
             }
         };
@@ -521,14 +525,14 @@ mod tests {
         ] {
             let text = format!("{line}\n");
             let read = (script(text.as_bytes()).read)(line);
-            assert_eq!(read, Read::Broken(Severity::Error, why), "{line}");
+            assert_eq!(read, LineContent::Broken(Severity::Error, why), "{line}");
             assert!(is_script(text.as_bytes()), "{line}");
         }
         // Samples without times are known by what stands below them.
         for line in ["func_ab 15294 cpu-clock: ", "java 19983 cycles:", "a b 1/2 [3]  99 cycles:u:"]
         {
             let read = (script(format!("{line}\n").as_bytes()).read)(line);
-            assert_eq!(read, Read::Broken(Severity::Error, LACKS_TIME), "{line}");
+            assert_eq!(read, LineContent::Broken(Severity::Error, LACKS_TIME), "{line}");
             assert!(is_script(format!("{line}\n\t  400570 func_b (/a)\n\n").as_bytes()), "{line}");
             for below in ["\n\n", "\nfunc_ab 15294 cpu-clock:\n", "\n\tand so on\n"] {
                 assert!(!is_script(format!("{line}{below}").as_bytes()), "{line}{below}");
@@ -567,14 +571,14 @@ mod tests {
         ] {
             let line = format!("a 1 [000] 1.5: sched:sched_waking: {fields}{after}");
             assert!(
-                matches!(read(&line), Read::Event(Line { rest, .. }) if rest == fields),
+                matches!(read(&line), LineContent::Event(Line { rest, .. }) if rest == fields),
                 "{line}"
             );
         }
         for fields in ["runtime=229883 [ns]", "pid=1 comm=a  b", "size=4K", "vec=9 [action=RCU]"] {
             let line = format!("a 1 [000] 1.5: sched:x: {fields}");
             assert!(
-                matches!(read(&line), Read::Event(Line { rest, .. }) if rest == fields),
+                matches!(read(&line), LineContent::Event(Line { rest, .. }) if rest == fields),
                 "{line}"
             );
         }
@@ -583,7 +587,7 @@ mod tests {
     #[test]
     fn what_perf_knew_before_has_no_time() {
         let time = |line: &str| match read(line) {
-            Read::Event(line) => line.time,
+            LineContent::Event(line) => line.time,
             other => panic!("{other:?}"),
         };
         let record = "PERF_RECORD_FORK(1:1):(0:0)";
@@ -599,7 +603,7 @@ mod tests {
             "     0.266 ( 0.017 ms): :10247/10247 execve(filename: 0x807c9da0) = -1 ENOENT",
             "     0.011 migration/0/18 sched:sched_switch(prev_comm: \"migration/0\", prev_pid: 18)",
         ] {
-            assert_eq!(read(line), Read::Broken(Severity::Error, OF_TRACE), "{line}");
+            assert_eq!(read(line), LineContent::Broken(Severity::Error, OF_TRACE), "{line}");
             assert!(is_script(format!("{line}\n").as_bytes()), "{line}");
         }
     }
@@ -609,7 +613,7 @@ mod tests {
         let rest = |after: &str| {
             let line = format!("a 1 [000] 1.5: sched:sched_waking: comm=a target_cpu=000{after}");
             match read(&line) {
-                Read::Event(line) => line.rest.to_owned(),
+                LineContent::Event(line) => line.rest.to_owned(),
                 other => panic!("{other:?}"),
             }
         };
@@ -633,35 +637,35 @@ mod tests {
             "  main.c:12 (inlined)",
             "|12        x += 1;",
         ] {
-            assert_eq!(read(aside), Read::Aside, "{aside}");
+            assert_eq!(read(aside), LineContent::Aside, "{aside}");
         }
         for frame in ["\tffffffff81 x ([k])", "\t             993 main", "        ffffffff81 y"] {
-            assert_eq!(read(frame), Read::Frame, "{frame}");
+            assert_eq!(read(frame), LineContent::Frame, "{frame}");
         }
         for broken in ["hello", "a b: c", "1.5: x", "a [0] 1.5: x", "perf x [000] 1.5: x"] {
-            assert!(matches!(read(broken), Read::Broken(..)), "{broken}");
+            assert!(matches!(read(broken), LineContent::Broken(..)), "{broken}");
         }
         let text = "swapper 0 [000] 1.000000: PERF_RECORD_LOST lost 12";
-        assert!(matches!(read(text), Read::Lost(Some(0), _)));
+        assert!(matches!(read(text), LineContent::Lost(Some(0), _)));
     }
 
     #[test]
     fn a_line_of_colons_takes_no_longer_than_another() {
         for line in [":".repeat(2 << 20), "a: ".repeat(1 << 20), " 1.5".repeat(1 << 20)] {
-            assert!(matches!(read(&line), Read::Broken(..)));
+            assert!(matches!(read(&line), LineContent::Broken(..)));
         }
     }
 
     #[test]
     fn events_may_have_settings_in_their_names() {
         let text = "a 1 [000] 1.5:     250000 cpu/event=0xc0/:  ffffffff81 main";
-        assert!(matches!(read(text), Read::Event(Line { name: "cpu/event=0xc0/", .. })));
+        assert!(matches!(read(text), LineContent::Event(Line { name: "cpu/event=0xc0/", .. })));
     }
 
     #[test]
     fn samples_and_records_of_perf_itself_have_names() {
         let name = |text: &'static str| match read(text) {
-            Read::Event(line) => (line.name, line.rest),
+            LineContent::Event(line) => (line.name, line.rest),
             other => panic!("{other:?}"),
         };
         let text = "a 1 [000] 1.5:     250000 cycles:u:  ffffffff81 main+0x3 (/bin/a)";

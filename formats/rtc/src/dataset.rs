@@ -7,8 +7,8 @@ use kymo_core::bytes::Limits;
 use kymo_core::{Context, Destination, Finding, Probe, Result, Source};
 use kymo_model::timeline::TimelineView;
 use kymo_model::{
-    Ability, Confidence, Dataset, Demo, DumpRequest, Follow, Format, FormatInfo, Part, RecordSink,
-    Recording, Repaired, Summary, Table, Written,
+    Capability, Confidence, Dataset, Demo, DumpRequest, ExtractRequest, Follow, Format, FormatInfo,
+    RecordSink, Recording, RepairReport, Summary, Table, WriteReport,
 };
 use kymo_rtc_wire::read::{View, find_marker};
 
@@ -27,11 +27,11 @@ static INFO: FormatInfo = FormatInfo {
     extensions: &["rtc"],
     dialects: &["both checksums, and none", "quoted and unquoted Meta", "little- and big-endian"],
     abilities: &[
-        Ability::Write,
-        Ability::Repair,
-        Ability::Extract,
-        Ability::TakeTimelines,
-        Ability::Follow,
+        Capability::Write,
+        Capability::Repair,
+        Capability::Extract,
+        Capability::TakeTimelines,
+        Capability::LiveRecording,
     ],
     dump_styles: &[],
 };
@@ -65,7 +65,12 @@ impl Format for Rtc {
         Ok(RtcDataset::boxed(Reader::salvage(source, context)?, context))
     }
 
-    fn repair(&self, source: &Source, to: &Destination, context: &Context<'_>) -> Result<Repaired> {
+    fn repair(
+        &self,
+        source: &Source,
+        to: &Destination,
+        context: &Context<'_>,
+    ) -> Result<RepairReport> {
         repair::repair(source, to, context)
     }
 
@@ -76,10 +81,10 @@ impl Format for Rtc {
     fn extract(
         &self,
         sources: &[Source],
-        part: &Part,
+        part: &ExtractRequest,
         to: &Destination,
         context: &Context<'_>,
-    ) -> Result<Written> {
+    ) -> Result<WriteReport> {
         extract::extract(sources, part, to, context)
     }
 
@@ -88,7 +93,7 @@ impl Format for Rtc {
         timeline: Arc<dyn TimelineView>,
         to: &Destination,
         _context: &Context<'_>,
-    ) -> Result<Written> {
+    ) -> Result<WriteReport> {
         from_timeline::write(&timeline, to)
     }
 

@@ -2,7 +2,7 @@
 
 use kymo_core::bytes::Limits;
 use kymo_core::{Context, Error, Invariant as _, Result, Source};
-use kymo_model::{Follow, Followed};
+use kymo_model::{Follow, LiveRecordingSink};
 use kymo_rtc_wire::read::{Item, NeedMore, Unit, View, Walker, major_index, marker_before};
 use kymo_rtc_wire::spec::id;
 
@@ -82,7 +82,7 @@ impl Follower {
     }
 
     /// Goes on as far as the bytes so far allow.
-    fn walk(&mut self, more: More, to: &mut dyn Followed) -> Result<()> {
+    fn walk(&mut self, more: More, to: &mut dyn LiveRecordingSink) -> Result<()> {
         let is_final = more == More::Never;
         loop {
             let view = View::part(&self.bytes, self.base, is_final);
@@ -99,7 +99,7 @@ impl Follower {
         }
     }
 
-    fn take(&mut self, item: Item, is_final: bool, to: &mut dyn Followed) -> Result<()> {
+    fn take(&mut self, item: Item, is_final: bool, to: &mut dyn LiveRecordingSink) -> Result<()> {
         let view = View::part(&self.bytes, self.base, is_final);
         match item {
             Item::Unit(unit) => self.unit(&unit, to),
@@ -151,7 +151,7 @@ impl Follower {
         }
     }
 
-    fn unit(&mut self, unit: &Unit, to: &mut dyn Followed) -> Result<()> {
+    fn unit(&mut self, unit: &Unit, to: &mut dyn LiveRecordingSink) -> Result<()> {
         let is_other = usize::try_from(unit.session) != Ok(self.tracker.session());
         if is_other {
             let open = self.tracker.drop_open();
@@ -169,7 +169,12 @@ impl Follower {
     }
 
     /// Tells of messages that have no end.
-    fn tell_unfinished(&self, open: &[Open], after: After, to: &mut dyn Followed) -> Result<()> {
+    fn tell_unfinished(
+        &self,
+        open: &[Open],
+        after: After,
+        to: &mut dyn LiveRecordingSink,
+    ) -> Result<()> {
         open.iter().try_for_each(|open| {
             let problem = Problem::unfinished(open, after);
             to.finding(check::finding(self.tracker.streams(), &problem))
@@ -178,7 +183,7 @@ impl Follower {
 
     /// Tells of clocks and tracks that are new: when the byte order is known, which comes after
     /// the streams, or when that is due.
-    fn tell_of_streams(&mut self, is_due: bool, to: &mut dyn Followed) -> Result<()> {
+    fn tell_of_streams(&mut self, is_due: bool, to: &mut dyn LiveRecordingSink) -> Result<()> {
         if !is_due && self.walker.is_big_endian().is_none() {
             return Ok(());
         }
@@ -243,7 +248,7 @@ impl Follow for Follower {
         Ok(self.base)
     }
 
-    fn push(&mut self, bytes: &[u8], to: &mut dyn Followed) -> Result<()> {
+    fn push(&mut self, bytes: &[u8], to: &mut dyn LiveRecordingSink) -> Result<()> {
         self.bytes.extend_from_slice(bytes);
         self.walk(More::Soon, to)?;
         self.let_go();
@@ -254,7 +259,7 @@ impl Follow for Follower {
         Ok(())
     }
 
-    fn pause(&mut self, to: &mut dyn Followed) -> Result<()> {
+    fn pause(&mut self, to: &mut dyn LiveRecordingSink) -> Result<()> {
         self.walk(More::NotNow, to)
     }
 
@@ -262,7 +267,7 @@ impl Follow for Follower {
         self.walker.is_ended()
     }
 
-    fn finish(&mut self, to: &mut dyn Followed) -> Result<()> {
+    fn finish(&mut self, to: &mut dyn LiveRecordingSink) -> Result<()> {
         self.walk(More::Never, to)?;
         let open = self.tracker.drop_open();
         self.tell_unfinished(&open, After::End, to)?;

@@ -11,9 +11,9 @@ use std::io::Write;
 use std::sync::Arc;
 
 use kymo_core::{Destination, Finding, Invariant as _, Result, Severity, Value, shortened};
-use kymo_model::Written;
+use kymo_model::WriteReport;
 use kymo_model::timeline::{
-    Clock, ClockId, Content, Event, Fielded, Fields, Losses, NumberKind, Numbers, TimeNs,
+    Clock, ClockId, Content, Event, Fielded, Fields, Losses, NumberKind, NumberSurvey, TimeNs,
     TimelineView, Track, TrackId, TrackKind, fielded_tracks,
 };
 use kymo_rtc_wire::meta::StreamMeta;
@@ -25,7 +25,7 @@ use crate::write::{Layout, SessionWriter, with, with_all};
 
 /// Writes a timeline. That a clock goes back is said before it does, and so is what kind of numbers a
 /// track has: where that turns out only later, the timeline is written once more.
-pub(crate) fn write(timeline: &Arc<dyn TimelineView>, to: &Destination) -> Result<Written> {
+pub(crate) fn write(timeline: &Arc<dyn TimelineView>, to: &Destination) -> Result<WriteReport> {
     let mut known = Known { fielded: fielded_tracks(timeline)?, ..Known::default() };
     loop {
         let mut file = to.file()?;
@@ -43,7 +43,7 @@ pub(crate) fn write(timeline: &Arc<dyn TimelineView>, to: &Destination) -> Resul
 struct Known {
     falling: Falling,
     /// The numbers of each track.
-    numbers: HashMap<TrackId, Numbers>,
+    numbers: HashMap<TrackId, NumberSurvey>,
     /// Tracks of messages that have events with fields.
     fielded: HashSet<TrackId>,
 }
@@ -53,7 +53,7 @@ type Falling = BTreeMap<ClockId, u64>;
 
 /// Result of writing, and what was seen in it.
 struct Taken {
-    written: Written,
+    written: WriteReport,
     known: Known,
     /// A number was not of the kind that its track was written as.
     is_unfit: bool,
@@ -107,9 +107,9 @@ struct Taking<W: Write> {
     /// Clocks that showed less than before.
     falling: Falling,
     /// The numbers that each track had so far, and before, if it was written before.
-    numbers: HashMap<TrackId, Numbers>,
+    numbers: HashMap<TrackId, NumberSurvey>,
     is_unfit: bool,
-    written: Written,
+    written: WriteReport,
     losses: Losses,
     /// Tracks that are no longer under the one they were.
     orphans: u64,
@@ -152,7 +152,7 @@ impl<W: Write> Taking<W> {
             falling: Falling::new(),
             numbers: known.numbers.clone(),
             is_unfit: false,
-            written: Written::default(),
+            written: WriteReport::default(),
             losses: Losses::default(),
             orphans: 0,
         };
@@ -193,7 +193,7 @@ impl<W: Write> Taking<W> {
             ),
         ];
         let lost = said.into_iter().filter(|(is_lost, ..)| *is_lost);
-        let lost = lost.map(|(_, rule, why)| Finding::whole(Severity::Warning, rule, why));
+        let lost = lost.map(|(_, rule, why)| Finding::for_whole_file(Severity::Warning, rule, why));
         self.written.losses.extend(lost);
     }
 
@@ -222,7 +222,7 @@ impl<W: Write> Taking<W> {
                 Some(offset) => {
                     let name = shortened(name);
                     let message = format!("the clock {name} goes back, and is said not to rise");
-                    let note = Finding::at(Severity::Note, "clock", *offset, message);
+                    let note = Finding::at_offset(Severity::Note, "clock", *offset, message);
                     self.written.losses.push(note);
                     with(meta, "rises", &Json::Bool(false))
                 }
@@ -246,7 +246,7 @@ impl<W: Write> Taking<W> {
         }
         let number = number(event);
         if let Some(number) = &number {
-            self.numbers.entry(event.track).or_default().see(number);
+            self.numbers.entry(event.track).or_default().add(number);
         }
         let way = match self.ways.get(&event.track) {
             Some(way) => *way,
@@ -317,7 +317,7 @@ impl<W: Write> Taking<W> {
                     "the clock {name} was of format {content}, and is written as times: they are \
                      the same"
                 );
-                self.written.losses.push(Finding::whole(Severity::Note, "clock", message));
+                self.written.losses.push(Finding::for_whole_file(Severity::Note, "clock", message));
             }
         }
         let is_unused = |id: &TrackId| {
@@ -421,7 +421,7 @@ fn number_format(kind: NumberKind) -> &'static str {
 /// The number that an event is, which has none as it was recorded.
 fn number(event: &Event<'_>) -> Option<Value> {
     let number = match &event.content {
-        Content::Value(value) => Numbers::default().see(value).then(|| value.clone()),
+        Content::Value(value) => NumberSurvey::default().add(value).then(|| value.clone()),
         Content::Sample(value) => Some(Value::UInt(*value)),
         _ => None,
     };

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use kymo_core::{
     Context, Destination, Error, Finding, Invariant as _, Result, Severity, Source, shortened, slot,
 };
-use kymo_model::Repaired;
+use kymo_model::RepairReport;
 
 use crate::read::Scan;
 use crate::types::Stream;
@@ -15,14 +15,18 @@ use crate::write::{Layout, SessionWriter, meta_of};
 use crate::{Reader, check};
 
 /// Writes a sound file of what can be read of a damaged one.
-pub(crate) fn repair(source: &Source, to: &Destination, context: &Context<'_>) -> Result<Repaired> {
+pub(crate) fn repair(
+    source: &Source,
+    to: &Destination,
+    context: &Context<'_>,
+) -> Result<RepairReport> {
     let reader = Reader::salvage(source, context)?;
     let (scan, is_empty) = (reader.scan(), source.size_bytes() == 0);
     if scan.messages == 0 && scan.catalog.streams.is_empty() && !is_empty {
         return Err(Error::request("nothing of it can be read: there is no message and no stream"));
     }
     let mut file = to.file()?;
-    let mut repaired = Repaired { unit: "messages", ..Repaired::default() };
+    let mut repaired = RepairReport { unit: "messages", ..RepairReport::default() };
     copy(&reader, &mut file, &mut repaired, true)?;
     for finding in check::losses(reader.scan(), &context.limits).into_vec() {
         // What is only noted is still as it was, but for the end that it gets. The result does not
@@ -42,7 +46,7 @@ pub(crate) fn repair(source: &Source, to: &Destination, context: &Context<'_>) -
 pub(crate) fn rewrite(source: &Source, to: &Destination, context: &Context<'_>) -> Result<()> {
     let reader = Reader::open(source, context)?;
     let mut file = to.file()?;
-    copy(&reader, &mut file, &mut Repaired::default(), false)?;
+    copy(&reader, &mut file, &mut RepairReport::default(), false)?;
     file.commit()
 }
 
@@ -51,7 +55,7 @@ pub(crate) fn rewrite(source: &Source, to: &Destination, context: &Context<'_>) 
 fn copy(
     reader: &Arc<Reader>,
     out: &mut dyn Write,
-    repaired: &mut Repaired,
+    repaired: &mut RepairReport,
     keeps_clocks: bool,
 ) -> Result<()> {
     let mut copying = Copying { reader, plans: plans(reader.scan()), session: 0, next: 0 };
@@ -88,7 +92,7 @@ fn copy(
 fn unwritten(reader: &Reader, stream: usize, offset: u64) -> Finding {
     let name = reader.streams().get(stream).map_or("", |stream| stream.name.as_str());
     let message = format!("a message of {} is not of the stream's length", shortened(name));
-    Finding::at(Severity::Warning, "unwritten", offset, message)
+    Finding::at_offset(Severity::Warning, "unwritten", offset, message)
 }
 
 /// The streams of a session, in the order in which they are added, each with the place before
@@ -158,7 +162,7 @@ impl Copying<'_> {
     fn next_session<W: Write>(
         &mut self,
         writer: SessionWriter<W>,
-        repaired: &mut Repaired,
+        repaired: &mut RepairReport,
     ) -> Result<SessionWriter<W>> {
         let out = self.end(writer, repaired)?;
         self.session += 1;
@@ -171,7 +175,7 @@ impl Copying<'_> {
         &mut self,
         writer: &mut SessionWriter<W>,
         before: u64,
-        repaired: &mut Repaired,
+        repaired: &mut RepairReport,
     ) -> Result<()> {
         while let Some((at, index)) = self.plan().get(self.next).copied()
             && at <= before
@@ -180,11 +184,21 @@ impl Copying<'_> {
             let name = shortened(&stream.name);
             if !writer.add(index, Some(stream.id), &meta_of(&stream))? {
                 let message = format!("the stream {name} gets another id");
-                repaired.corrected.push(Finding::at(Severity::Note, "id", stream.offset, message));
+                repaired.corrected.push(Finding::at_offset(
+                    Severity::Note,
+                    "id",
+                    stream.offset,
+                    message,
+                ));
             }
             if let Some(offset) = self.went_back(index) {
                 let message = format!("the clock {name} goes back, and is now said not to rise");
-                repaired.corrected.push(Finding::at(Severity::Warning, "clock", offset, message));
+                repaired.corrected.push(Finding::at_offset(
+                    Severity::Warning,
+                    "clock",
+                    offset,
+                    message,
+                ));
             }
             self.next += 1;
         }
@@ -195,7 +209,7 @@ impl Copying<'_> {
     fn end<W: Write>(
         &mut self,
         mut writer: SessionWriter<W>,
-        repaired: &mut Repaired,
+        repaired: &mut RepairReport,
     ) -> Result<W> {
         self.join(&mut writer, u64::MAX, repaired)?;
         writer.finish()

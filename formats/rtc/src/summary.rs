@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 
 use kymo_core::bytes::Endian;
-use kymo_model::timeline::{Length, Shown, TimeNs};
+use kymo_model::timeline::{DisplayDuration, DisplayTime, TimeNs};
 use kymo_model::{Section, Summary};
 use kymo_rtc_wire::crc::Polynomial;
 use kymo_rtc_wire::read::Ruler;
@@ -108,8 +108,8 @@ fn clock_words(stream: &Stream, statistics: &Statistics, since_epoch: bool) -> S
         _ => "from a zero of its own, ".into(),
     };
     let Some(times) = &statistics.times else { return format!("{from}never shown") };
-    let start = Shown { time: *times.start(), since_epoch };
-    let length = Length(times.end().0.abs_diff(times.start().0));
+    let start = DisplayTime { time: *times.start(), since_epoch };
+    let length = DisplayDuration(times.end().0.abs_diff(times.start().0));
     format!("{from}{start} for {length}")
 }
 

@@ -336,7 +336,7 @@ impl Telling {
             let (window, pending) = (&self.window, &mut self.pending);
             let is_held = window.holds(time);
             let core = timeline.found.get(&Key::Core(at.packet.core));
-            if let Some(track) = core.filter(|track| is_held && window.wants(**track)) {
+            if let Some(track) = core.filter(|track| is_held && window.includes_track(**track)) {
                 let content = if self.has_fields {
                     Content::Fields(fields(&timeline.reader, &at.packet))
                 } else {
@@ -345,7 +345,7 @@ impl Telling {
                 pending.push_back(Happening { track: *track, at, content });
             }
             let mut tell = |track, activity| {
-                if is_held && window.wants(track) {
+                if is_held && window.includes_track(track) {
                     let content = Content::Activity(activity);
                     pending.push_back(Happening { track, at, content });
                 }

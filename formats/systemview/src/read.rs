@@ -113,7 +113,8 @@ impl Reader {
         context.progress.end();
         if let Some(offset) = next {
             let why = "another recording begins here, and is not read: a file has one";
-            let finding = Finding::at(Severity::Error, "another-recording", offset as u64, why);
+            let finding =
+                Finding::at_offset(Severity::Error, "another-recording", offset as u64, why);
             reader.findings.push(finding);
         }
         reader.notice();
@@ -140,7 +141,8 @@ impl Reader {
         while place.at < end {
             if stream.is_captured && is_unused(part, place.at) {
                 let message = "the rest is zeros: room of the buffer that was not used yet";
-                let finding = Finding::at(Severity::Note, "unused", place.at as u64, message);
+                let finding =
+                    Finding::at_offset(Severity::Note, "unused", place.at as u64, message);
                 self.findings.push(finding);
                 return Ok(());
             }
@@ -150,7 +152,8 @@ impl Reader {
             {
                 let message = "another recording begins here, and is not read: a file has one";
                 let offset = place.at as u64;
-                let finding = Finding::at(Severity::Error, "another-recording", offset, message);
+                let finding =
+                    Finding::at_offset(Severity::Error, "another-recording", offset, message);
                 self.findings.push(finding);
                 return Ok(());
             }
@@ -169,7 +172,9 @@ impl Reader {
             let limit = context.limits.items_max;
             if self.survey.tasks.len() as u64 > limit {
                 let found = limit.saturating_add(1);
-                return Err(ReadErrorKind::OverLimit { found, limit }.at("tasks", packet.offset));
+                return Err(
+                    ReadErrorKind::OverLimit { found, limit }.error_at("tasks", packet.offset)
+                );
             }
             index.reach(place);
             if is_unsure && !matches!(packet.id, spec::NOP | spec::TRACE_START) {
@@ -177,7 +182,7 @@ impl Reader {
             }
             if place.at.saturating_sub(told) > PROGRESS_BYTES {
                 told = place.at;
-                context.progress.at(told as u64);
+                context.progress.advance_to(told as u64);
             }
         }
         Ok(())
@@ -236,7 +241,11 @@ impl Reader {
         let is_empty = self.count() == 0;
         if is_empty && self.findings.is_empty() {
             let message = "there are no packets: nothing was recorded, or the end is missing";
-            self.findings.push(Finding::whole(Severity::Warning, "empty", message.to_owned()));
+            self.findings.push(Finding::for_whole_file(
+                Severity::Warning,
+                "empty",
+                message.to_owned(),
+            ));
         }
         let unknown = (0_u32..).zip(&self.cores).find(|(_, core)| core.clock.frequency().is_none());
         if let (Some((core, index)), false) = (unknown, is_empty) {
@@ -246,7 +255,7 @@ impl Reader {
                 "core {core} {why}, so that times are not known (--frequency says how many ticks a \
                  second has)"
             );
-            let finding = Finding::whole(Severity::Warning, "no-frequency", message);
+            let finding = Finding::for_whole_file(Severity::Warning, "no-frequency", message);
             self.findings.push(Finding { offset: init, ..finding });
         }
         self.findings.extend(self.survey.findings());
@@ -572,7 +581,7 @@ impl Stream {
         let (what, start) = ("packets of a core", self.start as u64);
         if self.start > size {
             let needed = start.saturating_sub(size as u64);
-            return Err(ReadErrorKind::Short { needed, left: 0 }.at(what, size as u64));
+            return Err(ReadErrorKind::Short { needed, left: 0 }.error_at(what, size as u64));
         }
         if self.goes_back {
             let why = "they begin before those of the core before, and so are not read";
@@ -591,8 +600,9 @@ struct Cursor<'a> {
 impl Cursor<'_> {
     fn byte(&mut self, what: &'static str) -> ReadResult<u8> {
         let byte = self.bytes.get(self.at).copied();
-        let byte = byte
-            .ok_or_else(|| ReadErrorKind::Short { needed: 1, left: 0 }.at(what, self.at as u64))?;
+        let byte = byte.ok_or_else(|| {
+            ReadErrorKind::Short { needed: 1, left: 0 }.error_at(what, self.at as u64)
+        })?;
         self.at += 1;
         Ok(byte)
     }
@@ -654,7 +664,7 @@ impl Cursor<'_> {
         let end = self.at.checked_add(length).filter(|end| *end <= self.bytes.len());
         let (needed, left) = (length as u64, left as u64);
         let end =
-            end.ok_or_else(|| ReadErrorKind::Short { needed, left }.at(what, start as u64))?;
+            end.ok_or_else(|| ReadErrorKind::Short { needed, left }.error_at(what, start as u64))?;
         self.at = end;
         Ok(self.bytes.get(start..end).unwrap_or_default())
     }

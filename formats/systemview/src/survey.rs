@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use foldhash::fast::RandomState;
 use kymo_core::{Finding, Severity};
-use kymo_model::kernel::UnderWay;
+use kymo_model::kernel::OpenInterrupts;
 
 use crate::index::CoreClock;
 use crate::read::Packet;
@@ -48,7 +48,7 @@ pub(crate) struct Late {
 struct Running {
     /// What was switched to last: a task by its number, or nothing to do.
     switched_to: Option<(u32, Option<u64>)>,
-    interrupts: UnderWay,
+    interrupts: OpenInterrupts,
 }
 
 /// Interrupts of a core that come again before they ended.
@@ -108,12 +108,12 @@ impl Survey {
         match packet.id {
             spec::ISR_ENTER => {
                 let number = number.unwrap_or(0);
-                if on.interrupts.begins(&number.to_string()) {
+                if on.interrupts.begin(&number.to_string()) {
                     let first = Unended { offset, number, count: 0 };
                     self.unended.entry(core).or_insert(first).count += 1;
                 }
             }
-            spec::ISR_EXIT | spec::ISR_TO_SCHEDULER => on.interrupts.ends(None),
+            spec::ISR_EXIT | spec::ISR_TO_SCHEDULER => on.interrupts.end(None),
             spec::TASK_START_EXEC | spec::IDLE => {
                 let next = Some((packet.id, number.filter(|_| packet.id != spec::IDLE)));
                 if on.switched_to != next {
@@ -159,14 +159,14 @@ impl Survey {
     pub(crate) fn findings(&self) -> Vec<Finding> {
         let listed = self.overflows.iter().map(|Overflow { offset, lost, .. }| {
             let message = format!("the target had no room here: {lost} events are lost");
-            Finding::at(Severity::Warning, "overflow", *offset, message)
+            Finding::at_offset(Severity::Warning, "overflow", *offset, message)
         });
         let others = self.other_overflows.map(|Overflow { offset, places, lost }| {
             let message = format!(
                 "the target had no room here and at {} places after it: {lost} events are lost",
                 places - 1
             );
-            Finding::at(Severity::Warning, "overflow", offset, message)
+            Finding::at_offset(Severity::Warning, "overflow", offset, message)
         });
         let unended = self.unended.iter().map(|(core, unended)| unended.finding(*core));
         self.late
@@ -186,7 +186,7 @@ impl Unended {
         let message = format!(
             "on core {core}, interrupt {number} comes again before it ended: events are missing{often}"
         );
-        Finding::at(Severity::Warning, "unended-interrupt", offset, message)
+        Finding::at_offset(Severity::Warning, "unended-interrupt", offset, message)
     }
 }
 
@@ -197,6 +197,6 @@ impl Late {
         let message = format!(
             "{ticks} ticks are beyond what 64 bits of nanoseconds hold: it has no time{often}"
         );
-        Finding::at(Severity::Warning, "time-range", offset, message)
+        Finding::at_offset(Severity::Warning, "time-range", offset, message)
     }
 }

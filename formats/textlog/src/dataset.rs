@@ -43,8 +43,8 @@ impl Format for TextLog {
             // A grammar may be named for several files, and some of them are no logs.
             let is_text = !probe.head.contains(&0);
             Some(if is_text { Confidence::Magic } else { Confidence::Name })
-        } else if own().is_some_and(|name| probe.has_beside(name))
-            || probe.has_extension(INFO.extensions) && probe.has_beside(FOLDER_GRAMMAR)
+        } else if own().is_some_and(|name| probe.has_sibling(name))
+            || probe.has_extension(INFO.extensions) && probe.has_sibling(FOLDER_GRAMMAR)
         {
             Some(Confidence::Plausible)
         } else {

@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 
 use kymo_core::{Severity, Value};
-use kymo_lines::{Grammar, Key, Line, Read, Telling, Told, Who, scaled};
+use kymo_lines::{Grammar, GrammarState, Key, Line, LineContent, TaskKey, TrackEvent, scaled};
 use kymo_model::timeline::{Activity, Content, Message, TimeNs};
 use regex::Captures;
 
@@ -15,9 +15,9 @@ use crate::spec::{Class, GROUPS};
 use crate::time::Cycle;
 
 impl Grammar for TextGrammar {
-    fn read<'a>(&'a self, line: &'a str) -> Read<'a> {
+    fn read<'a>(&'a self, line: &'a str) -> LineContent<'a> {
         if line.trim_start().is_empty() {
-            return Read::Aside;
+            return LineContent::Aside;
         }
         let matched = self
             .rules
@@ -25,14 +25,14 @@ impl Grammar for TextGrammar {
             .enumerate()
             .find_map(|(number, rule)| Some((number, rule, rule.expression.captures(line)?)));
         let Some((number, rule, captures)) = matched else {
-            return Read::Broken(Severity::Warning, "it matches no rule of the grammar");
+            return LineContent::Broken(Severity::Warning, "it matches no rule of the grammar");
         };
         if rule.class == Class::Ignore {
-            return Read::Aside;
+            return LineContent::Aside;
         }
         let groups = Groups { rule, captures };
         match self.time_of(&groups) {
-            Ok(time) => Read::Event(Line {
+            Ok(time) => LineContent::Event(Line {
                 time,
                 cpu: groups.get("cpu").and_then(|cpu| cpu.parse().ok()),
                 task: groups.get("task"),
@@ -41,7 +41,7 @@ impl Grammar for TextGrammar {
                 rest: line,
                 rule: number,
             }),
-            Err(why) => Read::Broken(Severity::Error, why),
+            Err(why) => LineContent::Broken(Severity::Error, why),
         }
     }
 
@@ -70,24 +70,29 @@ impl Grammar for TextGrammar {
     fn stream<'a>(&self, line: &Line<'a>) -> Key<'a> {
         let is_text = self.rules.get(line.rule).is_some_and(|rule| rule.class == Class::Text);
         match line.task {
-            Some(task) if is_text && line.cpu.is_none() => Key::Says(Who::Name(task.into())),
+            Some(task) if is_text && line.cpu.is_none() => Key::Says(TaskKey::Name(task.into())),
             _ => Key::Events(line.cpu),
         }
     }
 
-    fn tell<'a>(&'a self, line: &Line<'a>, telling: &mut Telling, to: &mut dyn FnMut(Told<'a>)) {
+    fn interpret<'a>(
+        &'a self,
+        line: &Line<'a>,
+        telling: &mut GrammarState,
+        to: &mut dyn FnMut(TrackEvent<'a>),
+    ) {
         let Some(groups) = self.groups(line) else { return };
         if groups.has("cpu") && line.cpu.is_none() {
-            telling.doubt("cpu", "its processor is no number, and is left out");
+            telling.mark_unreadable("cpu", "its processor is no number, and is left out");
         }
         if let Some(task) = line.task {
             self.tell_class(line, task, &groups, telling, to);
         }
         for (name, value) in groups.all().filter(|(name, _)| !GROUPS.contains(name)) {
             let Some(value) = number(value) else { continue };
-            let who = line.task.map(|task| Who::Name(task.into()));
+            let who = line.task.map(|task| TaskKey::Name(task.into()));
             let key = Key::Counter(who, name.into());
-            to(Told { key, name: None, content: Content::Value(value), peer: None });
+            to(TrackEvent { key, name: None, content: Content::Value(value), peer: None });
         }
     }
 
@@ -170,19 +175,20 @@ impl TextGrammar {
     }
 
     /// Returns the duration of the budget of a release.
-    fn budget(&self, groups: &Groups<'_>, telling: &mut Telling) -> Option<i64> {
+    fn budget(&self, groups: &Groups<'_>, telling: &mut GrammarState) -> Option<i64> {
         let budget_ns = scaled(groups.get("budget")?, self.duration_digits);
         if groups.has("budget") && budget_ns.is_none() {
-            telling.doubt("budget", "its budget is no number, and is left out");
+            telling.mark_unreadable("budget", "its budget is no number, and is left out");
         }
         budget_ns
     }
 
     /// Returns the duration from a completion to the end of its time.
-    fn remaining(&self, groups: &Groups<'_>, telling: &mut Telling) -> Option<i64> {
+    fn remaining(&self, groups: &Groups<'_>, telling: &mut GrammarState) -> Option<i64> {
         let remaining_ns = scaled(groups.get("remaining")?, self.duration_digits);
         if groups.has("remaining") && remaining_ns.is_none() {
-            telling.doubt("remaining", "its remaining time is no number, and is left out");
+            telling
+                .mark_unreadable("remaining", "its remaining time is no number, and is left out");
         }
         remaining_ns
     }
@@ -192,15 +198,15 @@ impl TextGrammar {
         line: &Line<'a>,
         task: &'a str,
         groups: &Groups<'a>,
-        telling: &mut Telling,
-        to: &mut dyn FnMut(Told<'a>),
+        telling: &mut GrammarState,
+        to: &mut dyn FnMut(TrackEvent<'a>),
     ) {
-        let who = || Who::Name(Cow::Borrowed(task));
+        let who = || TaskKey::Name(Cow::Borrowed(task));
         let key = Key::Task(line.cpu, who());
         let name = || groups.get("name").map(Cow::Borrowed);
         let priority = groups.get("priority").and_then(|priority| priority.parse().ok());
         if groups.has("priority") && priority.is_none() {
-            telling.doubt("priority", "its priority is no number, and is left out");
+            telling.mark_unreadable("priority", "its priority is no number, and is left out");
         }
         let (key, activity) = match groups.rule.class {
             Class::Ignore | Class::Text => return,
@@ -233,7 +239,7 @@ impl TextGrammar {
                 (Key::Calls(who()), end)
             }
         };
-        to(Told::activity(key, None, activity));
+        to(TrackEvent::activity(key, None, activity));
     }
 }
 
@@ -242,16 +248,16 @@ fn stop_other<'a>(
     line: &Line<'a>,
     task: &'a str,
     groups: &Groups<'a>,
-    telling: &mut Telling,
-    to: &mut dyn FnMut(Told<'a>),
+    telling: &mut GrammarState,
+    to: &mut dyn FnMut(TrackEvent<'a>),
 ) {
-    let now = Key::Task(line.cpu, Who::Name(Cow::Owned(task.to_owned())));
+    let now = Key::Task(line.cpu, TaskKey::Name(Cow::Owned(task.to_owned())));
     let before = match groups.get("from") {
-        Some(from) => Some(Key::Task(line.cpu, Who::Name(from.into()))),
+        Some(from) => Some(Key::Task(line.cpu, TaskKey::Name(from.into()))),
         None => telling.run(line.cpu, now),
     };
     if let Some(before) = before {
-        to(Told::activity(before, None, Activity::End));
+        to(TrackEvent::activity(before, None, Activity::End));
     }
 }
 
@@ -260,12 +266,12 @@ fn message<'a>(
     key: Key<'a>,
     groups: &Groups<'a>,
     end: fn(Message<'a>) -> Activity<'a>,
-    to: &mut dyn FnMut(Told<'a>),
+    to: &mut dyn FnMut(TrackEvent<'a>),
 ) {
     let name = groups.get("message").unwrap_or("message").into();
     let activity = end(Message { name, peer: None, peer_time: None });
-    let peer = groups.get("peer").map(|peer| Key::Task(line.cpu, Who::Name(peer.into())));
-    to(Told { key, name: None, content: Content::Activity(activity), peer });
+    let peer = groups.get("peer").map(|peer| Key::Task(line.cpu, TaskKey::Name(peer.into())));
+    to(TrackEvent { key, name: None, content: Content::Activity(activity), peer });
 }
 
 /// A number of a field. A whole one of more than 64 bits would lose digits, and is none.

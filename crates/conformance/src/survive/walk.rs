@@ -144,7 +144,7 @@ fn assert_shape(variable: &Variable, shape: &[u64]) {
 
 fn blocks(view: &Arc<dyn ArraysView>, step: &Step) -> Result<()> {
     for block in &step.blocks {
-        let at_once = view.values_at_once(block.id);
+        let at_once = view.values_per_read(block.id);
         read_all(volume(&block.count), at_once, |values| view.read_block(block.id, values))?;
     }
     Ok(())

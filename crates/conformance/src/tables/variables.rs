@@ -56,7 +56,7 @@ fn expected(view: &Arc<dyn ArraysView>, id: VariableId, all: &[Vec<Value>]) -> V
 
 /// The values of a block, as many at once as the format can read.
 fn block_values(view: &Arc<dyn ArraysView>, block: BlockId, total: u64) -> Vec<Value> {
-    let at_once = view.values_at_once(block).max(1);
+    let at_once = view.values_per_read(block).max(1);
     let mut values = Vec::new();
     while (values.len() as u64) < total {
         let first = values.len() as u64;

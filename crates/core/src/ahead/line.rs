@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-use super::{Wanted, beside, threads};
+use super::{CancelToken, run_with_jobs, threads};
 use crate::{Error, Result};
 
 /// Number of things that may be on the line beyond the number of workers.
@@ -37,7 +37,7 @@ const WAITING_MAX: usize = 2;
 /// # Ok::<(), kymo_core::Error>(())
 /// ```
 #[derive(Debug)]
-pub struct Stations<R, P, W, T> {
+pub struct Stages<R, P, W, T> {
     /// Reads the thing of a number; beside each other.
     pub read: R,
     /// Takes what was read; in order.
@@ -48,7 +48,7 @@ pub struct Stations<R, P, W, T> {
     pub take: T,
 }
 
-impl<R, P, W, T> Stations<R, P, W, T> {
+impl<R, P, W, T> Stages<R, P, W, T> {
     /// Sends so many things through all stations, one after another or by several workers.
     ///
     /// # Errors
@@ -69,9 +69,9 @@ impl<R, P, W, T> Stations<R, P, W, T> {
         }
         let Self { read, place, work, take } = self;
         let state = Mutex::new(State::new(count, workers + WAITING_MAX, place, take));
-        let line = Line { state, changed: Condvar::new(), read, work };
-        let others = (1..workers).map(|_| |_: Wanted<'_>| line.keep_busy());
-        beside(others, |_jobs| line.keep_busy());
+        let line = Pipeline { state, changed: Condvar::new(), read, work };
+        let others = (1..workers).map(|_| |_: CancelToken<'_>| line.keep_busy());
+        run_with_jobs(others, |_jobs| line.keep_busy());
         line.lock().ended.take().unwrap_or_else(|| Err(Error::request(ENDED)))
     }
 }
@@ -93,14 +93,14 @@ pub fn in_order<A: Send>(
     work: impl Fn(usize) -> Result<A> + Sync,
     take: impl FnMut(A) -> Result<()> + Send,
 ) -> Result<()> {
-    Stations { read: work, place: Ok, work: Ok, take }.run(count, threads())
+    Stages { read: work, place: Ok, work: Ok, take }.run(count, threads())
 }
 
 /// Message for a worker that ends in the middle of something.
 const ENDED: &str = "a thread has ended early";
 
 /// The line, as its workers share it.
-struct Line<A, B, C, R, P, W, T> {
+struct Pipeline<A, B, C, R, P, W, T> {
     state: Mutex<State<A, B, C, P, T>>,
     /// Told whenever there may be something else to do.
     changed: Condvar,
@@ -178,7 +178,7 @@ impl<A, B, C, P, T> State<A, B, C, P, T> {
     }
 }
 
-impl<A, B, C, R, P, W, T> Line<A, B, C, R, P, W, T>
+impl<A, B, C, R, P, W, T> Pipeline<A, B, C, R, P, W, T>
 where
     R: Fn(usize) -> Result<A>,
     P: FnMut(A) -> Result<B>,
@@ -191,7 +191,7 @@ where
 
     /// Does what is to be done until all has ended.
     fn keep_busy(&self) {
-        let _ending = Ending(self);
+        let _ending = PanicGuard(self);
         loop {
             let mut state = self.lock();
             let job = loop {
@@ -245,9 +245,9 @@ where
 }
 
 /// Ends the line when a worker ends in the middle of something, so that nobody waits for it.
-struct Ending<'a, A, B, C, R, P, W, T>(&'a Line<A, B, C, R, P, W, T>);
+struct PanicGuard<'a, A, B, C, R, P, W, T>(&'a Pipeline<A, B, C, R, P, W, T>);
 
-impl<A, B, C, R, P, W, T> Drop for Ending<'_, A, B, C, R, P, W, T> {
+impl<A, B, C, R, P, W, T> Drop for PanicGuard<'_, A, B, C, R, P, W, T> {
     fn drop(&mut self) {
         if thread::panicking() {
             let mut state = self.0.state.lock().unwrap_or_else(PoisonError::into_inner);
@@ -270,7 +270,7 @@ mod tests {
             if is_failing { Err(error()) } else { Ok(number) }
         };
         let (mut placed, mut taken) = (Vec::new(), Vec::new());
-        let stations = Stations {
+        let stations = Stages {
             read: |number| fails(number, "read"),
             place: |number| {
                 placed.push(number);

@@ -12,7 +12,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread::{self, Builder, ScopedJoinHandle};
 
 use crate::{Error, Result};
-pub use line::{Stations, in_order};
+pub use line::{Stages, in_order};
 pub use produce::{Sender, produce};
 
 /// More do not make a file come faster: they wait for the same memory.
@@ -37,9 +37,9 @@ pub fn allow(threads: NonZero<usize>) {
 
 /// Tells a job whether anyone still waits for it.
 #[derive(Debug, Clone, Copy)]
-pub struct Wanted<'s>(&'s AtomicBool);
+pub struct CancelToken<'s>(&'s AtomicBool);
 
-impl Wanted<'_> {
+impl CancelToken<'_> {
     /// Returns true if to go on. Look often: the caller waits until every job has ended.
     #[must_use]
     pub fn is_wanted(self) -> bool {
@@ -79,19 +79,19 @@ impl<T> Drop for Job<'_, T> {
 /// let sum = beside(jobs, |jobs| jobs.into_iter().filter_map(|job| job.wait()).sum::<i32>());
 /// assert_eq!(sum, 30);
 /// ```
-pub fn beside<J, T, R>(
+pub fn run_with_jobs<J, T, R>(
     jobs: impl IntoIterator<Item = J>,
     work: impl FnOnce(Vec<Job<'_, T>>) -> R,
 ) -> R
 where
-    J: FnOnce(Wanted<'_>) -> T + Send,
+    J: FnOnce(CancelToken<'_>) -> T + Send,
     T: Send,
 {
     let jobs = jobs.into_iter().map(|job| (job, AtomicBool::new(true)));
     let (jobs, flags): (Vec<J>, Vec<AtomicBool>) = jobs.unzip();
     thread::scope(|scope| {
         let start = |(job, wanted): (J, _)| {
-            let run = move || job(Wanted(wanted));
+            let run = move || job(CancelToken(wanted));
             Job { thread: Builder::new().spawn_scoped(scope, run).ok(), wanted }
         };
         work(jobs.into_iter().zip(&flags).map(start).collect())
@@ -116,8 +116,8 @@ pub fn both<T: Send, U>(
         let other = other.lock().unwrap_or_else(PoisonError::into_inner).take();
         other.map(|other| other())
     };
-    let jobs = (threads() > 1).then_some(|_: Wanted<'_>| run());
-    let (there, here) = beside(jobs, |mut jobs| {
+    let jobs = (threads() > 1).then_some(|_: CancelToken<'_>| run());
+    let (there, here) = run_with_jobs(jobs, |mut jobs| {
         let here = here();
         (jobs.pop().and_then(Job::wait).flatten(), here)
     });
@@ -145,8 +145,8 @@ pub fn in_parts<T: Send>(
         start..start.saturating_add(length).min(items)
     };
     let work = &work;
-    let jobs = (1..parts).map(|number| move |_: Wanted<'_>| work(part(number)));
-    beside(jobs, |jobs| {
+    let jobs = (1..parts).map(|number| move |_: CancelToken<'_>| work(part(number)));
+    run_with_jobs(jobs, |jobs| {
         let mut done = vec![work(part(0))];
         for (job, number) in jobs.into_iter().zip(1..) {
             done.push(job.wait().unwrap_or_else(|| work(part(number))));
@@ -166,7 +166,7 @@ pub fn each<T: Send, U: Send>(items: Vec<T>, work: impl Fn(T) -> U + Sync) -> Ve
     let threads = threads().min(items.len());
     let (next, done) = (AtomicUsize::new(0), Mutex::new(Vec::with_capacity(items.len())));
     let items: Vec<Mutex<Option<T>>> = items.into_iter().map(|it| Mutex::new(Some(it))).collect();
-    let run = |_: Wanted<'_>| loop {
+    let run = |_: CancelToken<'_>| loop {
         let number = next.fetch_add(1, Ordering::Relaxed);
         let Some(item) = items.get(number) else { break };
         let item = item.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -176,7 +176,7 @@ pub fn each<T: Send, U: Send>(items: Vec<T>, work: impl Fn(T) -> U + Sync) -> Ve
         }
     };
     let here = AtomicBool::new(true);
-    beside((1..threads).map(|_| run), |_jobs| run(Wanted(&here)));
+    run_with_jobs((1..threads).map(|_| run), |_jobs| run(CancelToken(&here)));
     let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
     done.sort_by_key(|(number, _)| *number);
     done.into_iter().map(|(_, made)| made).collect()
@@ -196,12 +196,12 @@ mod tests {
 
     #[test]
     fn a_job_that_is_dropped_is_told_so_and_ends() {
-        let endless = |wanted: Wanted<'_>| {
+        let endless = |wanted: CancelToken<'_>| {
             while wanted.is_wanted() {
                 thread::yield_now();
             }
         };
-        beside([endless, endless], |mut jobs| {
+        run_with_jobs([endless, endless], |mut jobs| {
             drop(jobs.pop());
         });
     }
@@ -217,7 +217,7 @@ mod tests {
 
     #[test]
     fn without_jobs_there_is_only_the_work() {
-        let jobs: [fn(Wanted<'_>) -> u8; 0] = [];
-        assert_eq!(beside(jobs, |jobs| jobs.len()), 0);
+        let jobs: [fn(CancelToken<'_>) -> u8; 0] = [];
+        assert_eq!(run_with_jobs(jobs, |jobs| jobs.len()), 0);
     }
 }

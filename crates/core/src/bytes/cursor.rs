@@ -30,7 +30,7 @@ impl Endian {
 /// It may stand in the middle of a file: offsets in errors count from the start of the file.
 #[derive(Debug, Clone)]
 pub struct Cursor<'a> {
-    rest: &'a [u8],
+    remaining_bytes: &'a [u8],
     offset: u64,
     endian: Endian,
 }
@@ -52,13 +52,13 @@ impl<'a> Cursor<'a> {
     /// Stands at the start of a whole file.
     #[must_use]
     pub fn new(bytes: &'a [u8], endian: Endian) -> Self {
-        Self::at(bytes, 0, endian)
+        Self::with_offset(bytes, 0, endian)
     }
 
     /// Stands at the start of a part of a file, the first byte of which is at `offset`.
     #[must_use]
-    pub fn at(bytes: &'a [u8], offset: u64, endian: Endian) -> Self {
-        Self { rest: bytes, offset, endian }
+    pub fn with_offset(bytes: &'a [u8], offset: u64, endian: Endian) -> Self {
+        Self { remaining_bytes: bytes, offset, endian }
     }
 
     number! {
@@ -74,13 +74,13 @@ impl<'a> Cursor<'a> {
     /// Returns the number of bytes left.
     #[must_use]
     pub fn remaining(&self) -> u64 {
-        self.rest.len() as u64
+        self.remaining_bytes.len() as u64
     }
 
     /// The bytes that are left, without taking them.
     #[must_use]
     pub fn rest(&self) -> &'a [u8] {
-        self.rest
+        self.remaining_bytes
     }
 
     /// The byte order numbers are read in.
@@ -91,21 +91,22 @@ impl<'a> Cursor<'a> {
 
     /// Takes the next `length` bytes.
     pub fn bytes(&mut self, what: &'static str, length: u64) -> ReadResult<&'a [u8]> {
-        let split = usize::try_from(length).ok().and_then(|n| self.rest.split_at_checked(n));
+        let split =
+            usize::try_from(length).ok().and_then(|n| self.remaining_bytes.split_at_checked(n));
         let Some((taken, rest)) = split else {
             return Err(self.short(what, length));
         };
-        self.rest = rest;
+        self.remaining_bytes = rest;
         self.offset += length;
         Ok(taken)
     }
 
     /// Takes the next `N` bytes.
     pub fn array<const N: usize>(&mut self, what: &'static str) -> ReadResult<[u8; N]> {
-        let Some((taken, rest)) = self.rest.split_first_chunk::<N>() else {
+        let Some((taken, rest)) = self.remaining_bytes.split_first_chunk::<N>() else {
             return Err(self.short(what, N as u64));
         };
-        self.rest = rest;
+        self.remaining_bytes = rest;
         self.offset += N as u64;
         Ok(*taken)
     }
@@ -118,7 +119,7 @@ impl<'a> Cursor<'a> {
     /// Takes the next `length` bytes as a cursor of their own.
     pub fn part(&mut self, what: &'static str, length: u64) -> ReadResult<Cursor<'a>> {
         let (offset, endian) = (self.offset, self.endian);
-        Ok(Cursor::at(self.bytes(what, length)?, offset, endian))
+        Ok(Cursor::with_offset(self.bytes(what, length)?, offset, endian))
     }
 
     /// Reads a length that must not be negative, of as many bytes as are left at most.
@@ -126,8 +127,8 @@ impl<'a> Cursor<'a> {
         let offset = self.offset;
         let found = self.i32(what)?;
         let length = u64::try_from(found)
-            .map_err(|_| ReadErrorKind::Negative(found.into()).at(what, offset))?;
-        self.within(what, offset, length, 1, u64::MAX)?;
+            .map_err(|_| ReadErrorKind::Negative(found.into()).error_at(what, offset))?;
+        self.checked_count(what, offset, length, 1, u64::MAX)?;
         Ok(length)
     }
 
@@ -141,7 +142,7 @@ impl<'a> Cursor<'a> {
     ) -> ReadResult<usize> {
         let offset = self.offset;
         let found = self.u32(what)?.into();
-        self.within(what, offset, found, item_bytes, limit)
+        self.checked_count(what, offset, found, item_bytes, limit)
     }
 
     /// Like [`count_u32`](Self::count_u32), for a count of eight bytes.
@@ -153,11 +154,11 @@ impl<'a> Cursor<'a> {
     ) -> ReadResult<usize> {
         let offset = self.offset;
         let found = self.u64(what)?;
-        self.within(what, offset, found, item_bytes, limit)
+        self.checked_count(what, offset, found, item_bytes, limit)
     }
 
     /// Checks a count found at `offset` against a limit and against the bytes left.
-    fn within(
+    fn checked_count(
         &self,
         what: &'static str,
         offset: u64,
@@ -168,13 +169,13 @@ impl<'a> Cursor<'a> {
         let limit = limit.min(self.remaining() / item_bytes.max(1));
         match usize::try_from(found) {
             Ok(count) if found <= limit => Ok(count),
-            _ => Err(ReadErrorKind::OverLimit { found, limit }.at(what, offset)),
+            _ => Err(ReadErrorKind::OverLimit { found, limit }.error_at(what, offset)),
         }
     }
 
     #[cold]
     fn short(&self, what: &'static str, needed: u64) -> ReadError {
-        ReadErrorKind::Short { needed, left: self.remaining() }.at(what, self.offset)
+        ReadErrorKind::Short { needed, left: self.remaining() }.error_at(what, self.offset)
     }
 }
 
@@ -191,7 +192,7 @@ mod tests {
 
     #[test]
     fn offsets_count_from_the_start_of_the_file() {
-        let mut cursor = Cursor::at(&[0; 8], 100, Endian::Little);
+        let mut cursor = Cursor::with_offset(&[0; 8], 100, Endian::Little);
         cursor.skip("head", 4).unwrap();
         let mut part = cursor.part("body", 4).unwrap();
         part.u8("a").unwrap();

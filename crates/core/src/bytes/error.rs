@@ -52,7 +52,7 @@ impl ReadErrorKind {
     /// Says where this went wrong.
     #[cold]
     #[must_use]
-    pub fn at(self, what: &'static str, offset: u64) -> ReadError {
+    pub fn error_at(self, what: &'static str, offset: u64) -> ReadError {
         ReadError { what, offset, kind: self }
     }
 }
@@ -61,7 +61,7 @@ impl ReadError {
     /// A field that the format's rules forbid, with the reason.
     #[cold]
     pub fn invalid(what: &'static str, offset: u64, why: impl Into<Cow<'static, str>>) -> Self {
-        ReadErrorKind::Invalid(why.into()).at(what, offset)
+        ReadErrorKind::Invalid(why.into()).error_at(what, offset)
     }
 }
 
@@ -76,7 +76,7 @@ mod tests {
 
     #[test]
     fn the_message_names_the_field_its_offset_and_the_reason() {
-        let error = ReadErrorKind::OverLimit { found: 9, limit: 3 }.at("node count", 0x40);
+        let error = ReadErrorKind::OverLimit { found: 9, limit: 3 }.error_at("node count", 0x40);
         assert_eq!(error.to_string(), "node count at byte 0x40: 9 is over the limit of 3");
     }
 }

@@ -34,7 +34,7 @@ impl Cursor<'_> {
         if found <= limit {
             Ok(found)
         } else {
-            Err(ReadErrorKind::OverLimit { found, limit }.at(what, offset))
+            Err(ReadErrorKind::OverLimit { found, limit }.error_at(what, offset))
         }
     }
 }

@@ -13,7 +13,7 @@ use crate::{Error, Result, Source};
 ///
 /// # Errors
 /// When the source is no directory, or when something cannot be read or written.
-pub fn copy_beside(
+pub fn copy_other_files(
     source: &Source,
     into: &Path,
     is_ours: &dyn Fn(&Path) -> bool,
@@ -88,7 +88,7 @@ mod tests {
         let _listener = UnixListener::bind(path.join("socket")).unwrap();
         let source = Source::open(path, &Limits::default()).unwrap();
         let is_ours = |name: &Path| name.extension().is_some_and(|end| end == "mine");
-        let left_out = copy_beside(&source, into.path(), &is_ours).unwrap();
+        let left_out = copy_other_files(&source, into.path(), &is_ours).unwrap();
         assert_eq!(left_out, [PathBuf::from("socket")]);
         assert_eq!(fs::read(into.path().join("below/a.mine")).unwrap(), b"kept");
         assert!(!into.path().join("a.mine").exists());
@@ -106,7 +106,7 @@ mod tests {
         fs::write(folder.path().join("shared"), "shared").unwrap();
         symlink("../../shared", from.join("link")).unwrap();
         let source = Source::open(&from, &Limits::default()).unwrap();
-        assert!(copy_beside(&source, &into, &|_| false).unwrap().is_empty());
+        assert!(copy_other_files(&source, &into, &|_| false).unwrap().is_empty());
         assert_eq!(fs::read(into.join("link")).unwrap(), b"shared");
     }
 }

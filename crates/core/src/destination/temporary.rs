@@ -94,10 +94,10 @@ mod unnamed {
         let file = rustix::fs::open(directory, flags, Mode::RUSR | Mode::WUSR).ok()?;
         let file = File::from(file);
         // It gets its name through /proc, which may not be there.
-        fs::symlink_metadata(way_to(&file)).is_ok().then_some(file)
+        fs::symlink_metadata(descriptor_path(&file)).is_ok().then_some(file)
     }
 
-    fn way_to(file: &File) -> PathBuf {
+    fn descriptor_path(file: &File) -> PathBuf {
         PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()))
     }
 
@@ -109,7 +109,7 @@ mod unnamed {
         force: bool,
     ) -> io::Result<Option<File>> {
         let link = |name: &Path| {
-            let linked = linkat(CWD, way_to(&file), CWD, name, AtFlags::SYMLINK_FOLLOW);
+            let linked = linkat(CWD, descriptor_path(&file), CWD, name, AtFlags::SYMLINK_FOLLOW);
             linked.map_err(io::Error::from)
         };
         match link(target) {

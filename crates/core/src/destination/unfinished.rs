@@ -18,13 +18,13 @@ fn paths() -> MutexGuard<'static, BTreeSet<PathBuf>> {
 /// some waits for that end.
 pub fn abandon() {
     let paths = paths();
-    paths.iter().for_each(|path| take_away(path));
+    paths.iter().for_each(|path| move_and_delete(path));
     mem::forget(paths);
 }
 
 /// Deletes a directory, under another name: whoever creates a file by the old one finds no
 /// directory for it, and none comes into being while this one is emptied.
-fn take_away(path: &Path) {
+fn move_and_delete(path: &Path) {
     let aside = path.with_extension("gone");
     let is_aside = fs::rename(path, &aside).is_ok();
     let _ = fs::remove_dir_all(if is_aside { &aside } else { path });
@@ -71,7 +71,7 @@ mod tests {
         let (made, _known) = Unfinished::make(|| tempfile::tempdir_in(&directory)).unwrap();
         fs::create_dir(made.path().join("group")).unwrap();
         fs::write(made.path().join("group/array"), b"half").unwrap();
-        take_away(made.path());
+        move_and_delete(made.path());
         assert!(fs::write(made.path().join("group/other"), b"more").is_err());
         assert!(fs::create_dir(made.path().join("other")).is_err());
         assert_eq!(fs::read_dir(&directory).unwrap().count(), 0);

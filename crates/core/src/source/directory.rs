@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use bytes::Bytes;
 
 use super::map::{self, Mapping};
-use super::stamp::Copied;
+use super::stamp::ClosedFile;
 use super::{Kind, Source};
 use crate::bytes::Limits;
 use crate::{Error, Result};
@@ -33,20 +33,20 @@ enum Files {
     InMemory(BTreeMap<PathBuf, Bytes>),
     /// Facts about the files that were opened. The list of files is not held: there can be very
     /// many.
-    OnDisk(Mutex<BTreeMap<PathBuf, Known>>),
+    OnDisk(Mutex<BTreeMap<PathBuf, OpenedFile>>),
 }
 
 /// A file that was opened, as it was then.
 #[derive(Debug)]
-struct Known {
-    file: Copied,
+struct OpenedFile {
+    file: ClosedFile,
     /// The mapping, as long as anybody looks at it.
     mapping: Weak<Mapping>,
     /// True if a page of a mapping was missing.
     torn: Arc<AtomicBool>,
 }
 
-impl Known {
+impl OpenedFile {
     /// Fails when the file is not what it was.
     fn verify(&self) -> Result<()> {
         match self.mapping.upgrade() {
@@ -95,8 +95,8 @@ impl Directory {
         };
         match locked(known).entry(within.to_path_buf()) {
             Entry::Vacant(free) => {
-                let file = Copied { path: source.path.clone(), opened };
-                free.insert(Known { file, mapping, torn });
+                let file = ClosedFile { path: source.path.clone(), opened };
+                free.insert(OpenedFile { file, mapping, torn });
                 Ok(source)
             }
             Entry::Occupied(mut known) => {
@@ -108,7 +108,7 @@ impl Directory {
                 }
                 // Of two that map the same file at once, both get the one that came first.
                 if let Some(mapping) = known.mapping.upgrade() {
-                    let mapped = Source::new(source.path, Kind::of_mapping(mapping));
+                    let mapped = Source::new(source.path, Kind::from_mapping(mapping));
                     return Ok(mapped.cut(first.size_bytes()));
                 }
                 (known.mapping, known.torn) = (mapping, torn);
@@ -132,7 +132,7 @@ fn changed_in(file: &Path) -> impl Fn(Error) -> Error {
 }
 
 /// The names right below a directory of that name, among the names of files.
-fn names_below<'a>(
+fn child_names<'a>(
     files: impl Iterator<Item = &'a PathBuf>,
     within: Option<&Path>,
 ) -> Vec<PathBuf> {
@@ -166,7 +166,7 @@ impl Source {
     pub fn entries(&self) -> Result<Vec<PathBuf>> {
         let directory = self.directory()?;
         if let Files::InMemory(files) = &directory.files {
-            return Ok(names_below(files.keys(), self.within.as_deref()));
+            return Ok(child_names(files.keys(), self.within.as_deref()));
         }
         let mut names = Vec::new();
         for entry in fs::read_dir(&self.path).map_err(Error::io("list it"))? {
@@ -212,7 +212,7 @@ impl Source {
             return Ok(kind.map(below));
         }
         if let Some((mapping, size_bytes)) = directory.mapped(&within) {
-            return Ok(Some(below(Kind::of_mapping(mapping)).cut(size_bytes)));
+            return Ok(Some(below(Kind::from_mapping(mapping)).cut(size_bytes)));
         }
         let metadata = match fs::metadata(&path) {
             Ok(metadata) => metadata,
@@ -230,7 +230,7 @@ impl Source {
         let source = if metadata.len() <= COPIED_BYTES_MAX.min(limits.value_bytes_max) {
             Self::copied(path.clone(), file, limits)?
         } else {
-            Self::of_file(path.clone(), file, true, limits)?
+            Self::from_file(path.clone(), file, true, limits)?
         };
         let source = directory.note(&within, source)?;
         Ok(Some(Self { within: Some(within), ..source }))
@@ -239,7 +239,7 @@ impl Source {
     /// The name within the directory that it was opened through; nothing for what was opened by
     /// itself.
     #[must_use]
-    pub fn name_within(&self) -> Option<&Path> {
+    pub fn relative_name(&self) -> Option<&Path> {
         self.within.as_deref()
     }
 
@@ -298,15 +298,15 @@ mod tests {
     #[test]
     fn files_within_know_their_name_and_bytes() {
         let (directory, source) = sample();
-        assert_eq!(source.name_within(), None);
+        assert_eq!(source.relative_name(), None);
         for (name, bytes) in [("small", &b"small"[..]), ("below/part", b"part")] {
             let file = child(&source, name);
             assert_eq!(file.bytes().unwrap(), bytes);
-            assert_eq!(file.name_within(), Some(Path::new(name)));
+            assert_eq!(file.relative_name(), Some(Path::new(name)));
             assert_eq!(file.path(), directory.path().join(name));
         }
         let part = child(&child(&source, "below"), "part");
-        assert_eq!(part.name_within(), Some(Path::new("below/part")));
+        assert_eq!(part.relative_name(), Some(Path::new("below/part")));
         assert_eq!(child(&source, "large").size_bytes(), 100_000);
         for absent in ["other", "small/other", "below/other"] {
             let found = source.child(Path::new(absent), &Limits::default()).unwrap();
@@ -324,7 +324,7 @@ mod tests {
         let below = child(&source, "b");
         assert_eq!(below.entries().unwrap(), ["c", "d"].map(PathBuf::from));
         assert_eq!(child(&below, "c").bytes().unwrap(), &b"c"[..]);
-        assert_eq!(child(&source, "b/c").name_within(), Some(Path::new("b/c")));
+        assert_eq!(child(&source, "b/c").relative_name(), Some(Path::new("b/c")));
         assert!(source.child(Path::new("e"), &Limits::default()).unwrap().is_none());
         source.verify().unwrap();
     }

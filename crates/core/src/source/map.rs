@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use memmap2::Mmap;
 
-use super::stamp::{Copied, Stamp};
+use super::stamp::{ClosedFile, Stamp};
 use crate::{Error, Result};
 
 /// Number of mapped files that stay open. Systems usually allow some hundred, and a measurement has
@@ -50,15 +50,15 @@ impl Drop for Mapping {
 /// The file that is mapped.
 #[derive(Debug)]
 enum Mapped {
-    Open(Opened, Stamp),
-    Closed(Copied),
+    Open(OpenFile, Stamp),
+    Closed(ClosedFile),
 }
 
 /// A file that is open, and counted.
 #[derive(Debug)]
-struct Opened(File);
+struct OpenFile(File);
 
-impl Drop for Opened {
+impl Drop for OpenFile {
     fn drop(&mut self) {
         OPEN.fetch_sub(1, Ordering::Relaxed);
     }
@@ -68,10 +68,10 @@ impl Mapped {
     /// Keeps a file open; where many are already, it is closed if it is found again at a path.
     fn new(file: File, again: Option<&Path>, opened: Stamp) -> Self {
         let are_open = OPEN.fetch_add(1, Ordering::Relaxed);
-        let file = Opened(file);
+        let file = OpenFile(file);
         match again {
             Some(path) if are_open >= OPEN_MAX => {
-                Self::Closed(Copied { path: path.to_path_buf(), opened })
+                Self::Closed(ClosedFile { path: path.to_path_buf(), opened })
             }
             _ => Self::Open(file, opened),
         }
@@ -84,7 +84,7 @@ impl Mapping {
         file: File,
         again: Option<&Path>,
     ) -> io::Result<std::result::Result<Self, File>> {
-        let opened = Stamp::of(&file.metadata()?);
+        let opened = Stamp::from_metadata(&file.metadata()?);
         let map = map(&file)?;
         match guard::Guard::new(&map) {
             Some(guard) => {
@@ -162,15 +162,15 @@ mod guard {
     const PLACES: usize = 4096;
 
     /// A mapping as the handler sees it. An end of 0 marks a free place.
-    struct Place {
+    struct MappingSlot {
         taken: AtomicBool,
         start: AtomicUsize,
         end: AtomicUsize,
         torn: AtomicBool,
     }
 
-    static TABLE: [Place; PLACES] = [const {
-        Place {
+    static TABLE: [MappingSlot; PLACES] = [const {
+        MappingSlot {
             taken: AtomicBool::new(false),
             start: AtomicUsize::new(0),
             end: AtomicUsize::new(0),
@@ -185,7 +185,7 @@ mod guard {
 
     /// A mapping's place in the table, freed on drop.
     pub(super) struct Guard {
-        place: &'static Place,
+        place: &'static MappingSlot,
     }
 
     impl std::fmt::Debug for Guard {
@@ -198,7 +198,7 @@ mod guard {
         /// Takes a place for a mapping, or nothing when all are taken.
         pub(super) fn new(map: &[u8]) -> Option<Self> {
             INSTALLED.call_once(install);
-            let free = |place: &&Place| {
+            let free = |place: &&MappingSlot| {
                 let order = Ordering::AcqRel;
                 place.taken.compare_exchange(false, true, order, Ordering::Relaxed).is_ok()
             };
@@ -258,7 +258,7 @@ mod guard {
     /// Puts a page of zeros at a missing page of one of our mappings.
     #[allow(unsafe_code, reason = "part of mapping a file")]
     fn mend(address: usize) -> bool {
-        let ours = |place: &&Place| {
+        let ours = |place: &&MappingSlot| {
             let end = place.end.load(Ordering::Acquire);
             (place.start.load(Ordering::Relaxed)..end).contains(&address)
         };

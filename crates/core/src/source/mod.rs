@@ -19,7 +19,7 @@ use crate::{Error, Probe, Result};
 use directory::Directory;
 use map::Mapping;
 use recording::Whole;
-use stamp::{Copied, Stamp};
+use stamp::{ClosedFile, Stamp};
 
 pub use protect::refuse_overlap;
 pub use window::Window;
@@ -42,7 +42,7 @@ pub struct Source {
     /// True for the folder of a file that was named: not all that lies in it is an input.
     is_folder: bool,
     /// Other sources that were opened to read this one.
-    beside: Arc<Mutex<Vec<Source>>>,
+    sibling: Arc<Mutex<Vec<Source>>>,
     /// Whether the folder of this file is a recording that it is a part of.
     whole: Whole,
 }
@@ -55,13 +55,13 @@ enum Kind {
     },
     Copied {
         bytes: Bytes,
-        from: Arc<Copied>,
+        from: Arc<ClosedFile>,
     },
     /// Read from what cannot be mapped: standard input, a pipe, a file that a kernel makes up. What
     /// it was like is known where the system says so.
     Spooled {
         bytes: Bytes,
-        from: Option<Arc<Copied>>,
+        from: Option<Arc<ClosedFile>>,
     },
     /// Came from the caller, under a name that is no path.
     Memory(Bytes),
@@ -80,7 +80,7 @@ impl Source {
             return Ok(Self::new(path.to_path_buf(), kind));
         }
         let file = File::open(path).map_err(Error::io("open it"))?;
-        Self::of_file(path.to_path_buf(), file, true, limits)
+        Self::from_file(path.to_path_buf(), file, true, limits)
     }
 
     /// Opens what only some files of may be read, as a directory that is searched: of what lies in it,
@@ -101,7 +101,7 @@ impl Source {
             kind,
             grammar: None,
             is_folder: false,
-            beside: Arc::default(),
+            sibling: Arc::default(),
             whole: Whole::default(),
         }
     }
@@ -113,14 +113,14 @@ impl Source {
             use std::os::fd::AsFd;
             let descriptor = io::stdin().as_fd().try_clone_to_owned();
             let file = File::from(descriptor.map_err(Error::io("read standard input"))?);
-            Self::of_file(PathBuf::from("-"), file, false, limits)
+            Self::from_file(PathBuf::from("-"), file, false, limits)
         }
         #[cfg(not(unix))]
         Self::spool(PathBuf::from("-"), io::stdin().lock(), None, limits)
     }
 
     /// `is_at_path` tells whether the file could be opened again.
-    fn of_file(path: PathBuf, file: File, is_at_path: bool, limits: &Limits) -> Result<Self> {
+    fn from_file(path: PathBuf, file: File, is_at_path: bool, limits: &Limits) -> Result<Self> {
         let metadata = file.metadata().map_err(Error::io("open it"))?;
         if !metadata.is_file() {
             return Self::spool(path, file, None, limits);
@@ -135,13 +135,13 @@ impl Source {
         }
         let again = is_at_path.then_some(path.as_path());
         match Mapping::new(file, again) {
-            Ok(Ok(mapping)) => Ok(Self::new(path, Kind::of_mapping(Arc::new(mapping)))),
+            Ok(Ok(mapping)) => Ok(Self::new(path, Kind::from_mapping(Arc::new(mapping)))),
             Ok(Err(file)) => Self::copied(path, file, limits),
             // Some of them say how large they might be (`/sys`).
             Err(error) if is_at_path && is_unmappable(&error) => {
                 let file = File::open(&path).map_err(Error::io("open it"))?;
-                let opened = Stamp::of(&metadata);
-                let from = Arc::new(Copied { path: path.clone(), opened });
+                let opened = Stamp::from_metadata(&metadata);
+                let from = Arc::new(ClosedFile { path: path.clone(), opened });
                 Self::spool(path, file, Some(from), limits)
             }
             Err(error) => Err(Error::io("map it")(error)),
@@ -151,7 +151,7 @@ impl Source {
     /// Reads a file into memory, and remembers how it was.
     fn copied(path: PathBuf, file: File, limits: &Limits) -> Result<Self> {
         let limit = limits.value_bytes_max;
-        let opened = Stamp::of(&file.metadata().map_err(Error::io("open it"))?);
+        let opened = Stamp::from_metadata(&file.metadata().map_err(Error::io("open it"))?);
         // Room for it and for finding its end, so that it is read at once.
         let room = opened.size_bytes().min(directory::COPIED_BYTES_MAX) + 1;
         let mut bytes = Vec::with_capacity(usize::try_from(room).unwrap_or(0));
@@ -167,7 +167,7 @@ impl Source {
             // There is no way back to what standard input was.
             return Ok(Self::new(path, Kind::Spooled { bytes, from: None }));
         }
-        let from = Arc::new(Copied { path: path.clone(), opened });
+        let from = Arc::new(ClosedFile { path: path.clone(), opened });
         Ok(Self::new(path, Kind::Copied { bytes, from }))
     }
 
@@ -185,7 +185,7 @@ impl Source {
     fn spool(
         path: PathBuf,
         pipe: impl Read,
-        from: Option<Arc<Copied>>,
+        from: Option<Arc<ClosedFile>>,
         limits: &Limits,
     ) -> Result<Self> {
         let limit = limits.stdin_bytes_max;
@@ -193,14 +193,14 @@ impl Source {
         let found = io::copy(&mut pipe.take(limit.saturating_add(1)), &mut spool)
             .map_err(Error::io("read it"))?;
         if found > limit {
-            return Err(ReadErrorKind::OverLimit { found, limit }.at("input", limit).into());
+            return Err(ReadErrorKind::OverLimit { found, limit }.error_at("input", limit).into());
         }
         spool.rewind().map_err(Error::io("read it"))?;
         let bytes = match spool.into_inner() {
             tempfile::SpooledData::InMemory(bytes) => Bytes::from(bytes.into_inner()),
             // Nobody else knows the file, so that it stays as it is.
             tempfile::SpooledData::OnDisk(file) => {
-                Self::of_file(PathBuf::from("-"), file, false, limits)?.bytes()?
+                Self::from_file(PathBuf::from("-"), file, false, limits)?.bytes()?
             }
         };
         Ok(Self::new(path, Kind::Spooled { bytes, from }))
@@ -250,7 +250,7 @@ impl Source {
             return Ok(None);
         }
         let beside = Self::open(&path, limits)?;
-        self.note_beside(beside.clone());
+        self.add_companion(beside.clone());
         Ok(Some(beside))
     }
 
@@ -265,11 +265,11 @@ impl Source {
         }
         let folder = protect::folder_of(&self.path);
         let is_it = |known: &&Self| known.is_folder && known.path == folder;
-        if let Some(known) = self.locked_beside().iter().find(is_it) {
+        if let Some(known) = self.lock_companions().iter().find(is_it) {
             return Ok(Some(known.clone()));
         }
         let folder = Self::open_searched(folder, limits)?;
-        self.note_beside(folder.clone());
+        self.add_companion(folder.clone());
         Ok(Some(folder))
     }
 
@@ -283,23 +283,23 @@ impl Source {
         }
     }
 
-    fn note_beside(&self, source: Self) {
-        let mut beside = self.locked_beside();
+    fn add_companion(&self, source: Self) {
+        let mut beside = self.lock_companions();
         if !beside.iter().any(|known| known.path == source.path) {
             beside.push(source);
         }
     }
 
     /// The sources that this one was read with: its grammar, and files beside it.
-    fn read_beside(&self) -> Vec<Self> {
-        let mut all = self.locked_beside().clone();
+    fn companions(&self) -> Vec<Self> {
+        let mut all = self.lock_companions().clone();
         all.extend(self.grammar.as_deref().cloned());
         all
     }
 
     /// The list is whole whoever panicked meanwhile: one step adds to it.
-    fn locked_beside(&self) -> MutexGuard<'_, Vec<Self>> {
-        self.beside.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock_companions(&self) -> MutexGuard<'_, Vec<Self>> {
+        self.sibling.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns true if it is a directory.
@@ -345,7 +345,7 @@ impl Source {
     ///
     /// Call it after the last look at the bytes and before success is reported.
     pub fn verify(&self) -> Result<()> {
-        self.read_beside().iter().try_for_each(Self::verify)?;
+        self.companions().iter().try_for_each(Self::verify)?;
         match &self.kind {
             Kind::File { mapping, .. } => mapping.verify(),
             Kind::Copied { from, .. } | Kind::Spooled { from: Some(from), .. } => from.verify(),
@@ -356,7 +356,7 @@ impl Source {
 }
 
 impl Kind {
-    fn of_mapping(mapping: Arc<Mapping>) -> Self {
+    fn from_mapping(mapping: Arc<Mapping>) -> Self {
         let bytes = Bytes::from_owner(MappedBytes(Arc::clone(&mapping)));
         Self::File { bytes, mapping }
     }
@@ -438,7 +438,7 @@ mod tests {
         let beside = source.beside("run.log.toml", &limits).unwrap().unwrap();
         assert_eq!(beside.bytes().unwrap(), &b"run.log.toml"[..]);
         assert!(source.beside("log.toml", &limits).unwrap().is_none());
-        assert!(source.probe().has_beside("run.log.toml") && !source.probe().has_grammar);
+        assert!(source.probe().has_sibling("run.log.toml") && !source.probe().has_grammar);
         assert!(source.with_grammar(beside).probe().has_grammar);
         let memory = Source::from_bytes(log, Vec::new());
         assert!(memory.beside("run.log.toml", &limits).unwrap().is_none());

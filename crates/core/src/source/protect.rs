@@ -13,7 +13,7 @@ impl Source {
     /// # Errors
     /// [`Error::OverInput`] says which of these it is.
     pub fn refuse_output(&self, output: &Path) -> Result<()> {
-        let beside = self.read_beside();
+        let beside = self.companions();
         let refuse_beside = || beside.iter().try_for_each(|beside| beside.refuse_output(output));
         match &self.kind {
             Kind::Memory(_) => refuse_beside(),
@@ -85,7 +85,7 @@ fn overlap(input: &Path, output: &Path) -> Option<&'static str> {
     if is_same(input, output) {
         return Some("is the input");
     }
-    let (input, place) = (fs::canonicalize(input).ok()?, place_of(output)?);
+    let (input, place) = (fs::canonicalize(input).ok()?, resolved_path(output)?);
     if found.is_dir() && (place.starts_with(&input) || is_linked_in(&input, output)) {
         return Some(INSIDE);
     }
@@ -96,7 +96,7 @@ fn overlap(input: &Path, output: &Path) -> Option<&'static str> {
 }
 
 /// The path of an output without links on the way, though it need not be there.
-fn place_of(output: &Path) -> Option<PathBuf> {
+fn resolved_path(output: &Path) -> Option<PathBuf> {
     if let Ok(place) = fs::canonicalize(output) {
         return Some(place);
     }

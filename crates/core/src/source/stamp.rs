@@ -18,7 +18,7 @@ pub(super) struct Stamp {
 }
 
 impl Stamp {
-    pub(super) fn of(metadata: &Metadata) -> Self {
+    pub(super) fn from_metadata(metadata: &Metadata) -> Self {
         Self { size_bytes: metadata.len(), modified: metadata.modified().ok() }
     }
 
@@ -28,7 +28,7 @@ impl Stamp {
 
     /// Fails when the file shrank or was written to meanwhile. One that only grew is fine.
     pub(super) fn verify(self, now: &Metadata) -> Result<()> {
-        self.verify_stamp(Self::of(now))
+        self.verify_stamp(Self::from_metadata(now))
     }
 
     /// The same, by what the file is like now.
@@ -45,12 +45,12 @@ impl Stamp {
 
 /// A file that was read into memory, or mapped, and closed.
 #[derive(Debug)]
-pub(super) struct Copied {
+pub(super) struct ClosedFile {
     pub(super) path: PathBuf,
     pub(super) opened: Stamp,
 }
 
-impl Copied {
+impl ClosedFile {
     /// Fails when what is at the path now is not what was read. One that is gone did not change.
     pub(super) fn verify(&self) -> Result<()> {
         match fs::metadata(&self.path) {

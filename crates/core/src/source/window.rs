@@ -27,7 +27,7 @@ impl<'a> Window<'a> {
     /// The bytes from an offset on: `length` of them, or fewer at the end of the file.
     ///
     /// The end is where it was at opening, also when the file has grown since.
-    pub fn at(&mut self, offset: u64, length: usize) -> &[u8] {
+    pub fn bytes_at(&mut self, offset: u64, length: usize) -> &[u8] {
         let left = (self.all.len() as u64).saturating_sub(offset);
         let left = usize::try_from(left).unwrap_or(usize::MAX);
         let length = length.min(left);
@@ -87,7 +87,7 @@ mod tests {
                 for length in [0, 1, 100, 70_000] {
                     let start = bytes.len().min(offset);
                     let end = bytes.len().min(offset + length);
-                    let found = window.at(offset as u64, length);
+                    let found = window.bytes_at(offset as u64, length);
                     assert_eq!(found, &bytes[start..end], "{length} at {offset}");
                 }
             }
@@ -104,10 +104,10 @@ mod tests {
         let mut window = source.window(&all);
         // The second look is near the first, so that a whole block is read.
         for (offset, length, found) in [(0, 10, 10), (10, 2000, 990), (990, 20, 10)] {
-            assert_eq!(window.at(offset, length), vec![1; found], "{length} at {offset}");
+            assert_eq!(window.bytes_at(offset, length), vec![1; found], "{length} at {offset}");
         }
         for offset in [1000, 1001, 1500, u64::MAX] {
-            assert_eq!(window.at(offset, 20), b"", "at {offset}");
+            assert_eq!(window.bytes_at(offset, 20), b"", "at {offset}");
         }
     }
 }

@@ -196,7 +196,7 @@ impl<'a> Reading<'a> {
 
     fn passed(&mut self, bytes: usize) {
         self.done_bytes = self.done_bytes.saturating_add(bytes as u64);
-        self.progress.at(self.done_bytes);
+        self.progress.advance_to(self.done_bytes);
     }
 
     fn note(&mut self, array: &Array, found: &Found) {

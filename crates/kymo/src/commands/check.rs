@@ -7,8 +7,8 @@ use kymo_core::bytes::Limits;
 use kymo_core::{Finding, Progress, Severity, Source};
 use kymo_model::Format;
 use kymo_model::profile::{
-    By, Detail, MetricId, Most, ProfileView, Question, ThreadId, Within, flat_most, per_thread,
-    top_down,
+    Detail, FlatGrouping, MetricId, MetricQuery, ProfileView, SpentScope, ThreadId, TopRows,
+    flat_most, per_thread, top_down,
 };
 use kymo_query::Calls;
 
@@ -169,7 +169,7 @@ fn of_profile(session: &Session, source: &Source, format: &dyn Format) -> Vec<Fi
     let calls = dataset.timeline().map(|timeline| Calls::new(&timeline, &Limits::default()));
     let Some(Ok(Some(calls))) = calls else { return Vec::new() };
     let view = calls.profile();
-    let doubts = view.doubts();
+    let doubts = view.caveats();
     let found = doubts.iter().map(|text| calls_finding(text));
     found.chain(odd_figures(view.as_ref())).collect()
 }
@@ -178,27 +178,27 @@ fn of_profile(session: &Session, source: &Source, format: &dyn Format) -> Vec<Fi
 fn odd_figures(view: &dyn ProfileView) -> Option<Finding> {
     let totals = view.totals(None).ok()?;
     let ids = (0..).map(MetricId).zip(&totals).filter(|(_, total)| **total != 0.0);
-    let odd = ids.map(|(metric, _)| Question { view, metric, threads: None });
+    let odd = ids.map(|(metric, _)| MetricQuery { view, metric, threads: None });
     let odd = odd.filter_map(|question| odd_figure(&question).ok().flatten());
     odd.map(|odd| figures_finding(&odd)).next()
 }
 
 /// The same of one metric: by function, by path, by thread.
-fn odd_figure(question: &Question<'_>) -> kymo_core::Result<Option<String>> {
-    let most = Most { number: Some(1), is_inclusive: false };
-    if let Some(odd) = flat_most(question, By::Function, most)?.odd {
+fn odd_figure(question: &MetricQuery<'_>) -> kymo_core::Result<Option<String>> {
+    let most = TopRows { number: Some(1), is_inclusive: false };
+    if let Some(odd) = flat_most(question, FlatGrouping::Function, most)?.odd {
         return Ok(Some(odd));
     }
     if let Some(odd) = top_down(question, Detail::default(), usize::MAX)?.odd {
         return Ok(Some(odd));
     }
-    let spent = per_thread(question, Within::All)?;
+    let spent = per_thread(question, SpentScope::All)?;
     let is_known = |(id, _): &(u32, &f64)| !question.view.is_incomplete(ThreadId(*id));
     let known: Vec<f64> = (0..).zip(&spent).filter(is_known).map(|(_, spent)| *spent).collect();
     if known.iter().all(|spent| spent.is_finite()) {
         Ok(None)
     } else {
-        question.odd_threads(&known)
+        question.thread_inconsistency(&known)
     }
 }
 

@@ -10,7 +10,7 @@ use clap::Parser;
 use kymo_core::{Context, Destination, Error, Source};
 use kymo_model::arrays::VariableId;
 use kymo_model::timeline::{Track, TrackKind};
-use kymo_model::{Ability, Demo, Format};
+use kymo_model::{Capability, Demo, Format};
 
 use crate::cli::Cli;
 use crate::failure::quoted;
@@ -109,13 +109,13 @@ impl Show<'_> {
             self.say("The last values of a stream, found from the end of the file:")?;
             self.command(&["dump", "--stream", &track, "--last", "3", file])?;
         }
-        if format.info().can(Ability::Extract) {
+        if format.info().can(Capability::Extract) {
             let end = self.path(&format!("end-of-{}", demo.file));
             self.say("The last five seconds as a recording of their own:")?;
             self.command(&["cut", file, &end, "--since", "-5s"])?;
             self.command(&["dump", "--since", "+0s", &end])?;
         }
-        if format.info().can(Ability::Repair) {
+        if format.info().can(Capability::Repair) {
             self.damage(demo)?;
         }
         self.say("The first rows of its table as CSV:")?;

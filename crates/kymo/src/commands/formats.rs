@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use kymo_model::{Ability, FormatInfo};
+use kymo_model::{Capability, FormatInfo};
 use serde_json::json;
 
 use crate::render::columns::Columns;
@@ -74,8 +74,8 @@ fn print(session: &mut Session, info: &FormatInfo) -> anyhow::Result<()> {
 }
 
 fn abilities(info: &FormatInfo) -> Vec<&'static str> {
-    let able = Ability::ALL.into_iter().filter(|ability| info.can(*ability));
-    std::iter::once("read").chain(able.map(Ability::name)).collect()
+    let able = Capability::ALL.into_iter().filter(|ability| info.can(*ability));
+    std::iter::once("read").chain(able.map(Capability::name)).collect()
 }
 
 fn extensions(info: &FormatInfo) -> String {

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use kymo_core::Value;
 use kymo_model::timeline::TrackKind;
-use kymo_query::{Analysis, CpuLoad, Load, Spread, TaskId, Tasks};
+use kymo_query::{Analysis, BucketTimes, CpuLoad, Load, TaskId, Tasks};
 
 use crate::cli::OpenArgs;
 use crate::failure::Failure;
@@ -145,7 +145,7 @@ const OVER_TIME: &[Column] = &[
 pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome> {
     args.scope.each(session, &args.files, &args.open, |session, opened, scope, is_first| {
         scope.wants(TrackKind::Task, "no tasks are recorded in it")?;
-        let mut load = Load::over(scope.buckets(args.buckets.unwrap_or(PARTS).into())?);
+        let mut load = Load::with_buckets(scope.buckets(args.buckets.unwrap_or(PARTS).into())?);
         let (analysis, outcome) =
             scope.analyse(session, opened, Reading::Activities, &mut [&mut load])?;
         if is_first && args.grid.csv {
@@ -179,14 +179,14 @@ fn every_cpu(load: &mut Load, analysis: &Analysis, scope: &Scope) -> Vec<CpuLoad
     let track = |cpu: &CpuLoad| tasks.cpu(cpu.cpu).map(|cpu| cpu.track);
     let mut cpus = load.take_cpus(tasks);
     cpus.retain(|cpu| track(cpu).is_some_and(|track| scope.means_cpu(track)));
-    let Some(meant) = analysis.meant_on() else { return cpus };
+    let Some(meant) = analysis.selected_tasks() else { return cpus };
     // Tasks that only their stretches name are of the track that has them.
     let declared = |task: TaskId| tasks.of_track(tasks.get(task)?.home).map(|(task, _)| task);
     for cpu in &mut cpus {
         let (on, track) = (cpu.cpu, track(cpu));
         let is_meant = |task| declared(task).is_some_and(|task| meant.contains(&(task, on)));
         cpu.tasks.retain(|of| is_meant(of.task));
-        cpu.interrupts.take_if(|_| !track.is_some_and(|track| analysis.means(track)));
+        cpu.interrupts.take_if(|_| !track.is_some_and(|track| analysis.is_selected(track)));
     }
     cpus
 }
@@ -202,10 +202,11 @@ pub(super) fn cpus(load: &mut Load, analysis: &Analysis, scope: &Scope) -> Vec<C
 /// worth knowing too, where something of the processor is meant.
 fn keep_told(cpus: &mut Vec<CpuLoad>, analysis: &Analysis) {
     let tasks = analysis.tasks();
-    let meant = analysis.meant_on();
+    let meant = analysis.selected_tasks();
     let meant = meant.map(|meant| meant.into_iter().map(|(_, cpu)| cpu).collect::<HashSet<_>>());
     cpus.retain(|cpu| {
-        let is_itself = || tasks.cpu(cpu.cpu).is_some_and(|of| analysis.means_itself(of.track));
+        let is_itself =
+            || tasks.cpu(cpu.cpu).is_some_and(|of| analysis.is_selected_itself(of.track));
         let is_meant = meant.as_ref().is_none_or(|meant| meant.contains(&cpu.cpu) || is_itself());
         let is_nobody = cpu.busy_ns == 0 && cpu.idle_ns == 0 && cpu.span_ns() > 0;
         !cpu.tasks.is_empty() || (is_meant && (is_nobody || cpu.unknown.ns > 0))
@@ -311,7 +312,7 @@ impl Shown<'_> {
 
     fn over_time(&self, session: &mut Session, opened: &Opened) -> anyhow::Result<()> {
         let Some(buckets) = self.load.buckets() else { return Ok(()) };
-        let known = buckets.shares_of(&self.cpu.seen);
+        let known = buckets.bucket_shares(&self.cpu.seen);
         for of in self.rows() {
             let mut grid = Grid::new(OVER_TIME);
             let ran = of.buckets.to_vec(buckets.count).into_iter().zip(&known);
@@ -413,7 +414,7 @@ struct Row<'a> {
     label: Cow<'a, str>,
     run_ns: u64,
     stretches: u64,
-    buckets: &'a Spread,
+    buckets: &'a BucketTimes,
     is_idle: bool,
     is_interrupt: bool,
     is_unknown: bool,
@@ -479,7 +480,7 @@ impl<'a> Table<'a> {
         load: &Load,
     ) -> Self {
         let (parts, width_ns) = load.buckets().map_or((0, 0), |of| (of.count, of.width_ns));
-        let known = load.buckets().map_or(Vec::new(), |buckets| buckets.shares_of(&cpu.seen));
+        let known = load.buckets().map_or(Vec::new(), |buckets| buckets.bucket_shares(&cpu.seen));
         Self { name, cpu, is_processor, parts, width_ns, known }
     }
 

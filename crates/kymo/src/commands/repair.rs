@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use kymo_core::{Finding, Progress, Severity};
-use kymo_model::{Ability, Repaired};
+use kymo_model::{Capability, RepairReport};
 
 use super::check;
 use crate::cli::FormatArgs;
@@ -134,7 +134,7 @@ fn say<'a>(
 }
 
 /// Repairs a file, and tells what `check` reports of the result.
-fn repair(session: &mut Session, args: &Args) -> anyhow::Result<(Repaired, Vec<Finding>)> {
+fn repair(session: &mut Session, args: &Args) -> anyhow::Result<(RepairReport, Vec<Finding>)> {
     let source = session.source_as(&args.input, &args.format)?;
     session.assume(&args.format);
     if source.is_directory() && args.output.as_os_str() == "-" {
@@ -142,7 +142,7 @@ fn repair(session: &mut Session, args: &Args) -> anyhow::Result<(Repaired, Vec<F
         return Err(failure.hint("name one instead of -").into());
     }
     let format = format_of(&source, &args.format)?;
-    if !format.info().can(Ability::Repair) {
+    if !format.info().can(Capability::Repair) {
         let why = format!("files of format {} cannot be repaired", format.info().title);
         return Err(Failure::new(why).into());
     }

@@ -117,7 +117,7 @@ fn meant<'a>(
     states: &'a States,
     analysis: &'a Analysis,
 ) -> impl Iterator<Item = (Machine<'a>, &'a MachineStates)> {
-    let machines = states.machines().iter().filter(|(track, _)| analysis.means(**track));
+    let machines = states.machines().iter().filter(|(track, _)| analysis.is_selected(**track));
     let of = |id: TrackId| {
         let label = analysis.tasks().track_label(id);
         Some(Machine { track: analysis.tracks().get(id.0)?, label: label.into_owned().into() })

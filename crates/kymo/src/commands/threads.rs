@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use kymo_core::Invariant as _;
-use kymo_model::profile::{CALLS, ContextNumber, NamePattern, Thread, ThreadId, Within};
+use kymo_model::profile::{CALLS, ContextNumber, NamePattern, SpentScope, Thread, ThreadId};
 use serde_json::json;
 
 use crate::cli::OpenArgs;
@@ -71,12 +71,12 @@ impl Args {
     }
 
     /// Returns the place in which the time or other value that is asked for was spent.
-    fn within<'a>(&self, function: Option<&'a NamePattern>, names: &'a [String]) -> Within<'a> {
+    fn within<'a>(&self, function: Option<&'a NamePattern>, names: &'a [String]) -> SpentScope<'a> {
         match (function, self.context) {
-            (Some(function), _) => Within::Function(function),
-            (None, Some(number)) => Within::Context(ContextNumber(number)),
-            (None, None) if names.is_empty() => Within::All,
-            (None, None) => Within::Path(names),
+            (Some(function), _) => SpentScope::Function(function),
+            (None, Some(number)) => SpentScope::Context(ContextNumber(number)),
+            (None, None) if names.is_empty() => SpentScope::All,
+            (None, None) => SpentScope::Path(names),
         }
     }
 
@@ -130,7 +130,7 @@ fn take_other_kinds(
     spent: &mut Vec<Spent>,
 ) -> anyhow::Result<Vec<Spent>> {
     let in_all = match args.place() {
-        Some(_) => asked.per_thread(Within::All)?,
+        Some(_) => asked.per_thread(SpentScope::All)?,
         None => Vec::new(),
     };
     let has_value = |one: &Spent| {

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::path::PathBuf;
 
-use kymo_model::profile::{By, Flat, Most};
+use kymo_model::profile::{FlatGrouping, FlatProfile, TopRows};
 use serde_json::json;
 
 use crate::cli::OpenArgs;
@@ -91,12 +91,12 @@ impl ByArg {
     }
 
     /// Returns the core's name for it, and the name for a person.
-    fn by(self) -> (By, &'static str) {
+    fn by(self) -> (FlatGrouping, &'static str) {
         match self {
-            Self::Function => (By::Function, "function"),
-            Self::Line => (By::Line, "line"),
-            Self::File => (By::File, "file"),
-            Self::Module => (By::Module, "module"),
+            Self::Function => (FlatGrouping::Function, "function"),
+            Self::Line => (FlatGrouping::Line, "line"),
+            Self::File => (FlatGrouping::File, "file"),
+            Self::Module => (FlatGrouping::Module, "module"),
         }
     }
 }
@@ -109,7 +109,7 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
         let asked = args.paths.apply(args.profile.of_any(opened)?)?;
         let number = args.number.unwrap_or(if rows.is_some() { 0 } else { ROWS });
         let number = Some(number).filter(|number| *number > 0);
-        let most = Most { number, is_inclusive: args.inclusive };
+        let most = TopRows { number, is_inclusive: args.inclusive };
         let found = asked.flat(args.by.by().0, most)?;
         if let Some(rows) = &mut rows {
             print_rows(session, rows, args, opened, &asked, &found)?;
@@ -127,7 +127,7 @@ fn print(
     args: &Args,
     opened: &Opened,
     asked: &Asked,
-    found: &Flat,
+    found: &FlatProfile,
 ) -> anyhow::Result<()> {
     let out = &mut session.out;
     let paint = out.paint();
@@ -176,7 +176,7 @@ fn print_rows(
     args: &Args,
     opened: &Opened,
     asked: &Asked,
-    found: &Flat,
+    found: &FlatProfile,
 ) -> anyhow::Result<()> {
     for row in &found.rows {
         let object = json!({

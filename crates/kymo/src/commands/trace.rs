@@ -225,7 +225,7 @@ fn read(args: &Args, opened: &Opened, width: usize) -> anyhow::Result<Read> {
     let orders = orders(view.as_ref())?;
     let name = |line: &TracedLine| tracks.get(line.track.0).map(Track::thread);
     found.lines.sort_by_key(|line| (name(line).and_then(|name| orders.get(name)), line.track));
-    Ok((tracks, found, view.doubts()))
+    Ok((tracks, found, view.caveats()))
 }
 
 /// Returns the positions of threads among others, by their names.

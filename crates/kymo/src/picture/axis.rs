@@ -1,6 +1,6 @@
 //! Round numbers along an axis.
 
-use kymo_model::timeline::Shown;
+use kymo_model::timeline::DisplayTime;
 
 /// A range of numbers that is drawn over some length.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -61,7 +61,7 @@ impl Axis {
 }
 
 /// Returns the label of times that are given in a unit after a start.
-pub(crate) fn after(unit: &str, start: Shown) -> String {
+pub(crate) fn after(unit: &str, start: DisplayTime) -> String {
     let seconds = if start.since_epoch { "" } else { " s" };
     format!("{unit} after {start}{seconds}")
 }

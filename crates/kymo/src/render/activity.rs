@@ -1,7 +1,7 @@
 //! Contents of activities: for a person, and under names.
 
 use kymo_core::Value;
-use kymo_model::timeline::{Activity, Clock, Message, Shown, TimeNs, Track, TrackId};
+use kymo_model::timeline::{Activity, Clock, DisplayTime, Message, TimeNs, Track, TrackId};
 
 /// Describes an activity of a track for a person: `send PING to b, received at 0.000000080`.
 pub(crate) fn text(
@@ -18,7 +18,7 @@ pub(crate) fn text(
     let clock = other.or(track).and_then(|track| clocks.get(track.clock?.0));
     let mut text = activity.to_string();
     text.extend(other.map(|other| format!(" {to} {}", other.name)));
-    let time = message.peer_time.map(|time| Shown::on(clock, time));
+    let time = message.peer_time.map(|time| DisplayTime::on_clock(clock, time));
     text.extend(time.map(|time| format!(", {at} {time}")));
     text
 }

@@ -81,7 +81,7 @@ mod tests {
 
     #[test]
     fn findings_alike_are_one_and_errors_come_first() {
-        let at = |severity, offset| Finding::at(severity, "line", offset, "wrong");
+        let at = |severity, offset| Finding::at_offset(severity, "line", offset, "wrong");
         let warning = |offset| at(Severity::Warning, offset);
         let findings = [warning(1), warning(2), at(Severity::Error, 3), warning(4)];
         let found = worst_first(findings.iter());
@@ -91,7 +91,7 @@ mod tests {
 
     #[test]
     fn of_one_rule_a_few_lines_are_shown() {
-        let of = |rule, message: String| Finding::whole(Severity::Warning, rule, message);
+        let of = |rule, message: String| Finding::for_whole_file(Severity::Warning, rule, message);
         let mut findings: Vec<_> = (0..25).map(|at| of("line", at.to_string())).collect();
         findings.extend([of("line", "24".to_owned()), of("end", "once".to_owned())]);
         let Few { shown, rest } = few(findings.iter());

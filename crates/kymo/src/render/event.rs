@@ -7,7 +7,9 @@ use std::sync::Arc;
 use kymo_core::Value;
 use kymo_export::tables::values::{Notation, write_text, write_value};
 use kymo_model::profile::{ContextNumber, ProfileView};
-use kymo_model::timeline::{Clock, Content, Event, Fields, Shown, TimeNs, TimelineView, Track};
+use kymo_model::timeline::{
+    Clock, Content, DisplayTime, Event, Fields, TimeNs, TimelineView, Track,
+};
 use serde_json::{Map, Value as Json, json};
 
 use super::rows::write_cell;
@@ -143,7 +145,7 @@ impl<'a> EventLines<'a> {
         let delta = self.delta(event);
         let track = self.tracks.get(event.track.0);
         let clock = track.and_then(|track| self.clocks.get(track.clock?.0));
-        let time = event.time.map(|time| Shown::on(clock, time));
+        let time = event.time.map(|time| DisplayTime::on_clock(clock, time));
         let name = track.map_or("?", |track| track.name.as_str());
         match self.look {
             Look::Text(paint) => {
@@ -183,7 +185,7 @@ impl<'a> EventLines<'a> {
     fn text(
         &self,
         paint: Paint,
-        time: Option<Shown>,
+        time: Option<DisplayTime>,
         name: &str,
         event: &Event<'_>,
         out: &mut Vec<u8>,
@@ -214,7 +216,7 @@ impl<'a> EventLines<'a> {
 
     fn json(
         &self,
-        time: Option<Shown>,
+        time: Option<DisplayTime>,
         delta: Option<i128>,
         track: Option<&Track>,
         event: &Event<'_>,
@@ -257,7 +259,7 @@ impl<'a> EventLines<'a> {
         }
     }
 
-    fn csv(&self, time: Option<Shown>, name: &str, event: &Event<'_>, out: &mut Vec<u8>) {
+    fn csv(&self, time: Option<DisplayTime>, name: &str, event: &Event<'_>, out: &mut Vec<u8>) {
         if let Some(time) = time {
             let _ = write!(out, "{},{time}", time.time.0);
         } else {

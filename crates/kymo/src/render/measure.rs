@@ -1,6 +1,6 @@
 //! Measured values and shares as people read them.
 
-use kymo_model::timeline::{Shown, TimeNs};
+use kymo_model::timeline::{DisplayTime, TimeNs};
 
 use super::numbers;
 
@@ -98,7 +98,7 @@ fn whole(size: f64) -> u64 {
 /// timestamp itself.
 pub(crate) fn after(first: TimeNs, time: TimeNs) -> String {
     let time = TimeNs(time.0.saturating_sub(first.0));
-    Shown { time, since_epoch: false }.to_string()
+    DisplayTime { time, since_epoch: false }.to_string()
 }
 
 /// A text that takes no more places than there are, with `…` where something is cut off.

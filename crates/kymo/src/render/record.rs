@@ -86,7 +86,7 @@ impl TextRecords<'_> {
         writeln!(self.out)?;
         let selection = Selection::all(shape);
         let mut text = ArrayText::new(self.out, &selection, self.look.order, 4, self.look.is_text);
-        for range in chunks(volume(shape), values.values_at_once()) {
+        for range in chunks(volume(shape), values.values_per_read()) {
             text.values(&values.read(range)?)?;
         }
         self.rounded |= values.has_rounded();
@@ -165,7 +165,7 @@ impl JsonRecords<'_> {
         write_key(name, &mut keys);
         keys.push(b'[');
         self.out.write_all(&keys)?;
-        for range in chunks(volume(values.shape()), values.values_at_once()) {
+        for range in chunks(volume(values.shape()), values.values_per_read()) {
             let is_first = range.start == 0;
             array::json_values(self.out, &values.read(range)?, is_first)?;
         }

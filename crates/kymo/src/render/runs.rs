@@ -24,7 +24,7 @@ struct Begun {
 
 /// Returns true if an event is a piece of a run of text.
 pub(crate) fn is_piece(track: &Track, event: &Event<'_>) -> bool {
-    matches!(event.content, Content::Text(_)) && track.says("cont")
+    matches!(event.content, Content::Text(_)) && track.has_flag("cont")
 }
 
 impl Runs {

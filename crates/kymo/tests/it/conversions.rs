@@ -7,7 +7,7 @@ use std::sync::Arc;
 use kymo_conformance::{testdata, what_is_made_of_a_timeline_is_sound};
 use kymo_core::bytes::Limits;
 use kymo_core::{Context, Source};
-use kymo_model::Ability;
+use kymo_model::Capability;
 use kymo_model::timeline::TimelineView;
 
 /// Formats whose recordings have timelines.
@@ -43,7 +43,7 @@ enum From {
 
 fn made_as(name: &str, which: From) {
     let format = kymo_registry::by_name(name).unwrap();
-    assert!(format.info().can(Ability::TakeTimelines));
+    assert!(format.info().can(Capability::TakeTimelines));
     // That of a format itself is one of its promises.
     for from in WITH_TIMELINES.into_iter().filter(|from| *from != name) {
         let mut paths = Vec::new();

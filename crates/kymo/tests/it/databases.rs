@@ -9,8 +9,8 @@ use crate::support::{folder, kymo, run};
 use kymo_conformance::{python, shared, testdata};
 use kymo_core::Destination;
 use kymo_model::profile::{
-    Column, ContextNumber, Function, Metric, Node, ProfileSink, Reach, Relation, Scope, SunkValue,
-    Thread, ThreadId,
+    Column, ContextNumber, Function, Metric, MetricScope, Node, ProfileSink, Relation, Scope,
+    SinkValue, Thread, ThreadId,
 };
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -531,14 +531,14 @@ fn chain(to: &Path, spent: f64) {
     }
     writer.threads(&[Thread::default()]).unwrap();
     let value = |number: u64| {
-        let value = |reach, value| SunkValue {
+        let value = |reach, value| SinkValue {
             context: ContextNumber(number),
             column: Column { metric, reach },
             value,
         };
         let below = f64::from(u32::try_from(4_000 - number.max(2)).unwrap());
-        let own = (number > 1).then(|| value(Reach::Function, spent));
-        own.into_iter().chain([value(Reach::Execution, below * spent)]).map(Ok)
+        let own = (number > 1).then(|| value(MetricScope::Function, spent));
+        own.into_iter().chain([value(MetricScope::Execution, below * spent)]).map(Ok)
     };
     writer.values(ThreadId(0), &mut (1..4_000).flat_map(value)).unwrap();
     writer.finish().unwrap();

@@ -4,11 +4,11 @@ use std::collections::HashMap;
 
 use kymo_core::bytes::Limits;
 use kymo_core::{Finding, Findings, Severity};
-use kymo_model::kernel::{KernelEvent, UnderWay, softirq_name};
+use kymo_model::kernel::{KernelEvent, OpenInterrupts, softirq_name};
 
 use super::fields::Switch;
 use super::{Role, irq_number, softirq_number};
-use crate::{Grammar, Key, Line, Reader, Who};
+use crate::{Grammar, Key, Line, Reader, TaskKey};
 
 /// Finds switches that stop another task than the one before let run, and interrupts that come again
 /// before they ended: something is missing between them.
@@ -17,11 +17,11 @@ pub fn unbalanced(reader: &Reader<impl Grammar>, limits: &Limits) -> Vec<Finding
     let mut cpus: HashMap<u32, Cpu> = HashMap::new();
     reader.each_event(&mut |raw, line| {
         let Some(number) = line.cpu else { return true };
-        let Some(Role::Kernel(event)) = Role::of(line.name) else { return true };
+        let Some(Role::Kernel(event)) = Role::from_name(line.name) else { return true };
         let cpu = cpus.entry(number).or_default();
         if let Some((rule, what)) = cpu.take(event, line) {
             let message = format!("on cpu {number}, {what}: events are missing");
-            findings.push(Finding::at(Severity::Warning, rule, raw.offset, message));
+            findings.push(Finding::at_offset(Severity::Warning, rule, raw.offset, message));
         }
         true
     });
@@ -32,7 +32,7 @@ pub fn unbalanced(reader: &Reader<impl Grammar>, limits: &Limits) -> Vec<Finding
 #[derive(Default)]
 struct Cpu {
     running: Option<i64>,
-    interrupts: UnderWay,
+    interrupts: OpenInterrupts,
 }
 
 impl Cpu {
@@ -51,16 +51,16 @@ impl Cpu {
                     KernelEvent::Irq => irq_number(line)?,
                     _ => softirq_name(softirq_number(line)?),
                 };
-                let is_again = self.interrupts.begins(&name);
+                let is_again = self.interrupts.begin(&name);
                 is_again
                     .then(|| ("unended-interrupt", format!("{name} comes again before it ended")))
             }
             KernelEvent::IrqEnd => {
-                self.interrupts.ends(irq_number(line).as_deref());
+                self.interrupts.end(irq_number(line).as_deref());
                 None
             }
             KernelEvent::SoftIrqEnd => {
-                self.interrupts.ends(softirq_number(line).map(softirq_name).as_deref());
+                self.interrupts.end(softirq_number(line).map(softirq_name).as_deref());
                 None
             }
             KernelEvent::Wakeup | KernelEvent::WakeupNew | KernelEvent::Waking => None,
@@ -70,17 +70,17 @@ impl Cpu {
 
 /// A switch, and its processor. One that cannot be read was said when the recording was opened.
 fn switch<'a>(line: &Line<'a>) -> Option<(Option<u32>, Switch<'a>)> {
-    let is_switch = Role::of(line.name) == Some(Role::Kernel(KernelEvent::Switch));
+    let is_switch = Role::from_name(line.name) == Some(Role::Kernel(KernelEvent::Switch));
     is_switch.then(|| Some((line.cpu, Switch::read(line.rest)?)))?
 }
 
 /// Says that several processors are in one row, where lines tell none.
-pub(super) fn side_by_side(reader: &Reader<impl Grammar>) -> Option<Finding> {
-    let is_told = |key: &Key<'_>| !matches!(key, Key::Task(None, Who::Id(_)));
+pub(super) fn report_concurrent_tasks(reader: &Reader<impl Grammar>) -> Option<Finding> {
+    let is_told = |key: &Key<'_>| !matches!(key, Key::Task(None, TaskKey::Id(_)));
     if reader.survey().keys.iter().all(is_told) {
         return None;
     }
-    let mut side_by_side = SideBySide::default();
+    let mut side_by_side = ConcurrentTasks::default();
     reader.each_event(&mut |raw, line| {
         if let Some((None, Switch { prev, next, .. })) = switch(line) {
             side_by_side.switch(raw.offset, prev.pid, next.pid);
@@ -92,13 +92,13 @@ pub(super) fn side_by_side(reader: &Reader<impl Grammar>) -> Option<Finding> {
 
 /// Tasks of processors that no line tells: they run side by side.
 #[derive(Default)]
-struct SideBySide {
+struct ConcurrentTasks {
     /// True if each task runs.
     tasks: HashMap<i64, bool>,
     finding: Option<Finding>,
 }
 
-impl SideBySide {
+impl ConcurrentTasks {
     /// Notes a switch. A task that stops and did not run, or runs twice, is not the one that is
     /// meant: several processors have one of its number, such as the idle one, or events are missing.
     fn switch(&mut self, offset: u64, prev: i64, next: i64) {
@@ -107,7 +107,8 @@ impl SideBySide {
         if has_stopped || runs_twice {
             let message = "lines tell no processor, and several are in one row: who ran when is \
                            known only in part";
-            self.finding = Some(Finding::at(Severity::Warning, "no-processor", offset, message));
+            self.finding =
+                Some(Finding::at_offset(Severity::Warning, "no-processor", offset, message));
         }
     }
 }

@@ -136,7 +136,7 @@ pub(super) fn text<'a>(line: &Line<'a>) -> Cow<'a, str> {
 
 /// The fields of what `trace-cmd` prints without their names.
 fn renamed<'a>(line: &Line<'a>) -> Option<Vec<(Cow<'a, str>, Cow<'a, str>)>> {
-    let fields: Vec<(&str, Cow<'a, str>)> = match KernelEvent::of(short(line.name))? {
+    let fields: Vec<(&str, Cow<'a, str>)> = match KernelEvent::from_name(short(line.name))? {
         KernelEvent::Switch => {
             let Switch { prev, state, next } = Switch::brief(line.rest)?;
             let names = ["prev_comm", "prev_pid", "prev_prio"];

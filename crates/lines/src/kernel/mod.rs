@@ -14,7 +14,7 @@ use kymo_core::{Finding, Severity, Value};
 use kymo_model::kernel::{KernelEvent, softirq_name};
 use kymo_model::timeline::{Activity, Content, TimeNs};
 
-use crate::{Grammar, Key, Line, Read, Reader, Telling, Told, Who, scaled};
+use crate::{Grammar, GrammarState, Key, Line, LineContent, Reader, TaskKey, TrackEvent, scaled};
 use fields::{Switch, Task, Wakeup, fields, text};
 
 pub use balance::unbalanced;
@@ -23,7 +23,7 @@ pub use balance::unbalanced;
 #[derive(Debug, Clone, Copy)]
 pub struct KernelLines {
     /// Function that reads a line of it.
-    pub read: fn(&str) -> Read<'_>,
+    pub read: fn(&str) -> LineContent<'_>,
     /// Program whose lines they are.
     pub dialect: &'static str,
     /// Doubt about how lines are read, which cannot be resolved.
@@ -31,7 +31,7 @@ pub struct KernelLines {
 }
 
 impl Grammar for KernelLines {
-    fn read<'a>(&'a self, line: &'a str) -> Read<'a> {
+    fn read<'a>(&'a self, line: &'a str) -> LineContent<'a> {
         (self.read)(line)
     }
 
@@ -39,18 +39,24 @@ impl Grammar for KernelLines {
         fields(line)
     }
 
-    fn notice(reader: &Reader<Self>) -> Vec<Finding> {
+    fn findings(reader: &Reader<Self>) -> Vec<Finding> {
         let doubt = reader.grammar().doubt;
-        let doubt = doubt.map(|why| Finding::whole(Severity::Warning, "doubtful-processor", why));
-        doubt.into_iter().chain(balance::side_by_side(reader)).collect()
+        let doubt =
+            doubt.map(|why| Finding::for_whole_file(Severity::Warning, "doubtful-processor", why));
+        doubt.into_iter().chain(balance::report_concurrent_tasks(reader)).collect()
     }
 
     fn text<'a>(&'a self, line: &Line<'a>) -> Cow<'a, str> {
         text(line)
     }
 
-    fn tell<'a>(&'a self, line: &Line<'a>, telling: &mut Telling, to: &mut dyn FnMut(Told<'a>)) {
-        tell(line, telling, to);
+    fn interpret<'a>(
+        &'a self,
+        line: &Line<'a>,
+        telling: &mut GrammarState,
+        to: &mut dyn FnMut(TrackEvent<'a>),
+    ) {
+        interpret_event(line, telling, to);
     }
 
     fn dialect(&self) -> String {
@@ -69,11 +75,11 @@ enum Role {
 }
 
 impl Role {
-    fn of(name: &str) -> Option<Self> {
+    fn from_name(name: &str) -> Option<Self> {
         match short(name) {
             "tracing_mark_write" | "print" => Some(Self::Mark),
             "funcgraph_entry" | "funcgraph_exit" => Some(Self::Graph),
-            name => KernelEvent::of(name).map(Self::Kernel),
+            name => KernelEvent::from_name(name).map(Self::Kernel),
         }
     }
 }
@@ -84,8 +90,12 @@ fn short(name: &str) -> &str {
 }
 
 /// Tells what an event is to tasks, in the order in which it happens.
-fn tell<'a>(line: &Line<'a>, telling: &mut Telling, to: &mut dyn FnMut(Told<'a>)) {
-    match Role::of(line.name) {
+fn interpret_event<'a>(
+    line: &Line<'a>,
+    telling: &mut GrammarState,
+    to: &mut dyn FnMut(TrackEvent<'a>),
+) {
+    match Role::from_name(line.name) {
         Some(Role::Kernel(event)) => kernel(event, line, telling, to),
         Some(Role::Mark) => mark(line, to),
         Some(Role::Graph) => graph(line, to),
@@ -96,8 +106,8 @@ fn tell<'a>(line: &Line<'a>, telling: &mut Telling, to: &mut dyn FnMut(Told<'a>)
 fn kernel<'a>(
     event: KernelEvent,
     line: &Line<'a>,
-    telling: &mut Telling,
-    to: &mut dyn FnMut(Told<'a>),
+    telling: &mut GrammarState,
+    to: &mut dyn FnMut(TrackEvent<'a>),
 ) {
     match event {
         KernelEvent::Switch => switch(line, telling, to),
@@ -115,29 +125,30 @@ fn kernel<'a>(
 }
 
 /// The track of a task, and the name it has.
-fn told<'a>(cpu: Option<u32>, task: &Task<'a>, activity: Activity<'a>) -> Told<'a> {
+fn task_event<'a>(cpu: Option<u32>, task: &Task<'a>, activity: Activity<'a>) -> TrackEvent<'a> {
     let key = match (task.pid, cpu) {
         (0, Some(cpu)) => Key::Idle(cpu),
-        (pid, cpu) => Key::Task(cpu, Who::Id(pid)),
+        (pid, cpu) => Key::Task(cpu, TaskKey::Id(pid)),
     };
-    Told::activity(key, Some(task.comm), activity)
+    TrackEvent::activity(key, Some(task.comm), activity)
 }
 
-fn switch<'a>(line: &Line<'a>, telling: &mut Telling, to: &mut dyn FnMut(Told<'a>)) {
+fn switch<'a>(line: &Line<'a>, telling: &mut GrammarState, to: &mut dyn FnMut(TrackEvent<'a>)) {
     let Some(Switch { prev, state, next }) = Switch::read(line.rest) else {
-        return telling.doubt("switch", "a switch whose tasks cannot be read, and is left out");
+        return telling
+            .mark_unreadable("switch", "a switch whose tasks cannot be read, and is left out");
     };
     // Where lines do not tell processors, the idle tasks of all of them would be one.
     let is_told = |task: &Task<'_>| task.pid != 0 || line.cpu.is_some();
     if is_asleep(state) && prev.pid != 0 {
-        to(told(line.cpu, &prev, Activity::Complete { remaining_ns: None }));
+        to(task_event(line.cpu, &prev, Activity::Complete { remaining_ns: None }));
     }
     if is_told(&prev) {
-        to(told(line.cpu, &prev, Activity::End));
+        to(task_event(line.cpu, &prev, Activity::End));
     }
     if is_told(&next) {
         let priority = next.priority;
-        to(told(line.cpu, &next, Activity::Begin { name: None, priority, ends: None }));
+        to(task_event(line.cpu, &next, Activity::Begin { name: None, priority, ends: None }));
     }
 }
 
@@ -150,19 +161,20 @@ fn is_asleep(state: &str) -> bool {
     }
 }
 
-fn release<'a>(line: &Line<'a>, telling: &mut Telling, to: &mut dyn FnMut(Told<'a>)) {
+fn release<'a>(line: &Line<'a>, telling: &mut GrammarState, to: &mut dyn FnMut(TrackEvent<'a>)) {
     let Some(Wakeup { task, cpu }) = Wakeup::read(line.rest) else {
-        return telling.doubt("wakeup", "a wakeup whose task cannot be read, and is left out");
+        return telling
+            .mark_unreadable("wakeup", "a wakeup whose task cannot be read, and is left out");
     };
     // Where lines do not tell processors, tasks are of none.
     let cpu = line.cpu.and(cpu.or(line.cpu));
     if task.pid != 0 {
-        let release = told(cpu, &task, Activity::Release { budget_ns: None, by: None });
-        to(Told { peer: line.cpu.map(Key::Cpu), ..release });
+        let release = task_event(cpu, &task, Activity::Release { budget_ns: None, by: None });
+        to(TrackEvent { peer: line.cpu.map(Key::Cpu), ..release });
     }
 }
 
-fn irq<'a>(line: &Line<'a>, to: &mut dyn FnMut(Told<'a>)) {
+fn irq<'a>(line: &Line<'a>, to: &mut dyn FnMut(TrackEvent<'a>)) {
     let fields = fields(line);
     let find = |wanted: &str| fields.iter().find(|(name, _)| name == wanted);
     let words = [find("irq"), find("name")].into_iter().flatten();
@@ -177,7 +189,7 @@ fn irq_number(line: &Line<'_>) -> Option<Cow<'static, str>> {
     Some(format!("irq {number}").into())
 }
 
-fn softirq<'a>(line: &Line<'a>, to: &mut dyn FnMut(Told<'a>)) {
+fn softirq<'a>(line: &Line<'a>, to: &mut dyn FnMut(TrackEvent<'a>)) {
     let name = softirq_number(line).map_or_else(|| "softirq".into(), softirq_name);
     to_cpu(line, begin(name), to);
 }
@@ -197,20 +209,21 @@ fn begin(name: Cow<'static, str>) -> Activity<'static> {
     Activity::Begin { name: Some(name), priority: None, ends: None }
 }
 
-fn to_cpu<'a>(line: &Line<'a>, activity: Activity<'a>, to: &mut dyn FnMut(Told<'a>)) {
+fn to_cpu<'a>(line: &Line<'a>, activity: Activity<'a>, to: &mut dyn FnMut(TrackEvent<'a>)) {
     if let Some(cpu) = line.cpu {
-        to(Told::activity(Key::Cpu(cpu), None, activity));
+        to(TrackEvent::activity(Key::Cpu(cpu), None, activity));
     }
 }
 
 /// Marks of programs: `B|812|draw`, `E|812`, `C|812|frames|3`.
-fn mark<'a>(line: &Line<'a>, to: &mut dyn FnMut(Told<'a>)) {
+fn mark<'a>(line: &Line<'a>, to: &mut dyn FnMut(TrackEvent<'a>)) {
     let Some(tid) = line.tid else { return };
     let text = line.rest.strip_prefix("tracing_mark_write: ").unwrap_or(line.rest);
     let mut parts = text.trim_end().splitn(4, '|');
     let (kind, _, name, value) = (parts.next(), parts.next(), parts.next(), parts.next());
-    let on_calls =
-        |activity: Activity<'a>| Told::activity(Key::Calls(Who::Id(tid)), line.task, activity);
+    let on_calls = |activity: Activity<'a>| {
+        TrackEvent::activity(Key::Calls(TaskKey::Id(tid)), line.task, activity)
+    };
     match (kind, name) {
         (Some("B"), Some(name)) => {
             let name = Some(name.into());
@@ -221,7 +234,7 @@ fn mark<'a>(line: &Line<'a>, to: &mut dyn FnMut(Told<'a>)) {
             let Some(value) = value.and_then(|value| value.parse::<i64>().ok()) else { return };
             let key = Key::Counter(None, name.into());
             let content = Content::Value(Value::Int(value));
-            to(Told { key, name: None, content, peer: None });
+            to(TrackEvent { key, name: None, content, peer: None });
         }
         _ => {}
     }
@@ -229,7 +242,7 @@ fn mark<'a>(line: &Line<'a>, to: &mut dyn FnMut(Told<'a>)) {
 
 /// The function graph: `|  f() {` and `|  }`, and how long it took where nothing is called within:
 /// `1.234 us    |    g();`.
-fn graph<'a>(line: &Line<'a>, to: &mut dyn FnMut(Told<'a>)) {
+fn graph<'a>(line: &Line<'a>, to: &mut dyn FnMut(TrackEvent<'a>)) {
     let (Some(tid), Some((took, call))) = (line.tid, line.rest.split_once('|')) else { return };
     let call = call.trim();
     let activity = if call.starts_with('}') {
@@ -239,7 +252,7 @@ fn graph<'a>(line: &Line<'a>, to: &mut dyn FnMut(Told<'a>)) {
         let ends = if rest.ends_with('{') { None } else { line.time.map(|time| ended(time, took)) };
         Activity::Begin { name: Some(name.into()), priority: None, ends }
     };
-    to(Told::activity(Key::Calls(Who::Id(tid)), line.task, activity));
+    to(TrackEvent::activity(Key::Calls(TaskKey::Id(tid)), line.task, activity));
 }
 
 /// Returns the time at which a call that took so long ended: `+ 12.345 us`, with a mark where it
@@ -257,11 +270,11 @@ fn ended(TimeNs(time): TimeNs, took: &str) -> TimeNs {
 mod tests {
     use super::*;
 
-    fn told_of(name: &str, rest: &str, telling: &mut Telling) -> Vec<String> {
+    fn told_of(name: &str, rest: &str, telling: &mut GrammarState) -> Vec<String> {
         let (cpu, tid) = (Some(1), Some(812));
         let line = Line { cpu, tid, task: Some("app"), name, rest, ..Line::default() };
         let mut found = Vec::new();
-        tell(&line, telling, &mut |told| {
+        interpret_event(&line, telling, &mut |told| {
             let what = match &told.content {
                 Content::Activity(activity) => activity.to_string(),
                 other => format!("{other:?}"),
@@ -275,7 +288,7 @@ mod tests {
     fn a_switch_ends_one_stretch_and_begins_another() {
         let rest = "prev_comm=a b prev_pid=7 prev_prio=120 prev_state=S ==> \
                     next_comm=swapper/1 next_pid=0 next_prio=120";
-        let found = told_of("sched:sched_switch", rest, &mut Telling::default());
+        let found = told_of("sched:sched_switch", rest, &mut GrammarState::default());
         let expected = [
             "Task(Some(1), Id(7)) a b: complete",
             "Task(Some(1), Id(7)) a b: end",
@@ -283,7 +296,8 @@ mod tests {
         ];
         assert_eq!(found, expected);
         // As trace-cmd prints it: a task that could go on is not complete.
-        let found = told_of("sched_switch", "x:y:9 [49] R ==> z:3 [0]", &mut Telling::default());
+        let found =
+            told_of("sched_switch", "x:y:9 [49] R ==> z:3 [0]", &mut GrammarState::default());
         let expected =
             ["Task(Some(1), Id(9)) x:y: end", "Task(Some(1), Id(3)) z: begin, priority 0"];
         assert_eq!(found, expected);
@@ -293,7 +307,7 @@ mod tests {
     fn what_asks_for_a_wakeup_is_the_release_where_there_is_any() {
         let rest = "comm=a pid=7 prio=120 target_cpu=003";
         let expected = ["Task(Some(3), Id(7)) a: release"];
-        let mut telling = Telling::default();
+        let mut telling = GrammarState::default();
         assert_eq!(told_of("sched_wakeup", rest, &mut telling), expected);
         assert_eq!(told_of("sched_waking", rest, &mut telling), expected);
         assert!(told_of("sched_wakeup", rest, &mut telling).is_empty());
@@ -313,7 +327,7 @@ mod tests {
 
     #[test]
     fn the_function_graph_is_functions_of_threads() {
-        let mut telling = Telling::default();
+        let mut telling = GrammarState::default();
         let mut told = |name, rest| told_of(name, rest, &mut telling);
         let found = told("funcgraph_entry", "|  do_sys_open() {");
         assert_eq!(found, ["Calls(Id(812)) app: begin do_sys_open"]);
@@ -335,7 +349,7 @@ mod tests {
 
     #[test]
     fn interrupts_and_marks_have_names() {
-        let mut telling = Telling::default();
+        let mut telling = GrammarState::default();
         let found = told_of("irq_handler_entry", "irq=9 name=acpi", &mut telling);
         assert_eq!(found, ["Cpu(1) -: begin irq 9 acpi"]);
         let found = told_of("irq:softirq_entry", "vec=1 [action=TIMER]", &mut telling);

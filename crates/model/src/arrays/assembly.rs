@@ -12,7 +12,7 @@ use arrow_schema::DataType;
 use super::{ArraysView, Block, BlockId, Order, Selection, Step, volume};
 use crate::table::arrow;
 use kymo_core::{Error, Result};
-use near::{Near, Ranges};
+use near::{CandidateBlocks, Ranges};
 
 /// The values of a selection in storage order, a chunk at a time.
 ///
@@ -60,7 +60,7 @@ struct Plan {
 
 /// State of a block that a chunk reads from.
 #[derive(Debug, Clone, Copy)]
-struct Reading {
+struct BlockInput {
     /// The last read of it.
     read: usize,
     /// See [`ArraysView::values_at_once`].
@@ -124,7 +124,7 @@ impl Chunks {
     }
 
     /// The next chunk, of at most so many values; nothing after the last or after an error.
-    pub(super) fn next_of(&mut self, values_max: u64) -> Option<Result<Chunk>> {
+    pub(super) fn next_chunk(&mut self, values_max: u64) -> Option<Result<Chunk>> {
         let position = self.next;
         let wanted = self.pass(values_max)?;
         let chunk = self.chunk(wanted).map(|values| Chunk { position, values });
@@ -172,13 +172,16 @@ impl Chunks {
     }
 
     /// The blocks that some positions may touch.
-    fn blocks_near(&self, positions: &Range<u64>) -> Near<'_> {
+    fn blocks_near(&self, positions: &Range<u64>) -> CandidateBlocks<'_> {
         let (start, count) = self.bounds(positions);
         let mut places = Vec::new();
         self.spans.touching(positions, |place| places.push(place));
         places.sort_unstable();
         let blocks = places.into_iter().filter_map(|place| self.blocks.get(place));
-        Near::new(blocks.filter(|block| overlap(block, &start, &count)).collect(), &start)
+        CandidateBlocks::new(
+            blocks.filter(|block| overlap(block, &start, &count)).collect(),
+            &start,
+        )
     }
 
     /// The smallest box that has all of some positions.
@@ -205,7 +208,7 @@ impl Chunks {
 
     /// Finds where the values of some positions come from, or of as many of them as can be read
     /// at once.
-    fn plan(&self, positions: Range<u64>, near: &Near<'_>) -> Plan {
+    fn plan(&self, positions: Range<u64>, near: &CandidateBlocks<'_>) -> Plan {
         let mut plan = Plan::default();
         let mut readings = vec![None; near.len()];
         let mut expected = 0;
@@ -219,7 +222,7 @@ impl Chunks {
                 let length = self.reach(near, place, block, &at).min(left);
                 let first = position_in(block, &at);
                 let values = first..first.saturating_add(length);
-                let at_once = || self.view.values_at_once(block.id).max(1);
+                let at_once = || self.view.values_per_read(block.id).max(1);
                 let taken = match readings.get_mut(place) {
                     Some(reading) => plan.take(place, values, reading, at_once),
                     None => 0,
@@ -230,7 +233,7 @@ impl Chunks {
                 length
             } else {
                 let length = near.gap(&at, near.len(), self.row_left(&at)).min(left);
-                plan.miss(to_usize(length));
+                plan.add_missing(to_usize(length));
                 length
             };
         }
@@ -239,7 +242,7 @@ impl Chunks {
 
     /// Returns the number of values from `at` on that lie one after the other in the block and in
     /// the selection. They come before a block that is earlier in the file.
-    fn reach(&self, near: &Near<'_>, place: usize, block: &Block, at: &[u64]) -> u64 {
+    fn reach(&self, near: &CandidateBlocks<'_>, place: usize, block: &Block, at: &[u64]) -> u64 {
         if !near.are_apart() {
             let fastest = at.len().saturating_sub(1);
             return near.gap(at, place, 1 + self.run(block, at, fastest).0);
@@ -282,7 +285,7 @@ impl Iterator for Chunks {
     type Item = Result<Chunk>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        self.next_of(self.chunk_values)
+        self.next_chunk(self.chunk_values)
     }
 }
 
@@ -292,7 +295,7 @@ impl Plan {
         &mut self,
         place: usize,
         mut values: Range<u64>,
-        reading: &mut Option<Reading>,
+        reading: &mut Option<BlockInput>,
         at_once: impl Fn() -> u64,
     ) -> u64 {
         let at_once = reading.map_or_else(at_once, |reading| reading.at_once);
@@ -313,7 +316,7 @@ impl Plan {
                 (self.reads.len() - 1, 0)
             }
         };
-        *reading = Some(Reading { read, at_once });
+        *reading = Some(BlockInput { read, at_once });
         let first = to_usize(first);
         let range = first..first + to_usize(values.end - values.start);
         match self.pieces.last_mut() {
@@ -328,7 +331,7 @@ impl Plan {
     }
 
     /// Adds values that no block covers.
-    fn miss(&mut self, length: usize) {
+    fn add_missing(&mut self, length: usize) {
         match self.pieces.last_mut() {
             Some(Piece::Missing(before)) => *before += length,
             _ => self.pieces.push(Piece::Missing(length)),

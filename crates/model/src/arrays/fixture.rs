@@ -21,16 +21,21 @@ pub(super) struct Grid {
     blocks: Vec<ArrayRef>,
     /// Every read, for tests that count them.
     reads: Mutex<Vec<(BlockId, Range<u64>)>>,
-    at_once: u64,
+    with_values_per_read: u64,
 }
 
 impl Grid {
     pub(super) fn new() -> Self {
-        Self { steps: Vec::new(), blocks: Vec::new(), reads: Mutex::default(), at_once: u64::MAX }
+        Self {
+            steps: Vec::new(),
+            blocks: Vec::new(),
+            reads: Mutex::default(),
+            with_values_per_read: u64::MAX,
+        }
     }
 
     /// Adds a step of a shape; blocks go into the last step.
-    pub(super) fn step_of(mut self, shape: &[u64]) -> Self {
+    pub(super) fn add_step(mut self, shape: &[u64]) -> Self {
         self.steps.push(Step { shape: shape.to_vec(), blocks: Vec::new() });
         self
     }
@@ -39,10 +44,10 @@ impl Grid {
     pub(super) fn block(self, start: &[u64], count: &[u64]) -> Self {
         let first = 1000 * i32::try_from(self.blocks.len()).unwrap();
         let total = i32::try_from(volume(count)).unwrap();
-        self.block_of(start, count, Arc::new(Int32Array::from_iter_values(first..first + total)))
+        self.add_block(start, count, Arc::new(Int32Array::from_iter_values(first..first + total)))
     }
 
-    pub(super) fn block_of(mut self, start: &[u64], count: &[u64], values: ArrayRef) -> Self {
+    pub(super) fn add_block(mut self, start: &[u64], count: &[u64], values: ArrayRef) -> Self {
         let block = Block {
             id: BlockId(self.blocks.len() as u64),
             start: start.to_vec(),
@@ -56,7 +61,7 @@ impl Grid {
 
     /// Refuses to read more than so many values at once.
     pub(super) fn at_once(self, at_once: u64) -> Self {
-        Self { at_once, ..self }
+        Self { with_values_per_read: at_once, ..self }
     }
 
     pub(super) fn share(self) -> Arc<Self> {
@@ -108,7 +113,7 @@ impl ArraysView for Grid {
         let array = &self.blocks[usize::try_from(block.0).unwrap()];
         let (first, end) =
             (usize::try_from(values.start).unwrap(), usize::try_from(values.end).unwrap());
-        if values.end - values.start > self.at_once {
+        if values.end - values.start > self.with_values_per_read {
             return Err(Error::request("too many at once"));
         }
         if end > array.len() {
@@ -117,8 +122,8 @@ impl ArraysView for Grid {
         Ok(array.slice(first, end - first))
     }
 
-    fn values_at_once(&self, _block: BlockId) -> u64 {
-        self.at_once
+    fn values_per_read(&self, _block: BlockId) -> u64 {
+        self.with_values_per_read
     }
 
     fn attributes(&self) -> Vec<Attribute> {

@@ -21,13 +21,13 @@ use kymo_core::{Error, Invariant as _, Result, Value};
 /// array meet in it, step by step; whatever else was written again is a further step.
 pub struct JoinedArrays {
     views: Vec<Arc<dyn ArraysView>>,
-    variables: Vec<Joined>,
+    variables: Vec<JoinedVariable>,
     /// The variable of ours for each of each view.
     ids: Vec<Vec<VariableId>>,
 }
 
 /// A variable, and where its steps come from.
-struct Joined {
+struct JoinedVariable {
     variable: Variable,
     steps: Vec<JoinedStep>,
 }
@@ -85,7 +85,7 @@ impl JoinedArrays {
         let ours = *known.entry(key(&variable)).or_insert(next);
         if ours == next {
             let variable = Variable { blocks: 0, ..variable.clone() };
-            self.variables.push(Joined { variable, steps: Vec::new() });
+            self.variables.push(JoinedVariable { variable, steps: Vec::new() });
         }
         let number = self.views.len();
         let joined = self.variables.get_mut(ours.0);
@@ -118,7 +118,7 @@ impl JoinedArrays {
     }
 }
 
-impl Joined {
+impl JoinedVariable {
     fn widen(&mut self, other: &Variable) {
         let ours = &mut self.variable;
         ours.rounds |= other.rounds;
@@ -159,7 +159,7 @@ impl ArraysView for JoinedArrays {
 
     fn variable(&self, id: VariableId) -> Variable {
         match self.variables.get(id.0) {
-            Some(Joined { variable, steps }) => {
+            Some(JoinedVariable { variable, steps }) => {
                 Variable { steps: steps.len() as u64, ..variable.clone() }
             }
             None => Variable::none(),
@@ -185,8 +185,8 @@ impl ArraysView for JoinedArrays {
         view.read_block(block, values)
     }
 
-    fn values_at_once(&self, block: BlockId) -> u64 {
-        self.inner(block).map_or(1, |(view, block)| view.values_at_once(block))
+    fn values_per_read(&self, block: BlockId) -> u64 {
+        self.inner(block).map_or(1, |(view, block)| view.values_per_read(block))
     }
 
     fn stored(&self, block: BlockId) -> Option<Stored<'_>> {
@@ -288,8 +288,8 @@ mod tests {
 
     #[test]
     fn parts_of_a_larger_array_meet_in_it() {
-        let top = Grid::new().step_of(&[2, 2]).block(&[0, 0], &[1, 2]);
-        let bottom = Grid::new().step_of(&[2, 2]).block(&[1, 0], &[1, 2]);
+        let top = Grid::new().add_step(&[2, 2]).block(&[0, 0], &[1, 2]);
+        let bottom = Grid::new().add_step(&[2, 2]).block(&[1, 0], &[1, 2]);
         let arrays = joined(vec![top, bottom]);
         assert_eq!(arrays.variable_count(), 1);
         let variable = arrays.variable(VariableId(0));
@@ -299,7 +299,7 @@ mod tests {
 
     #[test]
     fn an_array_that_another_file_has_too_is_a_further_step() {
-        let grid = || Grid::new().step_of(&[2]).block(&[0], &[1]).block(&[1], &[1]);
+        let grid = || Grid::new().add_step(&[2]).block(&[0], &[1]).block(&[1], &[1]);
         let arrays = joined(vec![grid(), grid(), grid()]);
         assert_eq!(arrays.variable(VariableId(0)).steps, 3);
         assert_eq!(blocks(&arrays, 2), [(vec![0], vec![0]), (vec![1], vec![1000])]);
@@ -307,8 +307,8 @@ mod tests {
 
     #[test]
     fn steps_of_one_file_never_meet_in_one() {
-        let one = Grid::new().step_of(&[2]).block(&[0], &[2]);
-        let other = Grid::new().step_of(&[3]).block(&[0], &[3]).step_of(&[3]).block(&[0], &[3]);
+        let one = Grid::new().add_step(&[2]).block(&[0], &[2]);
+        let other = Grid::new().add_step(&[3]).block(&[0], &[3]).add_step(&[3]).block(&[0], &[3]);
         let arrays = joined(vec![one, other]);
         assert_eq!(arrays.variable(VariableId(0)).steps, 3);
         assert_eq!(blocks(&arrays, 2), [(vec![0], vec![1000, 1001, 1002])]);
@@ -317,8 +317,8 @@ mod tests {
     #[test]
     fn ranks_with_several_steps_meet_step_by_step() {
         let rank = |start: u64| {
-            let grid = Grid::new().step_of(&[2]).block(&[start], &[1]);
-            grid.step_of(&[2]).block(&[start], &[1])
+            let grid = Grid::new().add_step(&[2]).block(&[start], &[1]);
+            grid.add_step(&[2]).block(&[start], &[1])
         };
         let arrays = joined(vec![rank(0), rank(1)]);
         assert_eq!(arrays.variable(VariableId(0)).steps, 2);
@@ -327,8 +327,8 @@ mod tests {
 
     #[test]
     fn an_array_of_another_shape_is_a_further_step() {
-        let small = Grid::new().step_of(&[2]).block(&[0], &[2]);
-        let large = Grid::new().step_of(&[3]).block(&[0], &[3]);
+        let small = Grid::new().add_step(&[2]).block(&[0], &[2]);
+        let large = Grid::new().add_step(&[3]).block(&[0], &[3]);
         let arrays = joined(vec![small, large]);
         let variable = arrays.variable(VariableId(0));
         assert_eq!((variable.steps, variable.min_shape, variable.max_shape), (2, vec![2], vec![3]));

@@ -54,7 +54,7 @@ pub trait ArraysView: Send + Sync {
     /// [`read_block`](Self::read_block).
     ///
     /// A format whose values may be large, such as texts, says so here; all must go otherwise.
-    fn values_at_once(&self, _block: BlockId) -> u64 {
+    fn values_per_read(&self, _block: BlockId) -> u64 {
         u64::MAX
     }
 
@@ -286,7 +286,7 @@ impl Selection {
 
     /// A box as one types it: a negative start counts from the end, a count of −1 goes to the
     /// end, and what is left out means everything.
-    pub fn of(shape: &[u64], start: &[i64], count: &[i64]) -> Result<Self> {
+    pub fn from_range(shape: &[u64], start: &[i64], count: &[i64]) -> Result<Self> {
         let rank = shape.len();
         for (given, what) in [(start, "starts"), (count, "counts")] {
             if !given.is_empty() && given.len() != rank {
@@ -350,18 +350,18 @@ mod tests {
     #[test]
     fn a_selection_reads_as_one_types_it() {
         let shape = [10, 20];
-        let all = Selection::of(&shape, &[], &[]).unwrap();
+        let all = Selection::from_range(&shape, &[], &[]).unwrap();
         assert_eq!(all, Selection::all(&shape));
-        let some = Selection::of(&shape, &[2, -5], &[3, -1]).unwrap();
+        let some = Selection::from_range(&shape, &[2, -5], &[3, -1]).unwrap();
         assert_eq!(some, Selection { start: vec![2, 15], count: vec![3, 5] });
     }
 
     #[test]
     fn a_selection_beyond_the_shape_is_refused_with_the_dimension() {
-        let error = Selection::of(&[10, 20], &[0, 18], &[1, 5]).unwrap_err();
+        let error = Selection::from_range(&[10, 20], &[0, 18], &[1, 5]).unwrap_err();
         assert_eq!(error.to_string(), "start 18 and count 5 do not fit dimension 1, which has 20");
-        assert!(Selection::of(&[10], &[1, 2], &[]).is_err());
-        assert!(Selection::of(&[10], &[-11], &[]).is_err());
-        assert!(Selection::of(&[10], &[i64::MIN], &[i64::MIN]).is_err());
+        assert!(Selection::from_range(&[10], &[1, 2], &[]).is_err());
+        assert!(Selection::from_range(&[10], &[-11], &[]).is_err());
+        assert!(Selection::from_range(&[10], &[i64::MIN], &[i64::MIN]).is_err());
     }
 }

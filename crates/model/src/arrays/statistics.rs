@@ -37,16 +37,16 @@ pub fn statistics(view: &Arc<dyn ArraysView>, id: VariableId) -> Result<Option<S
     for step in 0..variable.steps {
         for block in view.step(id, step)?.blocks {
             let total = volume(&block.count);
-            let at_once = view.values_at_once(block.id).clamp(1, CHUNK_VALUES);
+            let at_once = view.values_per_read(block.id).clamp(1, CHUNK_VALUES);
             let mut first = 0;
             while first < total {
                 let end = total.min(first + at_once);
-                let Some(part) = of_array(&view.read_block(block.id, first..end)?) else {
+                let Some(part) = from_array(&view.read_block(block.id, first..end)?) else {
                     return Ok(None);
                 };
                 found = Some(match found {
                     None => part,
-                    Some(sofar) => sofar.with(part),
+                    Some(sofar) => sofar.merge(part),
                 });
                 first = end;
             }
@@ -56,7 +56,7 @@ pub fn statistics(view: &Arc<dyn ArraysView>, id: VariableId) -> Result<Option<S
 }
 
 impl Statistics {
-    fn with(self, other: Self) -> Self {
+    fn merge(self, other: Self) -> Self {
         let less = |a: &Value, b: &Value| compare(a, b) == Some(std::cmp::Ordering::Less);
         Self {
             min: if self.min == Value::Null || less(&other.min, &self.min) {
@@ -85,23 +85,23 @@ fn compare(a: &Value, b: &Value) -> Option<std::cmp::Ordering> {
     }
 }
 
-fn of_array(array: &ArrayRef) -> Option<Statistics> {
+fn from_array(array: &ArrayRef) -> Option<Statistics> {
     Some(match array.data_type() {
-        DataType::Int8 => of_numbers::<Int8Type>(array),
-        DataType::Int16 => of_numbers::<Int16Type>(array),
-        DataType::Int32 => of_numbers::<Int32Type>(array),
-        DataType::Int64 => of_numbers::<Int64Type>(array),
-        DataType::UInt8 => of_numbers::<UInt8Type>(array),
-        DataType::UInt16 => of_numbers::<UInt16Type>(array),
-        DataType::UInt32 => of_numbers::<UInt32Type>(array),
-        DataType::UInt64 => of_numbers::<UInt64Type>(array),
-        DataType::Float32 => of_numbers::<Float32Type>(array),
-        DataType::Float64 => of_numbers::<Float64Type>(array),
+        DataType::Int8 => from_numbers::<Int8Type>(array),
+        DataType::Int16 => from_numbers::<Int16Type>(array),
+        DataType::Int32 => from_numbers::<Int32Type>(array),
+        DataType::Int64 => from_numbers::<Int64Type>(array),
+        DataType::UInt8 => from_numbers::<UInt8Type>(array),
+        DataType::UInt16 => from_numbers::<UInt16Type>(array),
+        DataType::UInt32 => from_numbers::<UInt32Type>(array),
+        DataType::UInt64 => from_numbers::<UInt64Type>(array),
+        DataType::Float32 => from_numbers::<Float32Type>(array),
+        DataType::Float64 => from_numbers::<Float64Type>(array),
         _ => return None,
     })
 }
 
-fn of_numbers<T: ArrowPrimitiveType>(array: &ArrayRef) -> Statistics
+fn from_numbers<T: ArrowPrimitiveType>(array: &ArrayRef) -> Statistics
 where
     T::Native: PartialOrd + Into<Value>,
 {
@@ -143,9 +143,9 @@ mod tests {
     /// The statistics of blocks of a step that are each one row.
     fn of(blocks: Vec<ArrayRef>) -> Option<Statistics> {
         let width = blocks.iter().map(|block| block.len() as u64).max().unwrap_or(0);
-        let mut grid = Grid::new().step_of(&[blocks.len() as u64, width]);
+        let mut grid = Grid::new().add_step(&[blocks.len() as u64, width]);
         for (row, block) in (0..).zip(blocks) {
-            grid = grid.block_of(&[row, 0], &[1, block.len() as u64], block);
+            grid = grid.add_block(&[row, 0], &[1, block.len() as u64], block);
         }
         let view: Arc<dyn ArraysView> = grid.share();
         statistics(&view, VariableId(0)).unwrap()
@@ -165,7 +165,7 @@ mod tests {
 
     #[test]
     fn bounds_hold_over_all_steps() {
-        let grid = Grid::new().step_of(&[2]).block(&[0], &[2]).step_of(&[3]).block(&[0], &[3]);
+        let grid = Grid::new().add_step(&[2]).block(&[0], &[2]).add_step(&[3]).block(&[0], &[3]);
         let view: Arc<dyn ArraysView> = grid.share();
         let found = statistics(&view, VariableId(0)).unwrap().unwrap();
         assert_eq!((found.min, found.max, found.count), (0.into(), 1002.into(), 5));
@@ -212,8 +212,8 @@ mod tests {
     fn a_block_is_read_in_chunks() {
         let length = i32::try_from(CHUNK_VALUES).unwrap() + 1;
         let values = Arc::new(Int32Array::from_iter_values(0..length));
-        let grid = Grid::new().step_of(&[CHUNK_VALUES + 1]);
-        let grid = grid.block_of(&[0], &[CHUNK_VALUES + 1], values).share();
+        let grid = Grid::new().add_step(&[CHUNK_VALUES + 1]);
+        let grid = grid.add_block(&[0], &[CHUNK_VALUES + 1], values).share();
         let view: Arc<dyn ArraysView> = Arc::<Grid>::clone(&grid);
         let found = statistics(&view, VariableId(0)).unwrap().unwrap();
         assert_eq!((found.max, found.count), ((length - 1).into(), CHUNK_VALUES + 1));
@@ -222,7 +222,7 @@ mod tests {
 
     #[test]
     fn no_more_is_read_at_once_than_the_format_can() {
-        let grid = Grid::new().at_once(3).step_of(&[10]).block(&[0], &[10]);
+        let grid = Grid::new().at_once(3).add_step(&[10]).block(&[0], &[10]);
         let view: Arc<dyn ArraysView> = grid.share();
         let found = statistics(&view, VariableId(0)).unwrap().unwrap();
         assert_eq!((found.max, found.count), (9.into(), 10));

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 
 use super::{ArraysView, Order, Variable, VariableId};
-use crate::table::{Batches, Scan, Table, cut_off};
+use crate::table::{Batches, Scan, Table, limit_rows};
 use kymo_core::Result;
 use rows::Rows;
 
@@ -59,7 +59,7 @@ impl Table for VariableTable {
     }
 
     fn scan(self: Arc<Self>, scan: &Scan) -> Result<Batches> {
-        Ok(cut_off(Rows::new(self, scan)?, scan.limit))
+        Ok(limit_rows(Rows::new(self, scan)?, scan.limit))
     }
 }
 
@@ -98,7 +98,7 @@ mod tests {
 
     #[test]
     fn a_row_has_the_step_the_indices_and_the_value() {
-        let grid = Grid::new().step_of(&[2, 2]).block(&[0, 0], &[1, 2]).step_of(&[1, 2]);
+        let grid = Grid::new().add_step(&[2, 2]).block(&[0, 0], &[1, 2]).add_step(&[1, 2]);
         let table = table(grid.block(&[0, 0], &[1, 2]), Order::C);
         let names: Vec<_> = table.schema().fields().iter().map(|f| f.name().clone()).collect();
         assert_eq!(names, ["step", "i0", "i1", "value"]);
@@ -117,14 +117,14 @@ mod tests {
 
     #[test]
     fn a_scalar_has_a_step_and_a_value() {
-        let grid = Grid::new().step_of(&[]).block(&[], &[]).step_of(&[]).block(&[], &[]);
+        let grid = Grid::new().add_step(&[]).block(&[], &[]).add_step(&[]).block(&[], &[]);
         let found = rows(&table(grid, Order::C), &in_batches(9));
         assert_eq!(found, [(vec![0], Some(0)), (vec![1], Some(1000))]);
     }
 
     #[test]
     fn in_fortran_order_rows_follow_storage_and_columns_the_file() {
-        let grid = Grid::new().step_of(&[2, 3]).block(&[0, 0], &[2, 3]);
+        let grid = Grid::new().add_step(&[2, 3]).block(&[0, 0], &[2, 3]);
         let found = rows(&table(grid, Order::Fortran), &in_batches(4));
         let indices = |(index, _): &(Vec<u64>, Option<i32>)| (index[1], index[2]);
         let order: Vec<_> = found.iter().map(indices).collect();
@@ -136,7 +136,7 @@ mod tests {
     #[test]
     fn the_index_is_right_wherever_a_batch_begins() {
         let shape = [3, 4, 5];
-        let table = table(Grid::new().step_of(&shape).block(&[0, 0, 0], &shape), Order::C);
+        let table = table(Grid::new().add_step(&shape).block(&[0, 0, 0], &shape), Order::C);
         let all: Vec<_> = (0..60).map(|p: u64| vec![0, p / 20, p / 5 % 4, p % 5]).collect();
         for batch_rows in [1, 3, 7, 20, 59, 60, 61] {
             let found = rows(&table, &in_batches(batch_rows));
@@ -149,7 +149,7 @@ mod tests {
     fn filters_and_limits_hold_over_steps() {
         let mut grid = Grid::new();
         for _ in 0..4 {
-            grid = grid.step_of(&[5]).block(&[0], &[5]);
+            grid = grid.add_step(&[5]).block(&[0], &[5]);
         }
         let table = table(grid, Order::C);
         let filter = |text| Filter::parse(&table.schema(), text).unwrap();
@@ -162,7 +162,7 @@ mod tests {
     fn steps_and_indices_that_cannot_match_are_not_read() {
         let mut grid = Grid::new();
         for _ in 0..4 {
-            grid = grid.step_of(&[5, 2]).block(&[0, 0], &[5, 2]);
+            grid = grid.add_step(&[5, 2]).block(&[0, 0], &[5, 2]);
         }
         let grid = grid.share();
         let table = Arc::new(VariableTable::new(Arc::<Grid>::clone(&grid) as _, VariableId(0)));
@@ -195,7 +195,7 @@ mod tests {
     #[test]
     fn a_condition_on_indices_holds_in_either_order() {
         for order in [Order::C, Order::Fortran] {
-            let table = table(Grid::new().step_of(&[4, 3]).block(&[0, 0], &[4, 3]), order);
+            let table = table(Grid::new().add_step(&[4, 3]).block(&[0, 0], &[4, 3]), order);
             let filter = |text| Filter::parse(&table.schema(), text).unwrap();
             let filters = vec![filter("i0>=1"), filter("i1<2"), filter("i0!=2")];
             let mut expected = rows(&table, &Scan::default());
@@ -209,7 +209,7 @@ mod tests {
 
     #[test]
     fn no_more_is_read_than_the_limit() {
-        let grid = Grid::new().step_of(&[5]).block(&[0], &[5]).step_of(&[5]).block(&[0], &[5]);
+        let grid = Grid::new().add_step(&[5]).block(&[0], &[5]).add_step(&[5]).block(&[0], &[5]);
         let grid = grid.share();
         let table = Arc::new(VariableTable::new(Arc::<Grid>::clone(&grid) as _, VariableId(0)));
         for (limit, batch_rows) in [(0, 8), (3, 8), (7, 4), (7, 8), (10, 3), (99, 100)] {
@@ -223,7 +223,7 @@ mod tests {
 
     #[test]
     fn values_that_are_not_asked_for_are_not_read() {
-        let grid = Grid::new().step_of(&[2]).block(&[0], &[2]).step_of(&[1]).block(&[0], &[1]);
+        let grid = Grid::new().add_step(&[2]).block(&[0], &[2]).add_step(&[1]).block(&[0], &[1]);
         let grid = grid.share();
         let table = Arc::new(VariableTable::new(Arc::<Grid>::clone(&grid) as _, VariableId(0)));
         let scan = Scan { columns: Some(vec![1, 0]), ..Scan::default() };
@@ -238,7 +238,7 @@ mod tests {
     fn steps_are_gathered_into_batches() {
         let mut grid = Grid::new();
         for _ in 0..10 {
-            grid = grid.step_of(&[]).block(&[], &[]);
+            grid = grid.add_step(&[]).block(&[], &[]);
         }
         let table = table(grid, Order::C);
         let sizes = |scan: &Scan| {
@@ -253,8 +253,8 @@ mod tests {
 
     #[test]
     fn a_batch_holds_no_more_than_the_format_can_read_at_once() {
-        let grid = Grid::new().at_once(3).step_of(&[7]).block(&[0], &[7]);
-        let table = table(grid.step_of(&[1]).block(&[0], &[1]), Order::C);
+        let grid = Grid::new().at_once(3).add_step(&[7]).block(&[0], &[7]);
+        let table = table(grid.add_step(&[1]).block(&[0], &[1]), Order::C);
         let batches = Arc::clone(&table).scan(&Scan::default()).unwrap();
         let sizes: Vec<_> = batches.map(|batch| batch.unwrap().num_rows()).collect();
         assert_eq!(sizes, [3, 3, 2]);
@@ -262,8 +262,11 @@ mod tests {
         let mut grid = Grid::new();
         let text = Arc::new(arrow_array::StringArray::from(vec!["x".repeat(10 << 20)]));
         for _ in 0..5 {
-            grid =
-                grid.step_of(&[]).block_of(&[], &[], Arc::<arrow_array::StringArray>::clone(&text));
+            grid = grid.add_step(&[]).add_block(
+                &[],
+                &[],
+                Arc::<arrow_array::StringArray>::clone(&text),
+            );
         }
         let batches = super::tests::table(grid, Order::C).scan(&Scan::default()).unwrap();
         let sizes: Vec<_> = batches.map(|batch| batch.unwrap().num_rows()).collect();
@@ -272,7 +275,7 @@ mod tests {
 
     #[test]
     fn a_column_that_is_not_there_is_an_error() {
-        let table = table(Grid::new().step_of(&[1]).block(&[0], &[1]), Order::C);
+        let table = table(Grid::new().add_step(&[1]).block(&[0], &[1]), Order::C);
         let other = Schema::new(vec![Field::new("x", DataType::UInt64, false); 9]);
         let mut filter = Filter::parse(&other, "x=1").unwrap();
         filter.column = 8;
@@ -284,15 +287,15 @@ mod tests {
 
     #[test]
     fn a_step_of_no_values_has_no_rows() {
-        let grid = Grid::new().step_of(&[0, 3]).step_of(&[1, 1]).block(&[0, 0], &[1, 1]);
+        let grid = Grid::new().add_step(&[0, 3]).add_step(&[1, 1]).block(&[0, 0], &[1, 1]);
         assert_eq!(rows(&table(grid, Order::C), &in_batches(9)), [(vec![1, 0, 0], Some(0))]);
     }
 
     #[test]
     fn an_error_in_a_step_ends_the_scan() {
         let short = Arc::new(arrow_array::Int32Array::from(vec![1]));
-        let grid = Grid::new().step_of(&[1]).block(&[0], &[1]);
-        let grid = grid.step_of(&[2]).block_of(&[0], &[2], short).step_of(&[1]);
+        let grid = Grid::new().add_step(&[1]).block(&[0], &[1]);
+        let grid = grid.add_step(&[2]).add_block(&[0], &[2], short).add_step(&[1]);
         let scan = table(grid, Order::C).scan(&Scan::default()).unwrap();
         let outcomes: Vec<_> = scan.map(|batch| batch.is_ok()).collect();
         assert_eq!(outcomes, [true, false]);

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 pub use names::thread_names;
 
-use super::profile::{Computed, IdKind, Metric, Parts};
+use super::profile::{ComputedMetric, IdKind, Metric, Parts};
 use super::structure::Structure;
 use super::timeline::TimeNs;
 use kymo_core::{Finding, Progress, Result};
@@ -98,12 +98,12 @@ pub struct MeasuredId {
     /// The number that counts from 0.
     pub logical: u64,
     /// Numbers of the id that count.
-    pub given: GivenIds,
+    pub given: KnownIds,
 }
 
 /// Numbers of an id that were given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum GivenIds {
+pub enum KnownIds {
     /// Both.
     Both,
     /// The logical one has to be made up: it counts within what encloses it.
@@ -121,13 +121,13 @@ pub struct MeasuredThread {
     pub metrics: Vec<MeasuredMetric>,
     /// Metrics that are computed from those: formulas name metrics that have values, by their
     /// index.
-    pub computed: Vec<Computed>,
+    pub computed: Vec<ComputedMetric>,
     /// Paths of modules, which nodes name by their index. Threads of one process may share them.
     pub modules: Arc<[String]>,
     /// The nodes of its tree, each after the one above it.
     pub nodes: Vec<MeasuredNode>,
     /// Node for each number of the recorder.
-    pub numbers: Numbers,
+    pub numbers: NodeNumbers,
     /// Values that were measured, and the nodes at which they were.
     pub values: Vec<MeasuredValue>,
     /// Finding that nodes are in modules which are not listed: they are reported as unknown code.
@@ -213,7 +213,7 @@ pub struct MeasuredValue {
 
 /// Finds the index of a node by the number that the recorder gave it.
 #[derive(Debug, Clone, Default)]
-pub struct Numbers {
+pub struct NodeNumbers {
     /// Indices for numbers that are close together: the index by the number less the first.
     close: Vec<u32>,
     first: u32,
@@ -223,7 +223,7 @@ pub struct Numbers {
     count: usize,
 }
 
-impl Numbers {
+impl NodeNumbers {
     /// No node.
     const NONE: u32 = u32::MAX;
 
@@ -289,7 +289,7 @@ mod tests {
     #[test]
     fn a_node_is_found_by_its_number_whether_numbers_are_close_or_apart() {
         for numbers in [vec![], vec![7], vec![12, 14, 13, 12], vec![1, u32::MAX, 5, 1]] {
-            let found = Numbers::new(numbers.iter().copied());
+            let found = NodeNumbers::new(numbers.iter().copied());
             let distinct: std::collections::BTreeSet<_> = numbers.iter().collect();
             assert_eq!(found.count(), distinct.len(), "{numbers:?}");
             for wanted in [0, 1, 2, 5, 7, 12, 13, 14, 15, u32::MAX - 1, u32::MAX] {

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::{GivenIds, MeasuredId};
+use super::{KnownIds, MeasuredId};
 use crate::profile::{IdKind, IdPart, Thread};
 
 /// Returns the names of threads in a profile. Logical ids that were not given count from 0. Their
@@ -12,7 +12,7 @@ use crate::profile::{IdKind, IdPart, Thread};
 pub fn thread_names(threads: &[Vec<MeasuredId>]) -> Vec<Thread> {
     let mut order: Vec<_> = threads.iter().zip(0_usize..).collect();
     order.sort();
-    let mut naming = Naming::default();
+    let mut naming = InventedNames::default();
     let mut names = vec![Thread::default(); threads.len()];
     for (ids, index) in order {
         if let Some(name) = names.get_mut(index) {
@@ -24,7 +24,7 @@ pub fn thread_names(threads: &[Vec<MeasuredId>]) -> Vec<Thread> {
 
 /// Names that were made up so far.
 #[derive(Default)]
-struct Naming {
+struct InventedNames {
     within: Counting,
     overall: Counting,
     prefixes: HashMap<(Prefix, IdKind, u64), Prefix>,
@@ -34,19 +34,19 @@ struct Naming {
 /// parts. 0 is the number of none.
 type Prefix = usize;
 
-impl Naming {
+impl InventedNames {
     fn thread(&mut self, measured: &[MeasuredId]) -> Thread {
         let mut prefix = 0;
         let part = |id: &MeasuredId| {
             let kind = id.kind.clone();
             let physical = Some(id.physical);
             let (logical, physical) = match id.given {
-                GivenIds::Logical => (id.logical, None),
-                GivenIds::Both => (id.logical, physical),
-                GivenIds::PhysicalWithin => {
+                KnownIds::Logical => (id.logical, None),
+                KnownIds::Both => (id.logical, physical),
+                KnownIds::PhysicalWithin => {
                     (self.within.number(prefix, &kind, id.physical), physical)
                 }
-                GivenIds::PhysicalOverall => (self.overall.number(0, &kind, id.physical), physical),
+                KnownIds::PhysicalOverall => (self.overall.number(0, &kind, id.physical), physical),
             };
             let next = self.prefixes.len() + 1;
             prefix = *self.prefixes.entry((prefix, kind.clone(), logical)).or_insert(next);
@@ -74,13 +74,13 @@ impl Counting {
 mod tests {
     use super::*;
 
-    fn id(kind: &'static str, number: u64, given: GivenIds) -> MeasuredId {
+    fn id(kind: &'static str, number: u64, given: KnownIds) -> MeasuredId {
         MeasuredId { kind: IdKind(kind.into()), physical: number, logical: number, given }
     }
 
     #[test]
     fn ids_that_were_not_given_count_from_0_within_what_encloses_them() {
-        use GivenIds::{Logical, PhysicalWithin};
+        use KnownIds::{Logical, PhysicalWithin};
         let tuple = |host, core| {
             let node = id("NODE", host, PhysicalWithin);
             vec![node, id("CORE", core, PhysicalWithin), id("THREAD", 7, Logical)]
@@ -96,7 +96,7 @@ mod tests {
 
     #[test]
     fn ids_that_count_overall_are_the_same_whatever_encloses_them() {
-        use GivenIds::{Both, PhysicalOverall, PhysicalWithin};
+        use KnownIds::{Both, PhysicalOverall, PhysicalWithin};
         let stream = |host, stream| {
             vec![id("NODE", host, PhysicalWithin), id("GPUSTREAM", stream, PhysicalOverall)]
         };
@@ -109,7 +109,7 @@ mod tests {
 
     #[test]
     fn a_tuple_of_very_many_ids_is_named_all_the_same() {
-        let ids = vec![id("NODE", 5, GivenIds::PhysicalWithin); 65535];
+        let ids = vec![id("NODE", 5, KnownIds::PhysicalWithin); 65535];
         let threads = thread_names(&[ids]);
         assert!(threads[0].ids.iter().all(|part| part.logical == 0));
         assert_eq!(threads[0].ids.len(), 65535);

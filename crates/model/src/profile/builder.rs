@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::hash::Hash;
 
 use super::slots::Slots;
-use super::tree::{NONE, Own, Stored, as_index};
+use super::tree::{NONE, SelfValue, StoredContext, as_index};
 use super::{
     CallTree, ContextId, FileId, Function, FunctionId, Metric, MetricId, ModuleId, Node, Thread,
     ThreadId,
@@ -41,11 +41,11 @@ pub struct CallTreeBuilder {
     metrics: Vec<Metric>,
     by_name: HashMap<String, MetricId>,
     threads: Vec<Thread>,
-    own: Vec<Vec<Own>>,
-    functions: Interned<Function>,
-    files: Interned<String>,
-    modules: Interned<String>,
-    nodes: Vec<Stored>,
+    own: Vec<Vec<SelfValue>>,
+    functions: Interner<Function>,
+    files: Interner<String>,
+    modules: Interner<String>,
+    nodes: Vec<StoredContext>,
     known: Slots,
     incomplete: Vec<ThreadId>,
     remarks: Vec<String>,
@@ -63,9 +63,9 @@ impl CallTreeBuilder {
             by_name: HashMap::new(),
             threads: Vec::new(),
             own: Vec::new(),
-            functions: Interned::default(),
-            files: Interned::default(),
-            modules: Interned::default(),
+            functions: Interner::default(),
+            files: Interner::default(),
+            modules: Interner::default(),
             nodes: Vec::new(),
             known: Slots::default(),
             incomplete: Vec::new(),
@@ -110,23 +110,23 @@ impl CallTreeBuilder {
     }
 
     /// Says that something does not fit, so that values may be wrong.
-    pub fn doubt(&mut self, text: impl Into<String>) {
+    pub fn add_caveat(&mut self, text: impl Into<String>) {
         self.doubts.push(text.into());
     }
 
     /// A function.
     pub fn function(&mut self, function: Function) -> FunctionId {
-        FunctionId(self.functions.of(function))
+        FunctionId(self.functions.intern(function))
     }
 
     /// A source file by its path.
     pub fn file(&mut self, path: impl Into<String>) -> FileId {
-        FileId(self.files.of(path.into()))
+        FileId(self.files.intern(path.into()))
     }
 
     /// A module by its path.
     pub fn module(&mut self, path: impl Into<String>) -> ModuleId {
-        ModuleId(self.modules.of(path.into()))
+        ModuleId(self.modules.intern(path.into()))
     }
 
     /// The context below another, or an entry point; made where it is not there yet.
@@ -135,10 +135,10 @@ impl CallTreeBuilder {
     /// When the context above is none of this tree, or when there are too many.
     pub fn child(&mut self, parent: Option<ContextId>, node: Node) -> Result<ContextId> {
         let parent = parent.map_or(Ok(NONE), |parent| self.index(parent))?;
-        let stored = Stored::new(parent, node);
+        let stored = StoredContext::new(parent, node);
         let stored = stored.ok_or_else(|| Error::request("there are too many functions"))?;
         let nodes = &self.nodes;
-        let key = |number| nodes.get(as_index(number)).map_or([NONE.into(); 4], Stored::key);
+        let key = |number| nodes.get(as_index(number)).map_or([NONE.into(); 4], StoredContext::key);
         let hash = self.known.hash(stored.key());
         if let Some(known) = self.known.find(hash, |number| key(number) == stored.key()) {
             return Ok(ContextId(known.into()));
@@ -154,7 +154,7 @@ impl CallTreeBuilder {
         let own = usize::try_from(thread.0).ok().and_then(|index| self.own.get_mut(index));
         if let (Ok(context), Some(own)) = (u32::try_from(context.0), own) {
             let at = own.binary_search_by_key(&metric, |own| own.metric).unwrap_or_else(|at| {
-                own.insert(at, Own::new(metric));
+                own.insert(at, SelfValue::new(metric));
                 at
             });
             if let Some(own) = own.get_mut(at) {
@@ -174,7 +174,7 @@ impl CallTreeBuilder {
     pub fn finish(mut self) -> CallTree {
         // Only making contexts needs this, and it is large.
         drop(self.known);
-        self.own.iter_mut().flatten().for_each(Own::sum);
+        self.own.iter_mut().flatten().for_each(SelfValue::sum);
         let mut tree = CallTree::new(
             self.metrics,
             self.threads,
@@ -203,19 +203,19 @@ impl CallTreeBuilder {
 
 /// Things that are kept once each.
 #[derive(Debug)]
-struct Interned<T> {
+struct Interner<T> {
     items: Vec<T>,
     known: HashMap<T, u64>,
 }
 
-impl<T> Default for Interned<T> {
+impl<T> Default for Interner<T> {
     fn default() -> Self {
         Self { items: Vec::new(), known: HashMap::new() }
     }
 }
 
-impl<T: Clone + Eq + Hash> Interned<T> {
-    fn of(&mut self, item: T) -> u64 {
+impl<T: Clone + Eq + Hash> Interner<T> {
+    fn intern(&mut self, item: T) -> u64 {
         if let Some(&known) = self.known.get(&item) {
             return known;
         }

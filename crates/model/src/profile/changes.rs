@@ -76,11 +76,11 @@ fn add(to: &mut [f64; 2], side: usize, value: f64) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{CallTree, Detail, MetricId, Question, fixture, top_down};
+    use super::super::{CallTree, Detail, MetricId, MetricQuery, fixture, top_down};
     use super::*;
 
     fn paths(tree: &CallTree, depth: usize) -> PathTree {
-        let question = Question { view: tree, metric: MetricId(0), threads: None };
+        let question = MetricQuery { view: tree, metric: MetricId(0), threads: None };
         top_down(&question, Detail::Functions, depth).unwrap()
     }
 

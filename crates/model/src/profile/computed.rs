@@ -4,7 +4,7 @@ use super::{Metric, MetricId};
 
 /// A metric that has no values of its own.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Computed {
+pub struct ComputedMetric {
     /// Name and scope of the metric.
     pub metric: Metric,
     /// Format in which a number of it is shown, as `printf` has it; may be empty.
@@ -66,12 +66,12 @@ impl Operation {
 impl Expression {
     /// The same of other metrics; nothing where one has none.
     #[must_use]
-    pub fn with(&self, other: &dyn Fn(MetricId) -> Option<MetricId>) -> Option<Self> {
+    pub fn map_metrics(&self, other: &dyn Fn(MetricId) -> Option<MetricId>) -> Option<Self> {
         Some(match self {
             Self::Number(number) => Self::Number(*number),
             Self::Metric(metric) => Self::Metric(other(*metric)?),
             Self::Apply(operation, of) => {
-                let of: Option<_> = of.iter().map(|of| of.with(other)).collect();
+                let of: Option<_> = of.iter().map(|of| of.map_metrics(other)).collect();
                 Self::Apply(*operation, of?)
             }
         })

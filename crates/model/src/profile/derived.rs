@@ -3,13 +3,13 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::flat::{Summed, flat_of};
+use super::flat::{FlatSums, flat_statistic};
 use super::labels::{Label, Labels};
 use super::most::ROW_BYTES;
-use super::question::{Measured, Reading, Spent};
+use super::question::{ContextReader, MeasuredScopes, Spent};
 use super::{
-    By, Column, Flat, Metric, Most, ProfileView, Question, Reach, Statistic, ThreadSet,
-    ThreadValue, Within, per_thread,
+    Column, FlatGrouping, FlatProfile, Metric, MetricQuery, MetricScope, ProfileView, SpentScope,
+    Statistic, ThreadSet, ThreadValue, TopRows, per_thread,
 };
 use kymo_core::{Error, Result};
 
@@ -107,21 +107,21 @@ impl Derived {
 impl Input {
     /// Returns true if it counts all that was called.
     pub(super) fn is_inclusive(self) -> bool {
-        self.column.reach == Reach::Execution
+        self.column.reach == MetricScope::Execution
     }
 
     /// Returns the value for all entry points together: that of the context that stands for them.
     /// Where there is none, threads have the values of their entry points.
     fn total(self, view: &dyn ProfileView, threads: Option<&ThreadSet>) -> Result<f64> {
         let mut total = [0.0];
-        if let Some(whole) = view.whole() {
+        if let Some(whole) = view.whole_context() {
             view.statistics(self.statistic, &whole, &[self.column], threads, &mut total)?;
         }
         let [mut total] = total;
         if total == 0.0 && self.is_inclusive() {
-            let spent = per_thread(&self.question(view, threads), Within::All)?;
+            let spent = per_thread(&self.question(view, threads), SpentScope::All)?;
             for spent in spent.into_iter().filter(|spent| *spent != 0.0) {
-                self.statistic.combine(&mut total, self.statistic.of(spent));
+                self.statistic.combine(&mut total, self.statistic.apply(spent));
             }
         }
         Ok(total)
@@ -133,13 +133,13 @@ impl Input {
         self,
         view: &dyn ProfileView,
         threads: Option<&ThreadSet>,
-        within: Within<'_>,
+        within: SpentScope<'_>,
     ) -> Result<Vec<f64>> {
         if self.is_inclusive() {
             return per_thread(&self.question(view, threads), within);
         }
         let mut spent = vec![0.0; view.thread_count()];
-        let whole = if matches!(within, Within::All) { view.whole() } else { None };
+        let whole = if matches!(within, SpentScope::All) { view.whole_context() } else { None };
         for found in
             whole.map(|whole| view.context_values(&whole)).transpose()?.into_iter().flatten()
         {
@@ -159,24 +159,29 @@ impl Input {
         self,
         view: &'a dyn ProfileView,
         threads: Option<&'a ThreadSet>,
-    ) -> Question<'a> {
-        Question { view, metric: self.column.metric, threads }
+    ) -> MetricQuery<'a> {
+        MetricQuery { view, metric: self.column.metric, threads }
     }
 
     /// Returns the way in which it is read.
-    pub(super) fn reading<'a>(self, question: &'a Question<'a>) -> Reading<'a> {
-        let exclusive = if self.is_inclusive() { Reach::Function } else { self.column.reach };
-        let (statistic, measured) = (self.statistic, Measured::BOTH);
-        Reading { question, statistic, exclusive, is_without_loops: false, measured }
+    pub(super) fn reading<'a>(self, question: &'a MetricQuery<'a>) -> ContextReader<'a> {
+        let exclusive = if self.is_inclusive() { MetricScope::Function } else { self.column.reach };
+        let (statistic, measured) = (self.statistic, MeasuredScopes::BOTH);
+        ContextReader { question, statistic, exclusive, is_without_loops: false, measured }
     }
 
     /// Returns the way in which it is read of places in the tree. The value of a loop without the
     /// loops within it is worked out where it can be. Of single threads it is not kept.
-    pub(super) fn reading_of_places<'a>(self, question: &'a Question<'a>) -> Reading<'a> {
+    pub(super) fn context_values<'a>(self, question: &'a MetricQuery<'a>) -> ContextReader<'a> {
         let reading = self.reading(question);
-        let is_lexical = self.column.reach == Reach::Lexical && self.statistic == Statistic::Sum;
-        if is_lexical && question.has(Reach::Function) {
-            return Reading { exclusive: Reach::Function, is_without_loops: true, ..reading };
+        let is_lexical =
+            self.column.reach == MetricScope::Lexical && self.statistic == Statistic::Sum;
+        if is_lexical && question.has_scope(MetricScope::Function) {
+            return ContextReader {
+                exclusive: MetricScope::Function,
+                is_without_loops: true,
+                ..reading
+            };
         }
         reading
     }
@@ -191,31 +196,33 @@ pub fn flat_derived(
     view: &dyn ProfileView,
     derived: &Derived,
     threads: Option<&ThreadSet>,
-    by: By,
-    most: Most,
-) -> Result<Flat> {
+    by: FlatGrouping,
+    most: TopRows,
+) -> Result<FlatProfile> {
     derived.require_few(view)?;
     // A row of each input, what all of them come to, and the row of the result in a list that grows.
     let row_bytes = ROW_BYTES * 2 + derived.inputs.len() * size_of::<f64>();
-    let flat = most.of(view, row_bytes, |labels| derived_of(view, derived, threads, by, labels))?;
+    let flat = most.select_rows(view, row_bytes, |labels| {
+        derived_values(view, derived, threads, by, labels)
+    })?;
     // What is computed is no part of a whole.
-    Ok(Flat { odd: None, ..flat })
+    Ok(FlatProfile { odd: None, ..flat })
 }
 
 /// Computes the total of the metric, and its value for each label that has one.
-fn derived_of<'v>(
+fn derived_values<'v>(
     view: &'v dyn ProfileView,
     derived: &Derived,
     threads: Option<&ThreadSet>,
-    by: By,
+    by: FlatGrouping,
     labels: &mut Labels<'v>,
-) -> Result<Summed> {
+) -> Result<FlatSums> {
     let mut inputs = Inputs::new(derived.inputs.len());
     // At once, since what grows takes more while it does.
     inputs.reserve(labels.expected());
     for (index, input) in derived.inputs.iter().enumerate() {
         let question = input.question(view, threads);
-        for (label, spent) in flat_of(&input.reading(&question), by, labels)?.rows {
+        for (label, spent) in flat_statistic(&input.reading(&question), by, labels)?.rows {
             let value = if input.is_inclusive() { spent.inclusive } else { spent.exclusive };
             inputs.put(label.0, index, value);
         }
@@ -230,7 +237,7 @@ fn derived_of<'v>(
     }
     let (total, own) = (derived.total(view, threads)?, f64::NAN);
     let (measured, outgrown) = <_>::default();
-    Ok(Summed { total, own, measured, outgrown, rows })
+    Ok(FlatSums { total, own, measured, outgrown, rows })
 }
 
 /// Values of each input in each row, one row behind another; 0 where there is none.
@@ -275,14 +282,14 @@ pub fn per_thread_derived(
     view: &dyn ProfileView,
     derived: &Derived,
     threads: Option<&ThreadSet>,
-    within: Within<'_>,
+    within: SpentScope<'_>,
 ) -> Result<Vec<f64>> {
     derived.require_few(view)?;
     let mut inputs = Inputs::new(derived.inputs.len());
     let count = view.thread_count();
     for (index, input) in derived.inputs.iter().enumerate() {
         for (thread, spent) in input.per_thread(view, threads, within)?.into_iter().enumerate() {
-            let value = if spent == 0.0 { 0.0 } else { input.statistic.of(spent) };
+            let value = if spent == 0.0 { 0.0 } else { input.statistic.apply(spent) };
             inputs.put(thread, index, value);
         }
     }
@@ -301,7 +308,7 @@ pub(super) mod tests {
     use super::super::{Detail, FlatRow, MetricId, bottom_up_derived, fixture, top_down_derived};
     use super::*;
 
-    const ALL: Most = Most { number: None, is_inclusive: false };
+    const ALL: TopRows = TopRows { number: None, is_inclusive: false };
 
     /// The first input for all, the second for each place: by how much the one is of the other.
     #[derive(Debug)]
@@ -322,7 +329,7 @@ pub(super) mod tests {
             let column = Column { metric: MetricId(0), reach };
             Input { column, statistic }
         };
-        let inputs = [Reach::Execution, Reach::Function].into_iter();
+        let inputs = [MetricScope::Execution, MetricScope::Function].into_iter();
         let inputs = inputs.flat_map(|reach| {
             [Statistic::Sum, Statistic::Count].map(|statistic| input(reach, statistic))
         });
@@ -333,7 +340,7 @@ pub(super) mod tests {
     #[test]
     fn it_is_computed_of_what_rows_come_to_and_not_summed_up() {
         let tree = fixture::tree();
-        let mut found = flat_derived(&tree, &mean(), None, By::Function, ALL).unwrap();
+        let mut found = flat_derived(&tree, &mean(), None, FlatGrouping::Function, ALL).unwrap();
         found.rows.sort_by(|a, b| a.label.cmp(&b.label));
         let shown = |row: &FlatRow| format!("{} {} {}", row.label, row.inclusive, row.exclusive);
         let rows: Vec<_> = found.rows.iter().map(shown).collect();
@@ -350,12 +357,13 @@ pub(super) mod tests {
     #[test]
     fn a_thread_of_several_entry_points_counts_once_in_all() {
         let tree = fixture::entries();
-        let of_rows = flat_derived(&tree, &mean(), None, By::Function, ALL).unwrap().total;
+        let of_rows =
+            flat_derived(&tree, &mean(), None, FlatGrouping::Function, ALL).unwrap().total;
         let of_paths = top_down_derived(&tree, &mean(), None, Detail::Functions, 9).unwrap().total;
         let of_callers = bottom_up_derived(&tree, &mean(), None, None, 9, 0.0).unwrap().total;
         let totals = [of_rows, of_paths, of_callers].map(|total| total.to_string());
         assert_eq!(totals, ["3", "3", "3"]);
-        assert_eq!(per_thread_derived(&tree, &mean(), None, Within::All).unwrap(), [3.0]);
+        assert_eq!(per_thread_derived(&tree, &mean(), None, SpentScope::All).unwrap(), [3.0]);
     }
 
     #[test]
@@ -364,21 +372,23 @@ pub(super) mod tests {
         let mean = mean();
         let inputs = mean.inputs.iter().copied().cycle().take(129).collect();
         let much = Derived { inputs, ..mean };
-        let error = flat_derived(&tree, &much, None, By::Function, ALL).unwrap_err().to_string();
+        let error =
+            flat_derived(&tree, &much, None, FlatGrouping::Function, ALL).unwrap_err().to_string();
         assert_eq!(error, "mean is computed from 129 others: that is too much");
         assert!(top_down_derived(&tree, &much, None, Detail::Lines, 9).is_err());
         assert!(bottom_up_derived(&tree, &much, None, None, 9, 0.0).is_err());
-        assert!(per_thread_derived(&tree, &much, None, Within::All).is_err());
+        assert!(per_thread_derived(&tree, &much, None, SpentScope::All).is_err());
         // Of few contexts it may be more.
-        assert!(flat_derived(&fixture::tree(), &much, None, By::Function, ALL).is_ok());
+        assert!(flat_derived(&fixture::tree(), &much, None, FlatGrouping::Function, ALL).is_ok());
     }
 
     #[test]
     fn each_thread_has_its_own() {
         let tree = fixture::tree();
-        assert_eq!(per_thread_derived(&tree, &mean(), None, Within::All).unwrap(), [14.0, 1.0]);
+        assert_eq!(per_thread_derived(&tree, &mean(), None, SpentScope::All).unwrap(), [14.0, 1.0]);
         let absent = super::super::NamePattern::new("absent").unwrap();
-        let found = per_thread_derived(&tree, &mean(), None, Within::Function(&absent)).unwrap();
+        let found =
+            per_thread_derived(&tree, &mean(), None, SpentScope::Function(&absent)).unwrap();
         assert!(found.iter().all(|value| value.is_nan()));
     }
 
@@ -386,12 +396,13 @@ pub(super) mod tests {
     fn the_least_and_the_most_of_contexts_are_the_least_and_the_most() {
         let tree = fixture::tree();
         for (statistic, expected) in [(Statistic::Min, 1.0), (Statistic::Max, 14.0)] {
-            let column = Column { metric: MetricId(0), reach: Reach::Execution };
+            let column = Column { metric: MetricId(0), reach: MetricScope::Execution };
             let input = Input { column, statistic };
             let question = input.question(&tree, None);
-            let mut labels = Labels::of_view(&tree);
-            let Summed { total, .. } =
-                flat_of(&input.reading(&question), By::Function, &mut labels).unwrap();
+            let mut labels = Labels::for_view(&tree);
+            let FlatSums { total, .. } =
+                flat_statistic(&input.reading(&question), FlatGrouping::Function, &mut labels)
+                    .unwrap();
             assert!((total - expected).abs() < 1e-12, "{statistic:?} {total}");
         }
     }

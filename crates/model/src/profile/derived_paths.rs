@@ -2,7 +2,7 @@
 
 use super::derived::Inputs;
 use super::labels::Labels;
-use super::paths::{Nodes, Wanted, bottom_up_of, own_shares, top_down_of};
+use super::paths::{CallerFilter, Nodes, bottom_up_statistic, self_shares, top_down_statistic};
 use super::{Derived, Detail, NamePattern, PathNode, PathTree, ProfileView, Side, ThreadSet};
 use kymo_core::Result;
 
@@ -19,11 +19,11 @@ pub fn top_down_derived(
     depth_max: usize,
 ) -> Result<PathTree> {
     derived.require_few(view)?;
-    let mut joining = Joining::new(view, derived);
+    let mut joining = JoinedTrees::new(view, derived);
     for (index, input) in derived.inputs.iter().enumerate() {
         let question = input.question(view, threads);
-        let reading = input.reading_of_places(&question);
-        let found = top_down_of(&reading, &mut joining.labels, detail, depth_max)?;
+        let reading = input.context_values(&question);
+        let found = top_down_statistic(&reading, &mut joining.labels, detail, depth_max)?;
         joining.add(index, &found, |node| {
             if input.is_inclusive() { node.inclusive } else { node.exclusive }
         });
@@ -46,16 +46,16 @@ pub fn bottom_up_derived(
     least: f64,
 ) -> Result<PathTree> {
     derived.require_few(view)?;
-    let mut joining = Joining::new(view, derived);
+    let mut joining = JoinedTrees::new(view, derived);
     let wanted = match of {
-        Some(pattern) => Wanted::Called(pattern),
-        None => Wanted::Spent(joining.own_shares(view, threads)?, least),
+        Some(pattern) => CallerFilter::Called(pattern),
+        None => CallerFilter::Spent(joining.self_shares(view, threads)?, least),
     };
     joining.tree.is_by_exclusive = of.is_none();
     for (index, input) in derived.inputs.iter().enumerate() {
         let question = input.question(view, threads);
         let reading = input.reading(&question);
-        let found = bottom_up_of(&reading, &mut joining.labels, &wanted, depth_max)?;
+        let found = bottom_up_statistic(&reading, &mut joining.labels, &wanted, depth_max)?;
         joining.add(index, &found, |node| {
             if input.is_inclusive() { node.inclusive } else { node.exclusive }
         });
@@ -64,7 +64,7 @@ pub fn bottom_up_derived(
 }
 
 /// The trees of all inputs, as one.
-struct Joining<'a> {
+struct JoinedTrees<'a> {
     derived: &'a Derived,
     tree: PathTree,
     /// The same for all inputs.
@@ -74,17 +74,17 @@ struct Joining<'a> {
     inputs: Inputs,
 }
 
-impl<'a> Joining<'a> {
+impl<'a> JoinedTrees<'a> {
     fn new(view: &'a dyn ProfileView, derived: &'a Derived) -> Self {
         let tree = PathTree { is_computed: true, ..PathTree::default() };
-        let labels = Labels::of_view(view);
+        let labels = Labels::for_view(view);
         let inputs = Inputs::new(derived.inputs.len());
         Self { derived, tree, labels, known: Nodes::default(), inputs }
     }
 
     /// Returns the inputs that functions spent themselves, by their labels: the largest share of
     /// the totals.
-    fn own_shares(
+    fn self_shares(
         &mut self,
         view: &dyn ProfileView,
         threads: Option<&ThreadSet>,
@@ -92,7 +92,7 @@ impl<'a> Joining<'a> {
         let mut largest: Vec<f64> = Vec::new();
         for input in self.derived.inputs.iter().filter(|input| !input.is_inclusive()) {
             let question = input.question(view, threads);
-            let shares = own_shares(&input.reading(&question), &mut self.labels)?;
+            let shares = self_shares(&input.reading(&question), &mut self.labels)?;
             largest.resize(largest.len().max(shares.len()), 0.0);
             largest.iter_mut().zip(shares).for_each(|(most, share)| *most = most.max(share));
         }

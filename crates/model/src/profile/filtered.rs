@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use super::labels::{Label, Labels};
 use super::{
     CallTree, CallTreeBuilder, Column, Context, ContextId, FileId, Function, FunctionId, Metric,
-    MetricId, ModuleId, NamePattern, Node, Question, Reach, Scope, Step, Thread, ThreadId, Walk,
+    MetricId, MetricQuery, MetricScope, ModuleId, NamePattern, Node, Scope, Step, Thread, ThreadId,
+    Walk,
 };
 use kymo_core::Result;
 use kymo_core::bytes::Limits;
@@ -59,13 +60,16 @@ const ROUNDING: f64 = 1e-12;
 /// # Errors
 /// When the profile cannot be read.
 pub fn filtered(
-    question: &Question<'_>,
+    question: &MetricQuery<'_>,
     metric: Metric,
     filter: &PathFilter,
     limits: &Limits,
 ) -> Result<CallTree> {
-    let reach = [Reach::Function, Reach::Execution].into_iter().find(|reach| question.has(*reach));
-    let mut filtering = Filtering::new(question, metric, reach.unwrap_or(Reach::Point), limits)?;
+    let reach = [MetricScope::Function, MetricScope::Execution]
+        .into_iter()
+        .find(|reach| question.has_scope(*reach));
+    let mut filtering =
+        PathFilterWalk::new(question, metric, reach.unwrap_or(MetricScope::Point), limits)?;
     let mut walk = Walk::new(question.view)?;
     while let Some(step) = walk.next() {
         match step? {
@@ -80,12 +84,12 @@ pub fn filtered(
         }
     }
     question.view.remarks().into_iter().for_each(|text| filtering.builder.remark(text));
-    question.view.doubts().into_iter().for_each(|text| filtering.builder.doubt(text));
+    question.view.caveats().into_iter().for_each(|text| filtering.builder.add_caveat(text));
     Ok(filtering.builder.finish())
 }
 
-struct Filtering<'a> {
-    question: &'a Question<'a>,
+struct PathFilterWalk<'a> {
+    question: &'a MetricQuery<'a>,
     column: Column,
     labels: Labels<'a>,
     /// Results of the filter for labels, by their number.
@@ -99,18 +103,18 @@ struct Filtering<'a> {
     modules: HashMap<ModuleId, ModuleId>,
 }
 
-impl<'a> Filtering<'a> {
+impl<'a> PathFilterWalk<'a> {
     fn new(
-        question: &'a Question<'a>,
+        question: &'a MetricQuery<'a>,
         metric: Metric,
-        reach: Reach,
+        reach: MetricScope,
         limits: &Limits,
     ) -> Result<Self> {
         let mut builder = CallTreeBuilder::new(limits);
         let metric = builder.metric(metric)?;
         let thread = builder.thread(Thread::default())?;
         let column = Column { metric: question.metric, reach };
-        let labels = Labels::of_view(question.view);
+        let labels = Labels::for_view(question.view);
         Ok(Self {
             question,
             column,
@@ -132,7 +136,7 @@ impl<'a> Filtering<'a> {
         if !context.is_frame() || context.scope == Scope::Entry {
             return Ok(Verdict { is_focus: false, is_ignored: false, is_hidden: false });
         }
-        let label = self.labels.of_context(context)?;
+        let label = self.labels.context_label(context)?;
         self.known.resize(self.known.len().max(self.labels.len()), None);
         if let Some(verdict) = self.known.get(label.0).copied().flatten() {
             return Ok(verdict);
@@ -152,11 +156,11 @@ impl<'a> Filtering<'a> {
     }
 
     fn enter(&mut self, context: &Context, verdict: Verdict, counts_all: bool) -> Result<()> {
-        let Question { view, threads, .. } = *self.question;
+        let MetricQuery { view, threads, .. } = *self.question;
         let mut value = [0.0];
         view.sums(context, &[self.column], threads, &mut value)?;
         let [value] = value;
-        let is_within = self.column.reach == Reach::Execution || !context.is_frame();
+        let is_within = self.column.reach == MetricScope::Execution || !context.is_frame();
         let (mut is_hidden, mut counts) = (verdict.is_hidden, counts_all || verdict.is_focus);
         if let Some(above) = self.open.last_mut() {
             if is_within {
@@ -259,10 +263,10 @@ mod tests {
     /// The functions of a tree with their depth and what they spent, inclusive and exclusive.
     fn paths(filter: &PathFilter) -> Vec<String> {
         let tree = fixture::tree();
-        let question = Question { view: &tree, metric: MetricId(0), threads: None };
+        let question = MetricQuery { view: &tree, metric: MetricId(0), threads: None };
         let metric = tree.metrics()[0].clone();
         let tree = filtered(&question, metric, filter, &Limits::default()).unwrap();
-        let question = Question { view: &tree, metric: MetricId(0), threads: None };
+        let question = MetricQuery { view: &tree, metric: MetricId(0), threads: None };
         let found = top_down(&question, Detail::Functions, 40).unwrap();
         let line = |node: &PathNode| {
             let PathNode { depth, inclusive, exclusive, .. } = node;
@@ -274,7 +278,7 @@ mod tests {
     #[test]
     fn without_a_filter_all_is_as_it_was() {
         let tree = fixture::tree();
-        let question = Question { view: &tree, metric: MetricId(0), threads: None };
+        let question = MetricQuery { view: &tree, metric: MetricId(0), threads: None };
         let found = top_down(&question, Detail::Functions, 40).unwrap();
         let all = paths(&PathFilter::default());
         assert_eq!(all.len(), found.nodes.len());

@@ -1,15 +1,15 @@
 //! A flat profile: what was spent in each function, module, file or line, wherever it was called.
 
 use super::labels::{Label, Labels};
-use super::odd::Outgrown;
-use super::question::{Measured, Reading, Spent};
+use super::odd::ExcessOverParent;
+use super::question::{ContextReader, MeasuredScopes, Spent};
 use super::stack::Stack;
-use super::{Context, Question, Relation, Scope, Step, Walk};
+use super::{Context, MetricQuery, Relation, Scope, Step, Walk};
 use kymo_core::Result;
 
 /// Kind of row in a flat profile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum By {
+pub enum FlatGrouping {
     /// Functions of one name, inlined or not. Code without a name counts by its address.
     Function,
     /// Lines of source. What no line is known of counts by what is known.
@@ -23,7 +23,7 @@ pub enum By {
 
 /// A flat profile.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Flat {
+pub struct FlatProfile {
     /// Total that all entry points spent together.
     pub total: f64,
     /// In no order, unless the most are asked for.
@@ -63,9 +63,10 @@ pub struct Place {
 ///
 /// # Errors
 /// When the profile cannot be read.
-pub fn flat(question: &Question<'_>, by: By) -> Result<Flat> {
-    let mut labels = Labels::of_view(question.view);
-    let Summed { total, rows, .. } = flat_of(&Reading::sums(question), by, &mut labels)?;
+pub fn flat(question: &MetricQuery<'_>, by: FlatGrouping) -> Result<FlatProfile> {
+    let mut labels = Labels::for_view(question.view);
+    let FlatSums { total, rows, .. } =
+        flat_statistic(&ContextReader::sums(question), by, &mut labels)?;
     let shown = labels.shown();
     let row = |(label, spent): (Label, Spent)| {
         let Spent { inclusive, exclusive } = spent;
@@ -73,29 +74,33 @@ pub fn flat(question: &Question<'_>, by: By) -> Result<Flat> {
         Ok(FlatRow { label: name, inclusive, exclusive, place })
     };
     let rows = rows.into_iter().map(row).collect::<Result<_>>()?;
-    Ok(Flat { total, rows, ..Flat::default() })
+    Ok(FlatProfile { total, rows, ..FlatProfile::default() })
 }
 
 /// Sums over contexts.
-pub(super) struct Summed {
+pub(super) struct FlatSums {
     /// Total that all entry points spent together.
     pub(super) total: f64,
     /// Value that everything that was called spent itself, where values are added up; NaN where
     /// that is not measured.
     pub(super) own: f64,
     /// Parts of the rest that are measured: those that are numbers.
-    pub(super) measured: Measured,
-    pub(super) outgrown: Outgrown,
+    pub(super) measured: MeasuredScopes,
+    pub(super) outgrown: ExcessOverParent,
     /// Values of each label that spent something.
     pub(super) rows: Vec<(Label, Spent)>,
 }
 
 /// A flat profile of any statistic over threads. It ends early where there are more labels than are
 /// held.
-pub(super) fn flat_of(values: &Reading<'_>, by: By, labels: &mut Labels<'_>) -> Result<Summed> {
+pub(super) fn flat_statistic(
+    values: &ContextReader<'_>,
+    by: FlatGrouping,
+    labels: &mut Labels<'_>,
+) -> Result<FlatSums> {
     let rows = Vec::with_capacity(labels.expected());
     let (open, outgrown) = <_>::default();
-    let mut summing = Summing { values, by, labels, rows, open, outgrown };
+    let mut summing = FlatSummation { values, by, labels, rows, open, outgrown };
     let (mut total, mut own) = (0.0, 0.0);
     for step in Walk::new(values.view())? {
         match step? {
@@ -117,17 +122,17 @@ pub(super) fn flat_of(values: &Reading<'_>, by: By, labels: &mut Labels<'_>) -> 
     }
     let (total, measured, outgrown) = (values.total(total, own), values.measured, summing.outgrown);
     let own = if measured.exclusive { own } else { f64::NAN };
-    Ok(Summed { total, own, measured, outgrown, rows: summing.finish() })
+    Ok(FlatSums { total, own, measured, outgrown, rows: summing.finish() })
 }
 
-struct Summing<'a, 'b, 'v> {
-    values: &'a Reading<'a>,
-    by: By,
+struct FlatSummation<'a, 'b, 'v> {
+    values: &'a ContextReader<'a>,
+    by: FlatGrouping,
     labels: &'b mut Labels<'v>,
     rows: Vec<Row>,
     /// The contexts on the way to where we are.
     open: Stack<Open, 5>,
-    outgrown: Outgrown,
+    outgrown: ExcessOverParent,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -181,7 +186,7 @@ impl From<[u64; 5]> for Open {
     }
 }
 
-impl Summing<'_, '_, '_> {
+impl FlatSummation<'_, '_, '_> {
     fn enter(&mut self, context: &Context, spent: Spent) -> Result<()> {
         let is_part = self.is_part_of_line(context)?;
         let above = self.open.last_mut()?.copied();
@@ -215,7 +220,7 @@ impl Summing<'_, '_, '_> {
 
     /// Returns true if a context is an instruction of the line above it, which counts for both.
     fn is_part_of_line(&mut self, context: &Context) -> Result<bool> {
-        let may_be = self.by == By::Line && context.scope == Scope::Instruction;
+        let may_be = self.by == FlatGrouping::Line && context.scope == Scope::Instruction;
         if !may_be || context.is_frame() {
             return Ok(false);
         }
@@ -226,8 +231,8 @@ impl Summing<'_, '_, '_> {
         let Some(Open { label, kind, own, exclusive, .. }) = self.open.pop()? else {
             return Ok(());
         };
-        let is_by_line = matches!(self.by, By::Line | By::File);
-        let exclusive = if is_by_line { rest(own, exclusive) } else { exclusive };
+        let is_by_line = matches!(self.by, FlatGrouping::Line | FlatGrouping::File);
+        let exclusive = if is_by_line { remainder(own, exclusive) } else { exclusive };
         let counts = is_by_line || kind.is_frame;
         let values = self.values;
         if let Some(row) = label.and_then(|label| self.row(label)) {
@@ -256,22 +261,22 @@ impl Summing<'_, '_, '_> {
             function.map(|id| view.function(id)).transpose()
         };
         let (found, none) = match self.by {
-            By::Line => {
+            FlatGrouping::Line => {
                 let is_place = matches!(context.scope, Scope::Line | Scope::Instruction);
-                return Ok(Some((self.labels.of_context(context)?, is_place)));
+                return Ok(Some((self.labels.context_label(context)?, is_place)));
             }
-            By::Function | By::Module if !is_frame => return Ok(None),
-            By::Function => return Ok(Some((self.labels.of_context(context)?, true))),
-            By::Module => {
+            FlatGrouping::Function | FlatGrouping::Module if !is_frame => return Ok(None),
+            FlatGrouping::Function => return Ok(Some((self.labels.context_label(context)?, true))),
+            FlatGrouping::Module => {
                 let of_point = context.point.map(|(module, _)| module);
                 let module = function(true)?.and_then(|function| function.module).or(of_point);
-                let label = module.map(|module| self.labels.of_module(module)).transpose()?;
+                let label = module.map(|module| self.labels.module_label(module)).transpose()?;
                 (label, "<no module>")
             }
-            By::File => {
+            FlatGrouping::File => {
                 let of_source = context.source.map(|(file, _)| file);
                 let file = function(is_frame)?.and_then(|function| function.file).or(of_source);
-                let label = file.map(|file| self.labels.of_file(file)).transpose()?;
+                let label = file.map(|file| self.labels.file_label(file)).transpose()?;
                 (label, "<no file>")
             }
         };
@@ -293,7 +298,7 @@ impl Summing<'_, '_, '_> {
 }
 
 /// Returns the rest of a value when parts are taken off, or zero where the rest is only rounding.
-pub(super) fn rest(own: f64, exclusive: f64) -> f64 {
+pub(super) fn remainder(own: f64, exclusive: f64) -> f64 {
     const ROUNDING: f64 = 1e-9;
     // What is no number stays that.
     if own.abs() <= exclusive.abs() * ROUNDING { 0.0 } else { own }
@@ -304,8 +309,12 @@ mod tests {
     use super::super::{CallTree, MetricId, ThreadId, ThreadSet, fixture};
     use super::*;
 
-    fn rows(tree: &CallTree, by: By, threads: Option<&ThreadSet>) -> Vec<(String, f64, f64)> {
-        let flat = flat(&Question { view: tree, metric: MetricId(0), threads }, by).unwrap();
+    fn rows(
+        tree: &CallTree,
+        by: FlatGrouping,
+        threads: Option<&ThreadSet>,
+    ) -> Vec<(String, f64, f64)> {
+        let flat = flat(&MetricQuery { view: tree, metric: MetricId(0), threads }, by).unwrap();
         flat.rows.into_iter().map(|row| (row.label, row.inclusive, row.exclusive)).collect()
     }
 
@@ -318,7 +327,7 @@ mod tests {
         let tree = fixture::tree();
         let expected =
             [row("<main thread>", 15.0, 0.0), row("main", 15.0, 8.0), row("work", 7.0, 7.0)];
-        assert_eq!(rows(&tree, By::Function, None), expected);
+        assert_eq!(rows(&tree, FlatGrouping::Function, None), expected);
     }
 
     #[test]
@@ -331,7 +340,7 @@ mod tests {
             row("work", 7.0, 2.0),
             row("a.c:10", 5.0, 5.0),
         ];
-        assert_eq!(rows(&tree, By::Line, None), expected);
+        assert_eq!(rows(&tree, FlatGrouping::Line, None), expected);
     }
 
     #[test]
@@ -340,13 +349,13 @@ mod tests {
         // Both instructions of line 3 spent 1 and 2, the call below the second 4; an instruction
         // of the function without a line spent 8.
         let expected = [row("a.c:3", 7.0, 3.0), row("work", 4.0, 4.0), row("a.out+0x30", 8.0, 8.0)];
-        assert_eq!(rows(&tree, By::Line, None), expected);
+        assert_eq!(rows(&tree, FlatGrouping::Line, None), expected);
     }
 
     #[test]
     fn what_no_module_is_known_of_is_said() {
         let tree = fixture::tree();
-        assert_eq!(rows(&tree, By::Module, None), [row("<no module>", 15.0, 15.0)]);
+        assert_eq!(rows(&tree, FlatGrouping::Module, None), [row("<no module>", 15.0, 15.0)]);
     }
 
     /// No function says where it is defined. Of the 15, 5 were spent in line 10, which line 3 called
@@ -355,11 +364,11 @@ mod tests {
     fn files_have_what_their_lines_have() {
         let tree = fixture::tree();
         let expected = [row("<no file>", 15.0, 10.0), row("/src/a.c", 7.0, 5.0)];
-        assert_eq!(rows(&tree, By::File, None), expected);
+        assert_eq!(rows(&tree, FlatGrouping::File, None), expected);
         // Instructions without a line count for the function, those within a line for its file.
         let tree = fixture::instructions();
         assert_eq!(
-            rows(&tree, By::File, None),
+            rows(&tree, FlatGrouping::File, None),
             [row("<no file>", 15.0, 12.0), row("/src/a.c", 7.0, 3.0)]
         );
     }
@@ -370,7 +379,7 @@ mod tests {
         let second: ThreadSet = [ThreadId(1)].into_iter().collect();
         let expected =
             [row("<main thread>", 1.0, 0.0), row("main", 1.0, 0.0), row("work", 1.0, 1.0)];
-        assert_eq!(rows(&tree, By::Function, Some(&second)), expected);
+        assert_eq!(rows(&tree, FlatGrouping::Function, Some(&second)), expected);
     }
 
     /// Two lines of one number, in files of one name; two modules of one name, with one address.
@@ -383,9 +392,9 @@ mod tests {
             row("p/prog+0x10", 4.0, 4.0),
             row("q/prog+0x10", 8.0, 8.0),
         ];
-        assert_eq!(rows(&tree, By::Line, None), expected);
+        assert_eq!(rows(&tree, FlatGrouping::Line, None), expected);
         let modules =
             [row("<no module>", 15.0, 3.0), row("p/prog", 4.0, 4.0), row("q/prog", 8.0, 8.0)];
-        assert_eq!(rows(&tree, By::Module, None), modules);
+        assert_eq!(rows(&tree, FlatGrouping::Module, None), modules);
     }
 }

@@ -12,7 +12,7 @@ use hashbrown::HashTable;
 use super::names::{self, LOOP, Name};
 use super::pattern::{self, NamePattern};
 use super::{Context, FileId, FunctionId, ModuleId, Place, ProfileView, Scope};
-pub(super) use held::Held;
+pub(super) use held::HeldLabels;
 use kymo_core::{Error, Invariant as _, Result};
 use texts::Paths;
 pub(super) use texts::Texts;
@@ -28,7 +28,7 @@ enum Key {
 }
 
 impl Key {
-    fn of(context: &Context) -> Self {
+    fn from_context(context: &Context) -> Self {
         let is_loop = context.scope == Scope::Loop;
         match (context.function, context.source, context.point) {
             (Some(function), ..) => Self::Function(function, context.scope == Scope::Entry),
@@ -95,7 +95,7 @@ const LONG_HELD: usize = 1 << 16;
 /// Of each function it takes few bytes more than what finds it, however long its name is.
 pub(super) struct Labels<'a> {
     view: &'a dyn ProfileView,
-    held: Held,
+    held: HeldLabels,
     /// True if there were more than are held at most.
     is_overfull: bool,
     entries: Vec<Entry>,
@@ -113,13 +113,13 @@ pub(super) struct Labels<'a> {
 
 impl<'a> Labels<'a> {
     /// For the contexts of a view.
-    pub(super) fn of_view(view: &'a dyn ProfileView) -> Self {
-        Self::new(view, Held::default())
+    pub(super) fn for_view(view: &'a dyn ProfileView) -> Self {
+        Self::new(view, HeldLabels::default())
     }
 
     /// For some of the contexts of a view: what is not among those that are held has a label that
     /// stands for nothing.
-    pub(super) fn new(view: &'a dyn ProfileView, held: Held) -> Self {
+    pub(super) fn new(view: &'a dyn ProfileView, held: HeldLabels) -> Self {
         let (is_overfull, own, files, modules, long) = <_>::default();
         // At once, since what grows takes more while it does.
         let expected = held.expected();
@@ -153,8 +153,8 @@ impl<'a> Labels<'a> {
     }
 
     /// The label of a context by itself: its function, its line, its address.
-    pub(super) fn of_context(&mut self, context: &Context) -> Result<Label> {
-        let key = Key::of(context);
+    pub(super) fn context_label(&mut self, context: &Context) -> Result<Label> {
+        let key = Key::from_context(context);
         let slot = self.held.hasher().hash_one(key) % RECENT as u64;
         let slot = usize::try_from(slot).unwrap_or(0);
         let recent = self.recent.get(slot).copied().flatten().filter(|(known, _)| *known == key);
@@ -164,59 +164,59 @@ impl<'a> Labels<'a> {
         if let Some(label) = self.long.get(&key) {
             return Ok(*label);
         }
-        let label = self.of_name(Name::of(self.view, context)?, key)?;
+        let label = self.name_label(Name::from_context(self.view, context)?, key)?;
         if let Some(slot) = self.recent.get_mut(slot) {
             *slot = Some((key, label));
         }
         Ok(label)
     }
 
-    fn of_name(&mut self, name: Name<'_>, key: Key) -> Result<Label> {
+    fn name_label(&mut self, name: Name<'_>, key: Key) -> Result<Label> {
         let view = self.view;
         let entry = match name {
             Name::Text(text, function) => {
                 let is_entry = matches!(key, Key::Function(_, true));
-                let label = self.of_text(&text, function.map(|id| (id, is_entry)))?;
+                let label = self.text_label(&text, function.map(|id| (id, is_entry)))?;
                 if text.len() > LONG && self.long.len() < LONG_HELD {
                     self.long.insert(key, label);
                 }
                 return Ok(label);
             }
             Name::Place { file, line, is_loop } => {
-                let file = self.files.of(file.0, || view.file(file))?;
+                let file = self.files.intern(file.0, || view.file(file))?;
                 Entry::Place { file, line, is_loop }
             }
             Name::Point { module, offset, is_loop } => {
-                let module = self.modules.of(module.0, || view.module(module))?;
+                let module = self.modules.intern(module.0, || view.module(module))?;
                 Entry::Point { module, offset, is_loop }
             }
         };
-        self.of_path(entry)
+        self.path_label(entry)
     }
 
     /// The label of the whole path of a file.
-    pub(super) fn of_file(&mut self, file: FileId) -> Result<Label> {
+    pub(super) fn file_label(&mut self, file: FileId) -> Result<Label> {
         let view = self.view;
-        let file = self.files.of(file.0, || view.file(file))?;
-        self.of_path(Entry::File(file))
+        let file = self.files.intern(file.0, || view.file(file))?;
+        self.path_label(Entry::File(file))
     }
 
     /// The label of a module.
-    pub(super) fn of_module(&mut self, module: ModuleId) -> Result<Label> {
+    pub(super) fn module_label(&mut self, module: ModuleId) -> Result<Label> {
         let view = self.view;
-        let module = self.modules.of(module.0, || view.module(module))?;
-        self.of_path(Entry::Module(module))
+        let module = self.modules.intern(module.0, || view.module(module))?;
+        self.path_label(Entry::Module(module))
     }
 
     /// The label of a text of our own.
     pub(super) fn named(&mut self, text: &str) -> Result<Label> {
-        self.of_text(text, None)
+        self.text_label(text, None)
     }
 
     /// The label of what is called by a path.
-    fn of_path(&mut self, entry: Entry) -> Result<Label> {
+    fn path_label(&mut self, entry: Entry) -> Result<Label> {
         let hash = self.held.hasher().hash_one(entry);
-        if !self.held.is_among(hash) {
+        if !self.held.contains(hash) {
             return Ok(Label::ELSEWHERE);
         }
         let Self { by_entry, entries, .. } = self;
@@ -233,9 +233,9 @@ impl<'a> Labels<'a> {
     }
 
     /// The label of a text, which is that of a function, or our own.
-    fn of_text(&mut self, text: &str, function: Option<(FunctionId, bool)>) -> Result<Label> {
+    fn text_label(&mut self, text: &str, function: Option<(FunctionId, bool)>) -> Result<Label> {
         let short = short(self.held.hasher().hash_one(text));
-        if !self.held.is_among(spread(short)) {
+        if !self.held.contains(spread(short)) {
             return Ok(Label::ELSEWHERE);
         }
         let is_it = |known: &u32| {
@@ -271,7 +271,7 @@ impl<'a> Labels<'a> {
             _ => None,
         };
         let left = self.bytes_left.checked_sub(bytes as u64);
-        self.bytes_left = left.ok_or_else(|| self.view.names_on_top(function))?;
+        self.bytes_left = left.ok_or_else(|| self.view.overlapping_names(function))?;
         let next = self.entries.len();
         let index = u32::try_from(next).map_err(|_| Error::request("there are too many names"))?;
         self.entries.push(entry);
@@ -288,16 +288,16 @@ impl<'a> Labels<'a> {
     fn text_of(&self, entry: Entry) -> Result<Cow<'_, str>> {
         Ok(match entry {
             Entry::Function { id, is_entry, .. } => {
-                names::of_function(self.view.function_name(id)?, is_entry)
+                names::function_name(self.view.function_name(id)?, is_entry)
             }
             Entry::Own { index, .. } => {
                 self.own.get(as_index(index)).map_or("", String::as_str).into()
             }
             Entry::Place { file, line, is_loop } => {
-                names::of_place(self.files.get(file), line, is_loop).into()
+                names::place_name(self.files.get(file), line, is_loop).into()
             }
             Entry::Point { module, offset, is_loop } => {
-                names::of_point(self.modules.get(module), offset, is_loop).into()
+                names::address_name(self.modules.get(module), offset, is_loop).into()
             }
             Entry::File(file) => self.files.get(file).into(),
             Entry::Module(module) => self.modules.get(module).into(),
@@ -364,19 +364,23 @@ impl<'a> Labels<'a> {
     }
 
     /// Returns the texts that labels are shown as, once all are known.
-    pub(super) fn shown(&self) -> Shown<'_> {
-        Shown { labels: self, files: self.files.told_apart(), modules: self.modules.told_apart() }
+    pub(super) fn shown(&self) -> ShortLabels<'_> {
+        ShortLabels {
+            labels: self,
+            files: self.files.short_paths(),
+            modules: self.modules.short_paths(),
+        }
     }
 }
 
 /// Texts that labels are shown as: of paths as much as tells them apart.
-pub(super) struct Shown<'a> {
+pub(super) struct ShortLabels<'a> {
     labels: &'a Labels<'a>,
     files: Vec<&'a str>,
     modules: Vec<&'a str>,
 }
 
-impl Shown<'_> {
+impl ShortLabels<'_> {
     pub(super) fn get(&self, label: Label) -> Result<Cow<'_, str>> {
         self.labels.entries.get(label.0).map_or(Ok("".into()), |entry| self.text(*entry))
     }
@@ -387,10 +391,10 @@ impl Shown<'_> {
         };
         Ok(match entry {
             Entry::Place { file, line, is_loop } => {
-                names::of_place(&path(&self.files, file), line, is_loop).into()
+                names::place_name(&path(&self.files, file), line, is_loop).into()
             }
             Entry::Point { module, offset, is_loop } => {
-                names::of_point(&path(&self.modules, module), offset, is_loop).into()
+                names::address_name(&path(&self.modules, module), offset, is_loop).into()
             }
             Entry::Module(module) => path(&self.modules, module).into(),
             Entry::Function { .. } | Entry::Own { .. } | Entry::File(_) => {
@@ -422,7 +426,7 @@ mod tests {
     #[test]
     fn the_same_text_is_the_same_label() {
         let tree = fixture::tree();
-        let mut labels = Labels::of_view(&tree);
+        let mut labels = Labels::for_view(&tree);
         let found = ["main", "", "work", "main", ""].map(|text| labels.named(text).unwrap().0);
         assert_eq!(found, [0, 1, 2, 0, 1]);
         assert_eq!(labels.texts().unwrap().iter().collect::<Vec<_>>(), ["main", "", "work"]);
@@ -431,7 +435,7 @@ mod tests {
     #[test]
     fn names_beyond_what_there_can_be_are_refused() {
         let tree = fixture::tree();
-        let mut labels = Labels { bytes_left: 5, ..Labels::of_view(&tree) };
+        let mut labels = Labels { bytes_left: 5, ..Labels::for_view(&tree) };
         assert_eq!(labels.named("main").unwrap(), Label(0));
         assert_eq!(labels.named("main").unwrap(), Label(0));
         assert!(labels.named("ma").is_err());

@@ -35,18 +35,18 @@ mod walk;
 
 pub use builder::CallTreeBuilder;
 pub use changes::{PathChange, PathChanges, path_changes};
-pub use computed::{Computed, Expression, Operation};
+pub use computed::{ComputedMetric, Expression, Operation};
 pub use derived::{Derived, Formula, Input, Side, flat_derived, per_thread_derived};
 pub use derived_paths::{bottom_up_derived, top_down_derived};
 pub use filtered::{PathFilter, filtered};
-pub use flat::{By, Flat, FlatRow, Place, flat};
-pub use most::{Most, flat_most};
+pub use flat::{FlatGrouping, FlatProfile, FlatRow, Place, flat};
+pub use most::{TopRows, flat_most};
 pub use names::{CALLS, PATH_NAME_MAX, base_name, beginning, path_text};
 pub use paths::{Detail, PathNode, PathTree, bottom_up, top_down};
 pub use pattern::NamePattern;
-pub use per_thread::{Within, per_thread};
-pub use question::{Question, totals_of_called};
-pub use sink::{Parts, ProfileSink, Statistic, SummaryValue, SunkSample, SunkValue, copy_profile};
+pub use per_thread::{SpentScope, per_thread};
+pub use question::{MetricQuery, callee_totals};
+pub use sink::{Parts, ProfileSink, SinkValue, Statistic, SummaryValue, SunkSample, copy_profile};
 pub use threads::{IdKind, IdPart, Thread, ThreadSet};
 pub use traces::{IDLE, Traced, TracedLine, traced};
 pub use tree::{CallTree, Node};
@@ -145,7 +145,7 @@ pub trait ProfileView: Send + Sync {
 
     /// Returns doubts about the source of its values: something in it does not fit, so that values
     /// may be wrong. They are sentences without full stop.
-    fn doubts(&self) -> Vec<String> {
+    fn caveats(&self) -> Vec<String> {
         Vec::new()
     }
 
@@ -160,7 +160,7 @@ pub trait ProfileView: Send + Sync {
 
     /// Says that some of what is below a context was reached before, or is more than there can be.
     /// It fails unless that is left out.
-    fn leads_round(&self, _below: ContextId) -> Result<()> {
+    fn on_cycle(&self, _below: ContextId) -> Result<()> {
         Err(Error::request("the tree of contexts leads round in circles: some are reached twice"))
     }
 
@@ -171,7 +171,7 @@ pub trait ProfileView: Send + Sync {
     }
 
     /// Says that a context has the number of another, and with it its values: it is left out.
-    fn numbered_again(&self, _context: &Context) -> Result<()> {
+    fn on_duplicate(&self, _context: &Context) -> Result<()> {
         Ok(())
     }
 
@@ -183,7 +183,7 @@ pub trait ProfileView: Send + Sync {
 
     /// Returns the error that names take more than that. It names the function that was one too
     /// many, where it is one.
-    fn names_on_top(&self, _of: Option<FunctionId>) -> Error {
+    fn overlapping_names(&self, _of: Option<FunctionId>) -> Error {
         let why = "names come to more than the file has room for: they lie on top of each other";
         Error::request(why)
     }
@@ -243,7 +243,7 @@ pub trait ProfileView: Send + Sync {
 
     /// Every statistic over all threads that is kept, of each context; nothing where such are
     /// computed when they are asked for. Contexts may be named that the tree leaves out.
-    fn kept_statistics(&self) -> Option<Values<'_, SummaryValue>> {
+    fn stored_statistics(&self) -> Option<Values<'_, SummaryValue>> {
         None
     }
 
@@ -264,7 +264,7 @@ pub trait ProfileView: Send + Sync {
     /// inclusive of calls.
     fn totals(&self, threads: Option<&ThreadSet>) -> Result<Vec<f64>> {
         let count = u32::try_from(self.metrics().len()).unwrap_or(u32::MAX);
-        let column = |metric| Column { metric: MetricId(metric), reach: Reach::Execution };
+        let column = |metric| Column { metric: MetricId(metric), reach: MetricScope::Execution };
         let columns: Vec<_> = (0..count).map(column).collect();
         let (mut totals, mut sums) = (vec![0.0; columns.len()], vec![0.0; columns.len()]);
         let mut roots = Vec::new();
@@ -278,7 +278,7 @@ pub trait ProfileView: Send + Sync {
 
     /// The context that stands for all entry points together, where there is one. It is none of the
     /// tree.
-    fn whole(&self) -> Option<Context> {
+    fn whole_context(&self) -> Option<Context> {
         None
     }
 
@@ -298,7 +298,7 @@ pub fn inclusive_by_context<V: ProfileView + ?Sized>(
     contexts: &[Context],
     to: &mut [f64],
 ) -> Result<()> {
-    let column = Column { metric, reach: Reach::Execution };
+    let column = Column { metric, reach: MetricScope::Execution };
     for context in contexts {
         for value in view.context_values(context)? {
             let value = value?;
@@ -332,7 +332,7 @@ pub fn statistics_of_threads<V: ProfileView + ?Sized>(
         let is_meant = threads.is_none_or(|threads| threads.contains(thread));
         let wanted = columns.iter().zip(&mut *to).filter(|(wanted, _)| **wanted == column);
         for (_, to) in wanted.filter(|_| is_meant) {
-            statistic.combine(to, statistic.of(value));
+            statistic.combine(to, statistic.apply(value));
         }
     }
     Ok(())
@@ -348,7 +348,7 @@ pub struct Metric {
     /// Description of the metric, in a sentence; may be empty.
     pub description: String,
     /// Scopes of its values; the kinds that are stored or computed for it.
-    pub reaches: Vec<Reach>,
+    pub reaches: Vec<MetricScope>,
     /// Formula that computes it from others, where there is one.
     pub formula: Option<String>,
     /// True if a list shows it without being asked.
@@ -366,14 +366,14 @@ impl Metric {
         let name = name.into();
         let unit = name.strip_suffix(')').and_then(|rest| Some(rest.rsplit_once('(')?.1));
         let unit = unit.filter(|unit| !unit.is_empty()).map(str::to_owned);
-        let (reaches, is_shown, has_share) = (Reach::ALL.to_vec(), true, true);
+        let (reaches, is_shown, has_share) = (MetricScope::ALL.to_vec(), true, true);
         Self { name, unit, reaches, is_shown, has_share, ..Self::default() }
     }
 }
 
 /// Scope of a metric: how far up the tree a value counts (the propagation scope).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Reach {
+pub enum MetricScope {
     /// At the very context it was measured in.
     Point,
     /// Up to the function: what it did itself, without calls. This is "exclusive".
@@ -384,7 +384,7 @@ pub enum Reach {
     Execution,
 }
 
-impl Reach {
+impl MetricScope {
     /// Every reach, in the order of the HPCToolkit database.
     pub const ALL: [Self; 4] = [Self::Point, Self::Function, Self::Lexical, Self::Execution];
 
@@ -406,7 +406,7 @@ pub struct Column {
     /// The metric.
     pub metric: MetricId,
     /// Scope of its values.
-    pub reach: Reach,
+    pub reach: MetricScope,
 }
 
 /// A value of a context.

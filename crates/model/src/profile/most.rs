@@ -3,16 +3,16 @@
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
-use super::flat::{Summed, flat_of};
-use super::labels::{Held, Label, Labels, Shown};
-use super::odd::Odd;
-use super::question::{Reading, Spent};
-use super::{By, Flat, FlatRow, ProfileView, Question};
+use super::flat::{FlatSums, flat_statistic};
+use super::labels::{HeldLabels, Label, Labels, ShortLabels};
+use super::odd::Inconsistencies;
+use super::question::{ContextReader, Spent};
+use super::{FlatGrouping, FlatProfile, FlatRow, MetricQuery, ProfileView};
 use kymo_core::{Error, Result};
 
 /// Rows that are wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Most {
+pub struct TopRows {
     /// Number of rows; `None` means all.
     pub number: Option<usize>,
     /// True if it goes by what was spent with all that was called.
@@ -30,20 +30,27 @@ pub(super) const ROW_BYTES: usize = 48;
 ///
 /// # Errors
 /// When the profile cannot be read.
-pub fn flat_most(question: &Question<'_>, by: By, most: Most) -> Result<Flat> {
-    let values = Reading::sums(question);
-    most.of(question.view, ROW_BYTES, |labels| {
-        let mut summed = flat_of(&values, by, labels)?;
-        summed.rows.iter_mut().for_each(|(_, spent)| *spent = summed.measured.of(*spent));
+pub fn flat_most(
+    question: &MetricQuery<'_>,
+    by: FlatGrouping,
+    most: TopRows,
+) -> Result<FlatProfile> {
+    let values = ContextReader::sums(question);
+    most.select_rows(question.view, ROW_BYTES, |labels| {
+        let mut summed = flat_statistic(&values, by, labels)?;
+        summed
+            .rows
+            .iter_mut()
+            .for_each(|(_, spent)| *spent = summed.measured.mask_unmeasured(*spent));
         Ok(summed)
     })
 }
 
-impl Flat {
+impl FlatProfile {
     /// The rows that spent most, those first; of equal ones by their names. What has no value comes
     /// last.
     #[must_use]
-    pub fn sorted(mut self, most: Most) -> Self {
+    pub fn sorted(mut self, most: TopRows) -> Self {
         let spent = |row: &FlatRow| Spent { inclusive: row.inclusive, exclusive: row.exclusive };
         self.rows.sort_by(|a, b| {
             let by_value = most.compare(spent(a), spent(b));
@@ -56,7 +63,7 @@ impl Flat {
     }
 }
 
-impl Most {
+impl TopRows {
     fn compare(self, a: Spent, b: Spent) -> Ordering {
         let number = |value: f64| if value.is_nan() { f64::NEG_INFINITY } else { value };
         let keys = |spent: Spent| {
@@ -68,16 +75,16 @@ impl Most {
     }
 
     /// The rows that are wanted of those that are summed up, each of which takes so much memory.
-    pub(super) fn of<'v>(
+    pub(super) fn select_rows<'v>(
         self,
         view: &'v dyn ProfileView,
         row_bytes: usize,
-        sum: impl Fn(&mut Labels<'v>) -> Result<Summed>,
-    ) -> Result<Flat> {
-        let held = self.number.map_or(usize::MAX, |_| held_at_once(row_bytes));
+        sum: impl Fn(&mut Labels<'v>) -> Result<FlatSums>,
+    ) -> Result<FlatProfile> {
+        let held = self.number.map_or(usize::MAX, |_| rows_per_part(row_bytes));
         let mut parts = 1;
         loop {
-            match self.of_parts(view, Held::parts(parts, held), &sum)? {
+            match self.select_by_part(view, HeldLabels::parts(parts, held), &sum)? {
                 Some(flat) => return Ok(flat),
                 None => parts *= 2,
             }
@@ -85,16 +92,16 @@ impl Most {
     }
 
     /// The same, part by part; nothing where one of them is too large.
-    fn of_parts<'v>(
+    fn select_by_part<'v>(
         self,
         view: &'v dyn ProfileView,
-        parts: impl Iterator<Item = Held>,
-        sum: impl Fn(&mut Labels<'v>) -> Result<Summed>,
-    ) -> Result<Option<Flat>> {
-        let (mut flat, mut odd) = (Flat::default(), Odd::default());
+        parts: impl Iterator<Item = HeldLabels>,
+        sum: impl Fn(&mut Labels<'v>) -> Result<FlatSums>,
+    ) -> Result<Option<FlatProfile>> {
+        let (mut flat, mut odd) = (FlatProfile::default(), Inconsistencies::default());
         for part in parts {
             let mut labels = Labels::new(view, part);
-            let Summed { total, own, measured, outgrown, mut rows } = sum(&mut labels)?;
+            let FlatSums { total, own, measured, outgrown, mut rows } = sum(&mut labels)?;
             if labels.is_overfull() {
                 return Ok(None);
             }
@@ -108,13 +115,13 @@ impl Most {
             let rows = self.chosen(&mut rows, &shown)?;
             flat.more += all.saturating_sub(rows.len());
             flat.rows.extend(rows);
-            flat = Flat { total, ..flat }.sorted(self);
+            flat = FlatProfile { total, ..flat }.sorted(self);
         }
-        Ok(Some(Flat { odd: odd.text(), ..flat }))
+        Ok(Some(FlatProfile { odd: odd.text(), ..flat }))
     }
 
     /// The rows that are wanted. Where the last of them spent as much as others, names decide.
-    fn chosen(self, rows: &mut [(Label, Spent)], shown: &Shown<'_>) -> Result<Vec<FlatRow>> {
+    fn chosen(self, rows: &mut [(Label, Spent)], shown: &ShortLabels<'_>) -> Result<Vec<FlatRow>> {
         let number = self.number.unwrap_or(rows.len()).min(rows.len());
         let Some(last) = number.checked_sub(1) else { return Ok(Vec::new()) };
         let (_, (_, last), _) =
@@ -144,7 +151,7 @@ fn row(label: String, Spent { inclusive, exclusive }: Spent) -> FlatRow {
 }
 
 /// Returns the number of rows that are held at once: as many as fill what tables grow to.
-fn held_at_once(row_bytes: usize) -> usize {
+fn rows_per_part(row_bytes: usize) -> usize {
     let room: usize = 1 << (HELD_BYTES / row_bytes.max(1)).max(1).ilog2();
     room - room / 8
 }
@@ -156,9 +163,9 @@ mod tests {
 
     fn names(number: Option<usize>, is_inclusive: bool) -> (Vec<String>, usize) {
         let tree = fixture::tree();
-        let question = Question { view: &tree, metric: MetricId(0), threads: None };
-        let most = Most { number, is_inclusive };
-        let found = flat_most(&question, By::Function, most).unwrap();
+        let question = MetricQuery { view: &tree, metric: MetricId(0), threads: None };
+        let most = TopRows { number, is_inclusive };
+        let found = flat_most(&question, FlatGrouping::Function, most).unwrap();
         (found.rows.into_iter().map(|row| row.label).collect(), found.more)
     }
 
@@ -175,9 +182,9 @@ mod tests {
         // Both spent 15 with all that they called, and main more itself.
         assert_eq!(names(Some(1), true).0, ["main"]);
         let tree = fixture::same();
-        let question = Question { view: &tree, metric: MetricId(0), threads: None };
-        let most = Most { number: Some(2), is_inclusive: false };
-        let found = flat_most(&question, By::Function, most).unwrap();
+        let question = MetricQuery { view: &tree, metric: MetricId(0), threads: None };
+        let most = TopRows { number: Some(2), is_inclusive: false };
+        let found = flat_most(&question, FlatGrouping::Function, most).unwrap();
         let found: Vec<_> = found.rows.into_iter().map(|row| row.label).collect();
         assert_eq!(found, ["a", "b"]);
     }
@@ -185,21 +192,21 @@ mod tests {
     #[test]
     fn of_more_labels_than_are_held_the_same_rows_are_found() {
         let tree = fixture::same();
-        let question = Question { view: &tree, metric: MetricId(0), threads: None };
-        let most = Most { number: Some(2), is_inclusive: false };
-        let whole = flat_most(&question, By::Function, most).unwrap();
-        let values = Reading::sums(&question);
-        let sum = |labels: &mut Labels<'_>| flat_of(&values, By::Function, labels);
+        let question = MetricQuery { view: &tree, metric: MetricId(0), threads: None };
+        let most = TopRows { number: Some(2), is_inclusive: false };
+        let whole = flat_most(&question, FlatGrouping::Function, most).unwrap();
+        let values = ContextReader::sums(&question);
+        let sum = |labels: &mut Labels<'_>| flat_statistic(&values, FlatGrouping::Function, labels);
         // One at a time: parts are made smaller until none has more.
-        let found = most.of(&tree, HELD_BYTES, sum).unwrap();
-        assert_eq!(held_at_once(HELD_BYTES), 1);
+        let found = most.select_rows(&tree, HELD_BYTES, sum).unwrap();
+        assert_eq!(rows_per_part(HELD_BYTES), 1);
         assert_eq!(found, whole);
-        assert!(most.of_parts(&tree, Held::parts(1, 1), sum).unwrap().is_none());
+        assert!(most.select_by_part(&tree, HeldLabels::parts(1, 1), sum).unwrap().is_none());
     }
 
     #[test]
     fn as_many_labels_are_held_as_there_is_memory_for() {
-        assert_eq!(held_at_once(ROW_BYTES), (1 << 19) / 8 * 7);
+        assert_eq!(rows_per_part(ROW_BYTES), (1 << 19) / 8 * 7);
         // Lists of labels and of rows have room for a power of two, a table for 8 of 7.
         assert!((1 << 19) * (size_of::<Spent>() + 8 + 16 + 5) < HELD_BYTES);
     }

@@ -24,7 +24,10 @@ pub(super) enum Name<'a> {
 
 impl<'a> Name<'a> {
     /// Returns the name of a context: its function, or the place.
-    pub(super) fn of<V: ProfileView + ?Sized>(view: &'a V, context: &Context) -> Result<Self> {
+    pub(super) fn from_context<V: ProfileView + ?Sized>(
+        view: &'a V,
+        context: &Context,
+    ) -> Result<Self> {
         let is_loop = context.scope == Scope::Loop;
         let place =
             |at: Option<(FileId, u32)>| at.map(|(file, line)| Self::Place { file, line, is_loop });
@@ -34,7 +37,7 @@ impl<'a> Name<'a> {
         if let Some(id) = context.function {
             let name = view.function_name(id)?;
             if !name.is_empty() {
-                let name = of_function(name, context.scope == Scope::Entry);
+                let name = function_name(name, context.scope == Scope::Entry);
                 return Ok(Self::Text(name, Some(id)));
             }
             let function = view.function(id)?;
@@ -64,31 +67,31 @@ fn fixed(text: &str) -> Name<'static> {
 }
 
 /// The name of a function, or of an entry point, which stands in brackets.
-pub(super) fn of_function(name: Cow<'_, str>, is_entry: bool) -> Cow<'_, str> {
+pub(super) fn function_name(name: Cow<'_, str>, is_entry: bool) -> Cow<'_, str> {
     if is_entry && !name.starts_with('<') { format!("<{name}>").into() } else { name }
 }
 
 /// A place, with as much of the path as is given.
-pub(super) fn of_place(path: &str, line: u32, is_loop: bool) -> String {
+pub(super) fn place_name(path: &str, line: u32, is_loop: bool) -> String {
     let at = if is_loop { LOOP } else { "" };
     if line == 0 { format!("{at}{path}") } else { format!("{at}{path}:{line}") }
 }
 
 /// An address, with as much of the path of its module as is given.
-pub(super) fn of_point(path: &str, offset: u64, is_loop: bool) -> String {
+pub(super) fn address_name(path: &str, offset: u64, is_loop: bool) -> String {
     let at = if is_loop { LOOP } else { "" };
     format!("{at}{path}+{offset:#x}")
 }
 
 /// Returns the label of a context by itself: of a path the last part.
 pub(super) fn label<V: ProfileView + ?Sized>(view: &V, context: &Context) -> Result<String> {
-    Ok(match Name::of(view, context)? {
+    Ok(match Name::from_context(view, context)? {
         Name::Text(text, _) => text.into_owned(),
         Name::Place { file, line, is_loop } => {
-            of_place(base_name(&view.file(file)?), line, is_loop)
+            place_name(base_name(&view.file(file)?), line, is_loop)
         }
         Name::Point { module, offset, is_loop } => {
-            of_point(base_name(&view.module(module)?), offset, is_loop)
+            address_name(base_name(&view.module(module)?), offset, is_loop)
         }
     })
 }
@@ -102,7 +105,7 @@ pub fn base_name(path: &str) -> &str {
 
 /// Of each of some paths, which are all different, as much of the end as no other has: the last
 /// part, and where that is the last of others too, as many before it as tell them apart.
-pub(super) fn told_apart<'a>(paths: &[&'a str]) -> Vec<&'a str> {
+pub(super) fn shortest_suffixes<'a>(paths: &[&'a str]) -> Vec<&'a str> {
     let mut order: Vec<usize> = (0..paths.len()).collect();
     let path = |index: usize| {
         let whole = paths.get(index).copied().unwrap_or("");
@@ -181,11 +184,11 @@ mod tests {
     #[test]
     fn paths_of_one_last_part_are_told_apart_by_as_much_as_that_takes() {
         let paths = ["/src/a/u.c", "/src/b/u.c", "/src/a/v.c", "/x/lib/b/u.c", "u.c", "/usr/", "/"];
-        let shown = told_apart(&paths);
+        let shown = shortest_suffixes(&paths);
         assert_eq!(shown, ["a/u.c", "src/b/u.c", "v.c", "lib/b/u.c", "u.c", "usr", "/"]);
-        assert_eq!(told_apart(&[]), [""; 0]);
+        assert_eq!(shortest_suffixes(&[]), [""; 0]);
         // The one is all of the end of the other.
-        assert_eq!(told_apart(&["b/u.c", "/a/b/u.c"]), ["b/u.c", "a/b/u.c"]);
+        assert_eq!(shortest_suffixes(&["b/u.c", "/a/b/u.c"]), ["b/u.c", "a/b/u.c"]);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Oddities that no program causes: values and contexts do not belong together then.
 
-use super::question::{Measured, Reading, Spent};
-use super::{Context, ContextId, PathTree, ProfileView, Question, Statistic};
+use super::question::{ContextReader, MeasuredScopes, Spent};
+use super::{Context, ContextId, MetricQuery, PathTree, ProfileView, Statistic};
 use kymo_core::Result;
 
 /// Share by which sums may differ because they are added up in another order.
@@ -11,19 +11,19 @@ const ROUNDING: f64 = 1e-6;
 /// or a measured value is infinite or no number. Where something can be less than nothing, a part
 /// can be more than the whole.
 #[derive(Default)]
-pub(super) struct Odd {
+pub(super) struct Inconsistencies {
     has_negative: bool,
     found: Option<String>,
     /// The same of values that are infinite, or no number.
     no_number: Option<String>,
 }
 
-impl Odd {
+impl Inconsistencies {
     /// Looks at what something spent.
     pub(super) fn look(
         &mut self,
         spent: Spent,
-        measured: Measured,
+        measured: MeasuredScopes,
         total: f64,
         name: impl FnOnce() -> Result<String>,
     ) -> Result<()> {
@@ -38,9 +38,9 @@ impl Odd {
         if self.found.is_some() {
             return Ok(());
         }
-        if is_above(inclusive, total) {
+        if exceeds(inclusive, total) {
             self.found = Some(format!("{} spent more than all entry points together", name()?));
-        } else if is_above(exclusive, inclusive) {
+        } else if exceeds(exclusive, inclusive) {
             self.found =
                 Some(format!("{} spent more itself than with all that it called", name()?));
         }
@@ -48,12 +48,12 @@ impl Odd {
     }
 
     /// Compares what everything that was called spent itself with what entry points spent.
-    pub(super) fn compare(&mut self, own: f64, measured: Measured, total: f64) {
+    pub(super) fn compare(&mut self, own: f64, measured: MeasuredScopes, total: f64) {
         let all = Spent { inclusive: total, exclusive: own };
         if self.no_number.is_none() && !measured.is_finite(all) {
             self.no_number = Some(format!("something has {NO_NUMBER}"));
         }
-        if self.found.is_none() && (is_above(own, total) || is_above(total, own)) {
+        if self.found.is_none() && (exceeds(own, total) || exceeds(total, own)) {
             self.found = Some(format!(
                 "what was called spent {} itself, and all entry points together {}",
                 shown(own),
@@ -63,7 +63,11 @@ impl Odd {
     }
 
     /// Takes into account that something spent more than what called it.
-    pub(super) fn outgrown(&mut self, outgrown: Outgrown, view: &dyn ProfileView) -> Result<()> {
+    pub(super) fn outgrown(
+        &mut self,
+        outgrown: ExcessOverParent,
+        view: &dyn ProfileView,
+    ) -> Result<()> {
         self.has_negative |= outgrown.has_negative;
         if let (None, Some(first)) = (&self.found, outgrown.first) {
             let name = view.label(&view.context(first)?)?;
@@ -82,23 +86,23 @@ const NO_NUMBER: &str = "a value that is infinite, or no number";
 
 /// The first context that spent more, with all that it called, than the one above it.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub(super) struct Outgrown {
+pub(super) struct ExcessOverParent {
     first: Option<ContextId>,
     has_negative: bool,
 }
 
-impl Outgrown {
+impl ExcessOverParent {
     /// Looks at what a context spent and the one above it, where there is one.
     pub(super) fn look(
         &mut self,
-        values: &Reading<'_>,
+        values: &ContextReader<'_>,
         context: &Context,
         spent: f64,
         above: Option<f64>,
     ) {
         if values.measured.inclusive && values.statistic == Statistic::Sum {
             self.has_negative |= spent < 0.0;
-            let is_it = self.first.is_none() && above.is_some_and(|above| is_above(spent, above));
+            let is_it = self.first.is_none() && above.is_some_and(|above| exceeds(spent, above));
             self.first = self.first.or(is_it.then_some(context.id));
         }
     }
@@ -106,12 +110,12 @@ impl Outgrown {
 
 /// Describes what is odd about a tree of paths. From the side of callers, the inclusive value of a
 /// node may be part of another: an inlined copy is one, and a function by itself.
-pub(super) fn of_tree(
+pub(super) fn tree_inconsistency(
     tree: &PathTree,
-    values: &Reading<'_>,
+    values: &ContextReader<'_>,
     is_from_callers: bool,
 ) -> Result<Option<String>> {
-    let (mut odd, measured) = (Odd::default(), values.measured);
+    let (mut odd, measured) = (Inconsistencies::default(), values.measured);
     for node in &tree.nodes {
         let (inclusive, mut exclusive) = (node.inclusive, node.exclusive);
         if is_from_callers && exclusive.is_finite() && exclusive > inclusive {
@@ -126,23 +130,23 @@ pub(super) fn of_tree(
     Ok(odd.text())
 }
 
-impl Question<'_> {
+impl MetricQuery<'_> {
     /// Describes what is odd about the values that threads spent in one place, in a sentence
     /// without full stop: together more than everything, or one of them no number.
     ///
     /// # Errors
     /// When what was spent in all cannot be read.
-    pub fn odd_threads(&self, spent: &[f64]) -> Result<Option<String>> {
+    pub fn thread_inconsistency(&self, spent: &[f64]) -> Result<Option<String>> {
         if spent.iter().any(|value| !value.is_finite()) {
             return Ok(Some(format!("a thread has {NO_NUMBER}")));
         }
-        let is_odd = is_above(spent.iter().sum(), self.total()?);
+        let is_odd = exceeds(spent.iter().sum(), self.total()?);
         let is_odd = is_odd && spent.iter().all(|value| *value >= 0.0);
         Ok(is_odd.then(|| "threads spent more there than all entry points together".to_owned()))
     }
 }
 
-fn is_above(part: f64, whole: f64) -> bool {
+fn exceeds(part: f64, whole: f64) -> bool {
     part - whole > ROUNDING * whole.abs()
 }
 

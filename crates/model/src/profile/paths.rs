@@ -2,12 +2,12 @@
 
 use std::collections::HashMap;
 
-use super::flat::rest;
+use super::flat::remainder;
 use super::labels::{Label, Labels, Texts};
-use super::odd::{self, Outgrown};
-use super::question::{Reading, Spent};
+use super::odd::{self, ExcessOverParent};
+use super::question::{ContextReader, Spent};
 use super::stack::Stack;
-use super::{Context, ContextNumber, NamePattern, Question, Scope, Step, Walk};
+use super::{Context, ContextNumber, MetricQuery, NamePattern, Scope, Step, Walk};
 use kymo_core::{Result, slot};
 
 /// Contexts that are nodes of a tree of paths. A context that is left out counts for the node
@@ -51,7 +51,7 @@ pub struct PathTree {
     pub odd: Option<String>,
     /// Value that everything that was called spent itself.
     pub(super) own: f64,
-    pub(super) outgrown: Outgrown,
+    pub(super) outgrown: ExcessOverParent,
     pub(super) labels: Texts,
 }
 
@@ -95,7 +95,7 @@ impl PathTree {
 
     /// Gives what leads to others as large a share as the largest of them has, and leaves out what
     /// leads to nothing.
-    fn show_ways(&mut self) {
+    fn raise_ancestor_shares(&mut self) {
         for index in (0..self.nodes.len()).rev() {
             let Some(PathNode { parent, share, .. }) = self.nodes.get(index).copied() else {
                 continue;
@@ -115,13 +115,17 @@ impl PathTree {
     }
 
     /// The same, with what is odd about it. What is not measured is no number.
-    fn looked_at(mut self, values: &Reading<'_>, is_from_callers: bool) -> Result<Self> {
+    fn with_inconsistencies(
+        mut self,
+        values: &ContextReader<'_>,
+        is_from_callers: bool,
+    ) -> Result<Self> {
         for node in &mut self.nodes {
             let spent = Spent { inclusive: node.inclusive, exclusive: node.exclusive };
-            let Spent { inclusive, exclusive } = values.measured.of(spent);
+            let Spent { inclusive, exclusive } = values.measured.mask_unmeasured(spent);
             *node = PathNode { inclusive, exclusive, ..*node };
         }
-        Ok(Self { odd: odd::of_tree(&self, values, is_from_callers)?, ..self })
+        Ok(Self { odd: odd::tree_inconsistency(&self, values, is_from_callers)?, ..self })
     }
 }
 
@@ -129,25 +133,25 @@ impl PathTree {
 ///
 /// # Errors
 /// When the profile cannot be read.
-pub fn top_down(question: &Question<'_>, detail: Detail, depth_max: usize) -> Result<PathTree> {
-    let mut labels = Labels::of_view(question.view);
-    let values = Reading::places(question);
-    let tree = top_down_of(&values, &mut labels, detail, depth_max)?;
-    PathTree { labels: labels.texts()?, ..tree }.looked_at(&values, false)
+pub fn top_down(question: &MetricQuery<'_>, detail: Detail, depth_max: usize) -> Result<PathTree> {
+    let mut labels = Labels::for_view(question.view);
+    let values = ContextReader::places(question);
+    let tree = top_down_statistic(&values, &mut labels, detail, depth_max)?;
+    PathTree { labels: labels.texts()?, ..tree }.with_inconsistencies(&values, false)
 }
 
 /// The paths from the entry points down, with any statistic over threads. The texts of labels are
 /// left to the caller.
-pub(super) fn top_down_of(
-    values: &Reading<'_>,
+pub(super) fn top_down_statistic(
+    values: &ContextReader<'_>,
     labels: &mut Labels<'_>,
     detail: Detail,
     depth_max: usize,
 ) -> Result<PathTree> {
-    let mut making = Making::new(values, labels);
+    let mut making = PathTreeBuilder::new(values, labels);
     // Without what was spent inclusive of calls, nothing tells of what is below.
     making.tree.is_by_exclusive = !values.measured.inclusive;
-    let mut open: Stack<Above, 3> = Stack::default();
+    let mut open: Stack<Ancestor, 3> = Stack::default();
     let mut walk = Walk::new(values.view())?;
     while let Some(step) = walk.next() {
         let (context, depth) = match step? {
@@ -159,20 +163,20 @@ pub(super) fn top_down_of(
         };
         let above = open.last_mut()?.copied();
         let spent = making.spent(&context, depth)?;
-        making.look(&context, spent, above.map(|above| above.inclusive));
-        let Above { mut node, mut around, .. } = above.unwrap_or_default();
+        making.compare_with_parent(&context, spent, above.map(|above| above.inclusive));
+        let Ancestor { mut node, mut around, .. } = above.unwrap_or_default();
         let is_loop = context.scope == Scope::Loop;
         around = around.filter(|_| !context.is_frame());
         if is_loop {
-            making.take_off(around, spent.exclusive);
+            making.subtract_from_loop(around, spent.exclusive);
         }
         // Where nothing was spent, by these threads, there is no path.
         let is_cold = spent.inclusive == 0.0 && spent.exclusive == 0.0 && values.measured.inclusive;
         if is_cold {
             walk.prune()?;
         } else if detail.shows(&context) {
-            if making.depth_below(node) < depth_max {
-                let label = making.labels.of_context(&context)?;
+            if making.subtree_depth(node) < depth_max {
+                let label = making.labels.context_label(&context)?;
                 let frame = Frame::new(&context, label, depth);
                 node = Some(making.node(node, frame, Some(context.number)));
                 making.add(node, spent);
@@ -183,7 +187,7 @@ pub(super) fn top_down_of(
                 walk.prune()?;
             }
         }
-        open.push(Above { node, around, inclusive: spent.inclusive })?;
+        open.push(Ancestor { node, around, inclusive: spent.inclusive })?;
     }
     Ok(making.finish())
 }
@@ -199,23 +203,23 @@ pub(super) fn top_down_of(
 /// # Errors
 /// When the profile cannot be read.
 pub fn bottom_up(
-    question: &Question<'_>,
+    question: &MetricQuery<'_>,
     of: Option<&NamePattern>,
     depth_max: usize,
     least: f64,
 ) -> Result<PathTree> {
-    let mut labels = Labels::of_view(question.view);
-    let values = Reading::sums(question);
+    let mut labels = Labels::for_view(question.view);
+    let values = ContextReader::sums(question);
     let wanted = match of {
-        Some(pattern) => Wanted::Called(pattern),
-        None => Wanted::Spent(own_shares(&values, &mut labels)?, least),
+        Some(pattern) => CallerFilter::Called(pattern),
+        None => CallerFilter::Spent(self_shares(&values, &mut labels)?, least),
     };
-    let tree = bottom_up_of(&values, &mut labels, &wanted, depth_max)?;
-    PathTree { labels: labels.texts()?, ..tree }.looked_at(&values, true)
+    let tree = bottom_up_statistic(&values, &mut labels, &wanted, depth_max)?;
+    PathTree { labels: labels.texts()?, ..tree }.with_inconsistencies(&values, true)
 }
 
 /// Functions that have callers.
-pub(super) enum Wanted<'a> {
+pub(super) enum CallerFilter<'a> {
     /// Those that a pattern means.
     Called(&'a NamePattern),
     /// Those that spent something themselves, by the share of the total that each label has of it;
@@ -223,7 +227,7 @@ pub(super) enum Wanted<'a> {
     Spent(Vec<f64>, f64),
 }
 
-impl Wanted<'_> {
+impl CallerFilter<'_> {
     /// Returns the number of callers of a function that are shown, itself included.
     fn depth(
         &self,
@@ -249,7 +253,7 @@ impl Wanted<'_> {
 }
 
 /// Computes the values that functions spent themselves, by their labels, as shares of the total.
-pub(super) fn own_shares(values: &Reading<'_>, labels: &mut Labels<'_>) -> Result<Vec<f64>> {
+pub(super) fn self_shares(values: &ContextReader<'_>, labels: &mut Labels<'_>) -> Result<Vec<f64>> {
     let (mut total, mut called, mut own) = (0.0, 0.0, Vec::new());
     for step in Walk::new(values.view())? {
         let Step::Enter(context, depth) = step? else { continue };
@@ -261,7 +265,7 @@ pub(super) fn own_shares(values: &Reading<'_>, labels: &mut Labels<'_>) -> Resul
             values.combine(&mut total, spent.inclusive);
         }
         called += spent.exclusive;
-        let label = labels.of_context(&context)?;
+        let label = labels.context_label(&context)?;
         own.resize(labels.len(), 0.0);
         if let Some(own) = own.get_mut(label.0) {
             values.combine(own, spent.exclusive);
@@ -274,14 +278,14 @@ pub(super) fn own_shares(values: &Reading<'_>, labels: &mut Labels<'_>) -> Resul
 
 /// Functions with their callers, with any statistic over threads. The texts of labels are left to
 /// the caller.
-pub(super) fn bottom_up_of(
-    values: &Reading<'_>,
+pub(super) fn bottom_up_statistic(
+    values: &ContextReader<'_>,
     labels: &mut Labels<'_>,
-    wanted: &Wanted<'_>,
+    wanted: &CallerFilter<'_>,
     depth_max: usize,
 ) -> Result<PathTree> {
-    let mut making = Making::new(values, labels);
-    making.tree.is_by_exclusive = matches!(wanted, Wanted::Spent(..));
+    let mut making = PathTreeBuilder::new(values, labels);
+    making.tree.is_by_exclusive = matches!(wanted, CallerFilter::Spent(..));
     let mut frames: Stack<Frame, 4> = Stack::default();
     // How many frames of each label we are within.
     let mut within: Vec<u32> = Vec::new();
@@ -298,9 +302,9 @@ pub(super) fn bottom_up_of(
             Step::Enter(..) => continue,
         };
         let spent = making.spent(&context, depth)?;
-        let label = making.labels.of_context(&context)?;
+        let label = making.labels.context_label(&context)?;
         let above = frames.last_mut()?.map(|above| above.inclusive);
-        making.look(&context, spent, above);
+        making.compare_with_parent(&context, spent, above);
         frames.push(Frame { inclusive: spent.inclusive, ..Frame::new(&context, label, depth) })?;
         let count = slot(&mut within, label.0);
         *count += 1;
@@ -317,7 +321,7 @@ pub(super) fn bottom_up_of(
 
 /// Place of a context on the way to the current one.
 #[derive(Clone, Copy, Default)]
-struct Above {
+struct Ancestor {
     /// Its node, or that of the nearest above that has one.
     node: Option<usize>,
     /// The node of the loop that it is, or lies in with no call between.
@@ -326,14 +330,14 @@ struct Above {
     inclusive: f64,
 }
 
-impl From<Above> for [u64; 3] {
-    fn from(Above { node, around, inclusive }: Above) -> Self {
+impl From<Ancestor> for [u64; 3] {
+    fn from(Ancestor { node, around, inclusive }: Ancestor) -> Self {
         let index = |node: Option<usize>| node.map_or(u64::MAX, |node| node as u64);
         [index(node), index(around), inclusive.to_bits()]
     }
 }
 
-impl From<[u64; 3]> for Above {
+impl From<[u64; 3]> for Ancestor {
     fn from([node, around, inclusive]: [u64; 3]) -> Self {
         let index = |node: u64| usize::try_from(node).ok().filter(|_| node != u64::MAX);
         let inclusive = f64::from_bits(inclusive);
@@ -396,8 +400,8 @@ impl Nodes {
     }
 }
 
-struct Making<'a, 'b, 'v> {
-    values: &'a Reading<'a>,
+struct PathTreeBuilder<'a, 'b, 'v> {
+    values: &'a ContextReader<'a>,
     tree: PathTree,
     labels: &'b mut Labels<'v>,
     known: Nodes,
@@ -405,8 +409,8 @@ struct Making<'a, 'b, 'v> {
     called: HashMap<Label, bool>,
 }
 
-impl<'a, 'b, 'v> Making<'a, 'b, 'v> {
-    fn new(values: &'a Reading<'a>, labels: &'b mut Labels<'v>) -> Self {
+impl<'a, 'b, 'v> PathTreeBuilder<'a, 'b, 'v> {
+    fn new(values: &'a ContextReader<'a>, labels: &'b mut Labels<'v>) -> Self {
         let (tree, known, called) = <_>::default();
         Self { values, tree, labels, known, called }
     }
@@ -424,15 +428,15 @@ impl<'a, 'b, 'v> Making<'a, 'b, 'v> {
     }
 
     /// Compares what a context spent with what the one above it did.
-    fn look(&mut self, context: &Context, spent: Spent, above: Option<f64>) {
+    fn compare_with_parent(&mut self, context: &Context, spent: Spent, above: Option<f64>) {
         self.tree.outgrown.look(self.values, context, spent.inclusive, above);
     }
 
     /// Takes what a loop spent off the one around it.
-    fn take_off(&mut self, around: Option<usize>, value: f64) {
+    fn subtract_from_loop(&mut self, around: Option<usize>, value: f64) {
         let around = around.filter(|_| self.values.is_without_loops);
         if let Some(around) = around.and_then(|index| self.tree.nodes.get_mut(index)) {
-            around.exclusive = rest(around.exclusive - value, around.exclusive);
+            around.exclusive = remainder(around.exclusive - value, around.exclusive);
         }
     }
 
@@ -452,7 +456,7 @@ impl<'a, 'b, 'v> Making<'a, 'b, 'v> {
         *called.entry(label).or_insert_with(|| labels.matches(label, pattern))
     }
 
-    fn depth_below(&self, parent: Option<usize>) -> usize {
+    fn subtree_depth(&self, parent: Option<usize>) -> usize {
         parent.and_then(|parent| self.tree.nodes.get(parent)).map_or(0, |above| above.depth + 1)
     }
 
@@ -466,7 +470,7 @@ impl<'a, 'b, 'v> Making<'a, 'b, 'v> {
         let Frame { label, scope, is_inlined, .. } = frame;
         let node = PathNode {
             parent,
-            depth: self.depth_below(parent),
+            depth: self.subtree_depth(parent),
             context,
             scope,
             is_inlined,
@@ -493,7 +497,7 @@ impl<'a, 'b, 'v> Making<'a, 'b, 'v> {
             node.share = if total == 0.0 { 1.0 } else { weight.abs() / total };
         }
         if !self.values.measured.inclusive {
-            self.tree.show_ways();
+            self.tree.raise_ancestor_shares();
         }
         self.tree
     }
@@ -505,8 +509,8 @@ mod tests {
     use super::super::{CallTree, MetricId};
     use super::*;
 
-    fn question(view: &CallTree) -> Question<'_> {
-        Question { view, metric: MetricId(0), threads: None }
+    fn question(view: &CallTree) -> MetricQuery<'_> {
+        MetricQuery { view, metric: MetricId(0), threads: None }
     }
 
     fn called(name: &str) -> NamePattern {

@@ -58,12 +58,12 @@ impl NamePattern {
     /// When the profile cannot be read.
     pub fn found_in(self, view: &dyn ProfileView) -> Result<Self> {
         let whole = Self { text: self.text.clone(), test: Test::Whole };
-        let mut labels = Labels::of_view(view);
+        let mut labels = Labels::for_view(view);
         for step in Walk::new(view)? {
             if let Step::Enter(context, _) = step?
                 && context.is_frame()
             {
-                let label = labels.of_context(&context)?;
+                let label = labels.context_label(&context)?;
                 if labels.matches(label, &whole) {
                     return Ok(whole);
                 }

@@ -1,11 +1,13 @@
 //! Question about a profile, and the answer of a context to it.
 
-use super::{Column, Context, MetricId, ProfileView, Reach, Statistic, Step, ThreadSet, Walk};
+use super::{
+    Column, Context, MetricId, MetricScope, ProfileView, Statistic, Step, ThreadSet, Walk,
+};
 use kymo_core::Result;
 
 /// Values of a profile that a report is about.
 #[derive(Clone, Copy)]
-pub struct Question<'a> {
+pub struct MetricQuery<'a> {
     /// Of what.
     pub view: &'a dyn ProfileView,
     /// Metric that was measured.
@@ -24,30 +26,30 @@ pub(super) struct Spent {
 /// Values that are read of each context for a report: a statistic over threads of the values in
 /// question.
 #[derive(Clone, Copy)]
-pub(super) struct Reading<'a> {
-    pub(super) question: &'a Question<'a>,
+pub(super) struct ContextReader<'a> {
+    pub(super) question: &'a MetricQuery<'a>,
     pub(super) statistic: Statistic,
     /// Scope of the values that count as spent by the context itself.
-    pub(super) exclusive: Reach,
+    pub(super) exclusive: MetricScope,
     /// True if a loop is without the loops within it.
     pub(super) is_without_loops: bool,
-    pub(super) measured: Measured,
+    pub(super) measured: MeasuredScopes,
 }
 
 /// Parts of a metric that are measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Measured {
+pub(super) struct MeasuredScopes {
     /// Inclusive of calls.
     pub(super) inclusive: bool,
     /// Exclusive of calls.
     pub(super) exclusive: bool,
 }
 
-impl Measured {
+impl MeasuredScopes {
     pub(super) const BOTH: Self = Self { inclusive: true, exclusive: true };
 
     /// Replaces values that are not measured by NaN.
-    pub(super) fn of(self, Spent { inclusive, exclusive }: Spent) -> Spent {
+    pub(super) fn mask_unmeasured(self, Spent { inclusive, exclusive }: Spent) -> Spent {
         let known = |value: f64, is_measured: bool| if is_measured { value } else { f64::NAN };
         Spent {
             inclusive: known(inclusive, self.inclusive),
@@ -62,25 +64,25 @@ impl Measured {
     }
 }
 
-impl<'a> Reading<'a> {
+impl<'a> ContextReader<'a> {
     /// Sums, and what functions spent themselves.
-    pub(super) fn sums(question: &'a Question<'a>) -> Self {
-        let exclusive = Reach::Function;
+    pub(super) fn sums(question: &'a MetricQuery<'a>) -> Self {
+        let exclusive = MetricScope::Function;
         Self {
             question,
             statistic: Statistic::Sum,
             exclusive,
             is_without_loops: false,
-            measured: Measured {
-                inclusive: question.has(Reach::Execution),
-                exclusive: question.has(exclusive),
+            measured: MeasuredScopes {
+                inclusive: question.has_scope(MetricScope::Execution),
+                exclusive: question.has_scope(exclusive),
             },
         }
     }
 
     /// Sums, and what places of the tree spent themselves: of a loop, without the loops within it.
     /// That is worked out, since of single threads it is not kept.
-    pub(super) fn places(question: &'a Question<'a>) -> Self {
+    pub(super) fn places(question: &'a MetricQuery<'a>) -> Self {
         Self { is_without_loops: true, ..Self::sums(question) }
     }
 
@@ -89,8 +91,9 @@ impl<'a> Reading<'a> {
     }
 
     pub(super) fn spent(&self, context: &Context) -> Result<Spent> {
-        let Question { view, metric, threads } = *self.question;
-        let columns = [Reach::Execution, self.exclusive].map(|reach| Column { metric, reach });
+        let MetricQuery { view, metric, threads } = *self.question;
+        let columns =
+            [MetricScope::Execution, self.exclusive].map(|reach| Column { metric, reach });
         let mut sums = [0.0; 2];
         view.statistics(self.statistic, context, &columns, threads, &mut sums)?;
         let [inclusive, exclusive] = sums;
@@ -109,10 +112,10 @@ impl<'a> Reading<'a> {
     }
 }
 
-impl Question<'_> {
+impl MetricQuery<'_> {
     /// Returns true if the metric has values that reach so far.
     #[must_use]
-    pub fn has(&self, reach: Reach) -> bool {
+    pub fn has_scope(&self, reach: MetricScope) -> bool {
         let metrics = self.view.metrics();
         let metric = usize::try_from(self.metric.0).ok().and_then(|index| metrics.get(index));
         metric.is_some_and(|metric| metric.reaches.contains(&reach))
@@ -124,15 +127,15 @@ impl Question<'_> {
     /// # Errors
     /// When they cannot be read.
     pub fn total(&self) -> Result<f64> {
-        if !self.has(Reach::Execution) {
-            let totals = totals_of_called(self.view, &[self.metric], self.threads)?;
+        if !self.has_scope(MetricScope::Execution) {
+            let totals = callee_totals(self.view, &[self.metric], self.threads)?;
             return Ok(totals.into_iter().sum());
         }
         let mut roots = Vec::new();
         self.view.roots(&mut roots)?;
         let mut total = 0.0;
         for root in roots {
-            total += Reading::sums(self).spent(&self.view.context(root)?)?.inclusive;
+            total += ContextReader::sums(self).spent(&self.view.context(root)?)?.inclusive;
         }
         Ok(total)
     }
@@ -142,7 +145,7 @@ impl Question<'_> {
 ///
 /// # Errors
 /// When the profile cannot be read.
-pub fn totals_of_called(
+pub fn callee_totals(
     view: &dyn ProfileView,
     metrics: &[MetricId],
     threads: Option<&ThreadSet>,
@@ -151,7 +154,7 @@ pub fn totals_of_called(
     if metrics.is_empty() {
         return Ok(totals);
     }
-    let reach = Reach::Function;
+    let reach = MetricScope::Function;
     let columns: Vec<_> = metrics.iter().map(|metric| Column { metric: *metric, reach }).collect();
     for step in Walk::new(view)? {
         let Step::Enter(context, _) = step? else { continue };

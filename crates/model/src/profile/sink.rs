@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::io::Read;
 
 use super::{
-    Column, Computed, Context, ContextNumber, FileId, Function, FunctionId, Metric, MetricId,
+    Column, ComputedMetric, Context, ContextNumber, FileId, Function, FunctionId, Metric, MetricId,
     ModuleId, Node, ProfileView, Step, Thread, ThreadId, Walk,
 };
 use crate::timeline::TimeNs;
@@ -32,7 +32,7 @@ pub trait ProfileSink {
 
     /// Takes a metric that is computed from those that come before it or after it. A sink that keeps
     /// none passes it over.
-    fn computed(&mut self, computed: &Computed) -> Result<()> {
+    fn computed(&mut self, computed: &ComputedMetric) -> Result<()> {
         let _ = computed;
         Ok(())
     }
@@ -68,7 +68,7 @@ pub trait ProfileSink {
     /// Says, after the last thread, that of those it was told of only some are there. Nothing was told
     /// of the others. These are named again: names count threads. A sink that keeps no list of
     /// threads passes it over.
-    fn only_threads(&mut self, threads: &[(ThreadId, Thread)]) -> Result<()> {
+    fn keep_only_threads(&mut self, threads: &[(ThreadId, Thread)]) -> Result<()> {
         let _ = threads;
         Ok(())
     }
@@ -78,14 +78,15 @@ pub trait ProfileSink {
     fn values(
         &mut self,
         thread: ThreadId,
-        values: &mut dyn Iterator<Item = Result<SunkValue>>,
+        values: &mut dyn Iterator<Item = Result<SinkValue>>,
     ) -> Result<()>;
 
     /// Takes the values of a thread in order of contexts, metrics and reaches, none of them 0. It may
     /// ask for their parts on several threads.
-    fn values_in_parts(&mut self, thread: ThreadId, values: &dyn Parts<SunkValue>) -> Result<()> {
+    fn values_in_parts(&mut self, thread: ThreadId, values: &dyn Parts<SinkValue>) -> Result<()> {
         let mut all = Vec::new();
-        (0..values.count()).for_each(|part| values.tell(part, &mut |value| all.push(Ok(value))));
+        (0..values.count())
+            .for_each(|part| values.read_part(part, &mut |value| all.push(Ok(value))));
         self.values(thread, &mut all.into_iter())
     }
 
@@ -105,7 +106,7 @@ pub trait ProfileSink {
     ) -> Result<u64> {
         let part = |part| {
             let mut told = Vec::new();
-            samples.tell(part, &mut |sample| told.push(Ok(sample)));
+            samples.read_part(part, &mut |sample| told.push(Ok(sample)));
             told
         };
         self.samples(thread, &mut (0..samples.count()).flat_map(part))
@@ -135,7 +136,7 @@ pub trait Parts<T>: Sync {
     fn count(&self) -> usize;
 
     /// Tells what is in a part, in order. Each part is asked for once.
-    fn tell(&self, part: usize, take: &mut dyn FnMut(T));
+    fn read_part(&self, part: usize, take: &mut dyn FnMut(T));
 }
 
 /// Statistic that is computed of a column over all threads.
@@ -156,7 +157,7 @@ pub enum Statistic {
 impl Statistic {
     /// Returns the contribution of one thread's value to the statistic.
     #[must_use]
-    pub fn of(self, value: f64) -> f64 {
+    pub fn apply(self, value: f64) -> f64 {
         match self {
             Self::Count => 1.0,
             Self::Squares => value * value,
@@ -196,7 +197,7 @@ pub struct SummaryValue {
 
 /// A value that a sink takes.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct SunkValue {
+pub struct SinkValue {
     /// Context at which it was measured.
     pub context: ContextNumber,
     /// Column that was measured.
@@ -240,7 +241,7 @@ pub fn copy_profile(view: &dyn ProfileView, to: &mut dyn ProfileSink) -> Result<
     for id in ids() {
         let mut values = view.thread_values(id)?.map(|value| {
             let super::ContextValue { context, column, value } = value?;
-            Ok(SunkValue { context, column, value })
+            Ok(SinkValue { context, column, value })
         });
         to.values(id, &mut values)?;
     }

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::{
     Column, Context, ContextId, ContextNumber, ContextValue, FileId, Function, FunctionId, Metric,
-    MetricId, ModuleId, ProfileView, Reach, Relation, Scope, Siblings, Thread, ThreadId, ThreadSet,
-    ThreadValue, Values,
+    MetricId, MetricScope, ModuleId, ProfileView, Relation, Scope, Siblings, Thread, ThreadId,
+    ThreadSet, ThreadValue, Values,
 };
 use kymo_core::{Error, Invariant as _, Result};
 
@@ -42,7 +42,7 @@ impl Node {
 /// A context as it is kept: parents before their children. There may be many millions, so that
 /// what is not known is a number that stands for nothing.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Stored {
+pub(super) struct StoredContext {
     offset: u64,
     parent: u32,
     first_child: u32,
@@ -55,7 +55,7 @@ pub(super) struct Stored {
     relation: Relation,
 }
 
-impl Stored {
+impl StoredContext {
     /// Nothing where what it names has a number that is too large.
     pub(super) fn new(parent: u32, node: Node) -> Option<Self> {
         let number = |id: Option<u64>| match id {
@@ -99,13 +99,13 @@ impl Stored {
 
 /// Values that a thread measured of a metric at the very contexts.
 #[derive(Debug)]
-pub(super) struct Own {
+pub(super) struct SelfValue {
     pub(super) metric: MetricId,
     contexts: Vec<u32>,
     values: Vec<f64>,
 }
 
-impl Own {
+impl SelfValue {
     pub(super) fn new(metric: MetricId) -> Self {
         Self { metric, contexts: Vec::new(), values: Vec::new() }
     }
@@ -146,21 +146,21 @@ pub struct CallTree {
     metrics: Vec<Metric>,
     threads: Vec<Thread>,
     /// For each thread, by metric and then by context.
-    own: Vec<Vec<Own>>,
+    own: Vec<Vec<SelfValue>>,
     functions: Vec<Function>,
     files: Vec<String>,
     modules: Vec<String>,
-    nodes: Vec<Stored>,
+    nodes: Vec<StoredContext>,
     first_root: u32,
     /// Threads that values of were lost.
     pub(super) incomplete: ThreadSet,
     pub(super) remarks: Vec<String>,
     pub(super) doubts: Vec<String>,
-    kept: Mutex<Vec<Kept>>,
+    kept: Mutex<Vec<CachedSums>>,
 }
 
 #[derive(Debug)]
-struct Kept {
+struct CachedSums {
     column: Column,
     threads: Option<ThreadSet>,
     sums: Arc<Vec<f64>>,
@@ -170,11 +170,11 @@ impl CallTree {
     pub(super) fn new(
         metrics: Vec<Metric>,
         threads: Vec<Thread>,
-        own: Vec<Vec<Own>>,
+        own: Vec<Vec<SelfValue>>,
         functions: Vec<Function>,
         files: Vec<String>,
         modules: Vec<String>,
-        nodes: Vec<Stored>,
+        nodes: Vec<StoredContext>,
     ) -> Self {
         let mut tree = Self {
             metrics,
@@ -215,26 +215,26 @@ impl CallTree {
     fn column(&self, column: Column, threads: Option<&ThreadSet>) -> Arc<Vec<f64>> {
         // What is kept stays right whoever panicked meanwhile.
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_it = |kept: &&Kept| kept.column == column && kept.threads.as_ref() == threads;
+        let is_it = |kept: &&CachedSums| kept.column == column && kept.threads.as_ref() == threads;
         if let Some(known) = kept.iter().find(is_it) {
             return Arc::clone(&known.sums);
         }
-        let sums = Arc::new(self.reaching(self.own_sums(column.metric, threads), column.reach));
+        let sums = Arc::new(self.reaching(self.self_sums(column.metric, threads), column.reach));
         if kept.len() >= KEPT_COLUMNS {
             kept.remove(0);
         }
-        kept.push(Kept { column, threads: threads.cloned(), sums: Arc::clone(&sums) });
+        kept.push(CachedSums { column, threads: threads.cloned(), sums: Arc::clone(&sums) });
         sums
     }
 
-    fn own_sums(&self, metric: MetricId, threads: Option<&ThreadSet>) -> Vec<f64> {
+    fn self_sums(&self, metric: MetricId, threads: Option<&ThreadSet>) -> Vec<f64> {
         let mut sums = vec![0.0; self.nodes.len()];
         for (id, own) in (0..).map(ThreadId).zip(&self.own) {
             if threads.is_some_and(|threads| !threads.contains(id)) {
                 continue;
             }
             for (context, value) in
-                own.iter().filter(|own| own.metric == metric).flat_map(Own::iter)
+                own.iter().filter(|own| own.metric == metric).flat_map(SelfValue::iter)
             {
                 if let Some(sum) = sums.get_mut(as_index(context)) {
                     *sum += value;
@@ -245,23 +245,27 @@ impl CallTree {
     }
 
     /// Adds to each context what reaches it from below.
-    fn reaching(&self, own: Vec<f64>, reach: Reach) -> Vec<f64> {
+    fn reaching(&self, own: Vec<f64>, reach: MetricScope) -> Vec<f64> {
         match reach {
-            Reach::Point => own,
-            Reach::Execution => self.raised(own, |_| true),
-            Reach::Function => self.raised(own, is_lexical),
-            Reach::Lexical => {
+            MetricScope::Point => own,
+            MetricScope::Execution => self.raised(own, |_| true),
+            MetricScope::Function => self.raised(own, is_lexical),
+            MetricScope::Lexical => {
                 let function = self.raised(own.clone(), is_lexical);
                 let without_loops =
                     self.raised(own, |node| is_lexical(node) && node.scope != Scope::Loop);
                 let both = function.into_iter().zip(without_loops).zip(&self.nodes);
-                let is_loop = |stored: &Stored| stored.scope == Scope::Loop;
+                let is_loop = |stored: &StoredContext| stored.scope == Scope::Loop;
                 both.map(|((all, less), node)| if is_loop(node) { less } else { all }).collect()
             }
         }
     }
 
-    fn raised(&self, mut sums: Vec<f64>, reaches_parent: impl Fn(&Stored) -> bool) -> Vec<f64> {
+    fn raised(
+        &self,
+        mut sums: Vec<f64>,
+        reaches_parent: impl Fn(&StoredContext) -> bool,
+    ) -> Vec<f64> {
         // Children stand behind their parents, so one pass from the end will do.
         for (index, stored) in self.nodes.iter().enumerate().rev() {
             let value = sums.get(index).copied().unwrap_or(0.0);
@@ -296,7 +300,7 @@ impl CallTree {
         marks
     }
 
-    fn stored(&self, id: ContextId) -> Result<&Stored> {
+    fn stored(&self, id: ContextId) -> Result<&StoredContext> {
         let stored = usize::try_from(id.0).ok().and_then(|index| self.nodes.get(index));
         stored.ok_or_else(|| Error::Request(format!("there is no context {}", id.0)))
     }
@@ -306,7 +310,7 @@ impl CallTree {
     }
 }
 
-fn is_lexical(node: &Stored) -> bool {
+fn is_lexical(node: &StoredContext) -> bool {
     node.relation == Relation::Lexical
 }
 
@@ -340,7 +344,7 @@ impl ProfileView for CallTree {
         self.remarks.clone()
     }
 
-    fn doubts(&self) -> Vec<String> {
+    fn caveats(&self) -> Vec<String> {
         self.doubts.clone()
     }
 
@@ -427,7 +431,7 @@ impl ProfileView for CallTree {
             }
         }
         for (own, to) in self.own.iter().zip(to) {
-            let own = own.iter().filter(|own| own.metric == metric).flat_map(Own::iter);
+            let own = own.iter().filter(|own| own.metric == metric).flat_map(SelfValue::iter);
             let counts = |(context, _): &(u32, f64)| {
                 is_within.get(as_index(*context)).copied().unwrap_or(false)
             };
@@ -451,8 +455,9 @@ impl ProfileView for CallTree {
     fn context_values(&self, context: &Context) -> Result<Values<'_, ThreadValue>> {
         let marks = self.reaching_one(context.id);
         let metrics = (0..).map(MetricId).take(self.metrics.len());
-        let columns: Vec<Column> =
-            metrics.flat_map(|metric| Reach::ALL.map(|reach| Column { metric, reach })).collect();
+        let columns: Vec<Column> = metrics
+            .flat_map(|metric| MetricScope::ALL.map(|reach| Column { metric, reach }))
+            .collect();
         let values = (0..).map(ThreadId).zip(&self.own).flat_map(move |(thread, own)| {
             let mut sums = vec![0.0; columns.len()];
             let all = own.iter().flat_map(|own| own.iter().map(|value| (own.metric, value)));
@@ -473,9 +478,10 @@ impl ProfileView for CallTree {
         self.thread(thread)?;
         let only: ThreadSet = std::iter::once(thread).collect();
         let metrics = (0..).map(MetricId).take(self.metrics.len());
-        let columns = metrics.flat_map(|metric| Reach::ALL.map(|reach| Column { metric, reach }));
+        let columns =
+            metrics.flat_map(|metric| MetricScope::ALL.map(|reach| Column { metric, reach }));
         let values = columns.flat_map(move |column| {
-            let sums = self.reaching(self.own_sums(column.metric, Some(&only)), column.reach);
+            let sums = self.reaching(self.self_sums(column.metric, Some(&only)), column.reach);
             let values = (0..).map(ContextNumber).zip(sums).filter(|(_, value)| *value != 0.0);
             values.map(move |(context, value)| Ok(ContextValue { context, column, value }))
         });
@@ -489,7 +495,7 @@ mod tests {
     use super::*;
 
     fn sums(tree: &CallTree, id: u64, threads: Option<&ThreadSet>) -> Vec<f64> {
-        let columns = Reach::ALL.map(|reach| Column { metric: MetricId(0), reach });
+        let columns = MetricScope::ALL.map(|reach| Column { metric: MetricId(0), reach });
         let mut sums = vec![0.0; 4];
         let context = tree.context(ContextId(id)).unwrap();
         tree.sums(&context, &columns, threads, &mut sums).unwrap();

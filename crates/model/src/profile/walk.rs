@@ -22,12 +22,12 @@ pub struct Walk<'a> {
     known: Option<HashSet<ContextId>>,
     /// Number of further contexts that may be passed over because they were met before.
     again: u64,
-    numbers: Numbers,
+    numbers: VisitedNumbers,
 }
 
 /// Numbers of contexts that were come by.
 #[derive(Default)]
-struct Numbers {
+struct VisitedNumbers {
     /// A bit for each number below a bound, as far as they were needed.
     low: Vec<u64>,
     bound: u64,
@@ -35,7 +35,7 @@ struct Numbers {
     high: HashSet<u64>,
 }
 
-impl Numbers {
+impl VisitedNumbers {
     /// Returns true if a number was not come by before.
     fn is_new(&mut self, number: ContextNumber) -> bool {
         if self.bound == 0 || number == ContextNumber::NONE {
@@ -58,18 +58,18 @@ impl Numbers {
 struct Open {
     id: ContextId,
     /// Its children that were not entered yet.
-    below: Siblings,
+    from_contexts: Siblings,
 }
 
 impl From<Open> for [u64; 3] {
-    fn from(Open { id, below }: Open) -> Self {
+    fn from(Open { id, from_contexts: below }: Open) -> Self {
         [id.0, below.next, below.end]
     }
 }
 
 impl From<[u64; 3]> for Open {
     fn from([id, next, end]: [u64; 3]) -> Self {
-        Self { id: ContextId(id), below: Siblings { next, end } }
+        Self { id: ContextId(id), from_contexts: Siblings { next, end } }
     }
 }
 
@@ -96,7 +96,7 @@ impl<'a> Walk<'a> {
         let again = view.contexts_max();
         let left = again.saturating_sub(roots.len() as u64);
         let known = view.is_salvaged().then(|| roots.iter().copied().collect());
-        let numbers = Numbers { bound: view.numbers_max(), ..Numbers::default() };
+        let numbers = VisitedNumbers { bound: view.numbers_max(), ..VisitedNumbers::default() };
         Self { view, roots: roots.into_iter(), open: Stack::default(), left, known, again, numbers }
     }
 
@@ -106,7 +106,7 @@ impl<'a> Walk<'a> {
     /// When the way to it cannot be read back.
     pub fn prune(&mut self) -> Result<()> {
         if let Some(open) = self.open.last_mut()? {
-            open.below = Siblings::default();
+            open.from_contexts = Siblings::default();
         }
         Ok(())
     }
@@ -114,14 +114,14 @@ impl<'a> Walk<'a> {
     fn step(&mut self) -> Result<Option<Step>> {
         loop {
             let next = match self.open.last_mut()?.copied() {
-                Some(Open { id, below }) if below.is_empty() => {
+                Some(Open { id, from_contexts: below }) if below.is_empty() => {
                     self.open.pop()?;
                     return Ok(Some(Step::Leave(id, self.open.len())));
                 }
-                Some(Open { id, mut below }) => {
+                Some(Open { id, from_contexts: mut below }) => {
                     let child = self.child(id, &mut below)?;
                     if let Some(open) = self.open.last_mut()? {
-                        open.below = below;
+                        open.from_contexts = below;
                     }
                     child
                 }
@@ -145,7 +145,7 @@ impl<'a> Walk<'a> {
                 self.left -= 1;
                 return Ok(Some(child));
             }
-            self.view.leads_round(of)?;
+            self.view.on_cycle(of)?;
             if self.left == 0 || self.again == 0 {
                 break;
             }
@@ -159,12 +159,12 @@ impl<'a> Walk<'a> {
     fn enter(&mut self, id: ContextId) -> Result<Option<Step>> {
         let context = self.view.context(id)?;
         if !self.numbers.is_new(context.number) {
-            self.view.numbered_again(&context)?;
+            self.view.on_duplicate(&context)?;
             return Ok(None);
         }
         let below = self.view.children(id)?;
         let depth = self.open.len();
-        self.open.push(Open { id, below })?;
+        self.open.push(Open { id, from_contexts: below })?;
         Ok(Some(Step::Enter(context, depth)))
     }
 }
@@ -236,7 +236,7 @@ mod tests {
         fn is_salvaged(&self) -> bool {
             self.is_salvaged
         }
-        fn leads_round(&self, below: ContextId) -> Result<()> {
+        fn on_cycle(&self, below: ContextId) -> Result<()> {
             self.said.store(below.0, Ordering::Relaxed);
             if self.is_salvaged { Ok(()) } else { Err(Error::request("round")) }
         }

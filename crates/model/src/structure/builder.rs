@@ -57,7 +57,7 @@ impl ModuleBuilder {
     /// When the scope around it is not there, or when there are too many.
     pub fn scope(&mut self, parent: Option<ScopeId>, scope: Scope) -> Result<ScopeId> {
         if let Some(parent) = parent {
-            self.known(parent)?;
+            self.check_scope(parent)?;
         }
         let id = ScopeId(self.next("scopes", self.scopes.len())?);
         self.scopes.push(Nested { parent, scope });
@@ -69,7 +69,7 @@ impl ModuleBuilder {
     /// # Errors
     /// When the scope is not there, or when there are too many ranges.
     pub fn range(&mut self, scope: ScopeId, range: Range<u64>) -> Result<()> {
-        self.known(scope)?;
+        self.check_scope(scope)?;
         if !range.is_empty() {
             self.next("ranges of addresses", self.ranges.len())?;
             self.ranges.push((range, scope));
@@ -78,7 +78,7 @@ impl ModuleBuilder {
     }
 
     /// Says that every call there is will be told, if there are any.
-    pub fn tells_calls(&mut self) {
+    pub fn set_calls_complete(&mut self) {
         self.calls.get_or_insert_default();
     }
 
@@ -87,7 +87,7 @@ impl ModuleBuilder {
     /// # Errors
     /// When the function around it is not there, or when there are too many.
     pub fn call(&mut self, call: Call) -> Result<()> {
-        self.known(call.within)?;
+        self.check_scope(call.within)?;
         self.next("calls", self.calls.as_ref().map_or(0, Vec::len))?;
         self.calls.get_or_insert_default().push(call);
         Ok(())
@@ -98,12 +98,12 @@ impl ModuleBuilder {
     pub fn finish(self) -> Module {
         let Self { path, files, scopes, ranges, calls, .. } = self;
         let told = ranges.len();
-        let ranges = apart(ranges);
+        let ranges = without_overlaps(ranges);
         let dropped = (told - ranges.len()) as u64;
         Module { path, files, scopes, ranges, calls, dropped }
     }
 
-    fn known(&self, id: ScopeId) -> Result<()> {
+    fn check_scope(&self, id: ScopeId) -> Result<()> {
         if u64::from(id.0) < self.scopes.len() as u64 {
             return Ok(());
         }
@@ -117,7 +117,7 @@ impl ModuleBuilder {
 }
 
 /// Ranges by address, without those that overlap one that was told before.
-fn apart(told: Vec<(Range<u64>, ScopeId)>) -> Vec<(Range<u64>, ScopeId)> {
+fn without_overlaps(told: Vec<(Range<u64>, ScopeId)>) -> Vec<(Range<u64>, ScopeId)> {
     let mut sorted = told.clone();
     sorted.sort_by_key(|(range, _)| range.start);
     // As a rule none overlap, and it does not matter which came first.

@@ -45,7 +45,7 @@ pub enum Scope {
         /// The name in the symbol table, where it is another.
         link_name: Option<String>,
         /// Place where it is defined.
-        at: Option<Place>,
+        with_path: Option<Place>,
         /// The address of its first instruction, where it is known.
         entry: Option<u64>,
     },

@@ -18,7 +18,7 @@ pub trait Resolver: Send {
 
     /// Returns the reason why less is known of the module than could be, in words that follow its
     /// name.
-    fn lack(&self) -> Option<String> {
+    fn limitation(&self) -> Option<String> {
         None
     }
 

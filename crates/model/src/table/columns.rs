@@ -109,6 +109,6 @@ impl<T: Columns> Table for ColumnTable<T> {
             rest.start += rows.len();
             Some(self.batch(&scan, &rows, &schema))
         });
-        Ok(super::cut_off(batches, limit))
+        Ok(super::limit_rows(batches, limit))
     }
 }

@@ -73,7 +73,7 @@ impl Filter {
 
     /// Makes a condition on a column, by its index, with the value as an array of one value that
     /// has the column's type.
-    pub fn of_value(
+    pub fn from_value(
         schema: &Schema,
         column: usize,
         comparison: Comparison,
@@ -94,7 +94,7 @@ impl Filter {
 
     /// The same condition on another column.
     #[must_use]
-    pub fn on(&self, column: usize) -> Self {
+    pub fn for_column(&self, column: usize) -> Self {
         Self { column, ..self.clone() }
     }
 
@@ -277,7 +277,7 @@ mod tests {
     fn a_condition_has_its_value_and_can_be_made_of_one() {
         let schema = Schema::new(vec![Field::new("n", DataType::Int64, false)]);
         let of = |values: Vec<Option<i64>>| -> ArrayRef { Arc::new(Int64Array::from(values)) };
-        let make = |column, value| Filter::of_value(&schema, column, Comparison::Less, value);
+        let make = |column, value| Filter::from_value(&schema, column, Comparison::Less, value);
         let seven = of(vec![Some(7)]);
         let filter = make(0, Arc::clone(&seven)).unwrap();
         assert_eq!(filter.value(), &seven);

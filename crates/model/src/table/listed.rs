@@ -12,7 +12,7 @@ use crate::record::{Flow, Record, RecordSink};
 use kymo_core::{Error, Result, Value};
 
 /// A table of few rows: how they are listed, and how each column is made of one.
-pub struct Listed<T> {
+pub struct ListedTable<T> {
     /// The name of the table, a plural noun.
     pub name: &'static str,
     /// Description of a row, in a line.
@@ -65,11 +65,11 @@ impl<T> Cells<T> {
     }
 }
 
-impl<T: Send + Sync + 'static> Listed<T> {
+impl<T: Send + Sync + 'static> ListedTable<T> {
     /// The table.
     #[must_use]
     pub fn into_table(self) -> Arc<dyn Table> {
-        ColumnTable::new(Listing { listed: self, rows: OnceLock::new() })
+        ColumnTable::new(ListedRows { listed: self, rows: OnceLock::new() })
     }
 
     /// Gives every row as a record.
@@ -95,18 +95,18 @@ impl<T: Send + Sync + 'static> Listed<T> {
 }
 
 /// Rows that were listed.
-struct Listing<T> {
-    listed: Listed<T>,
+struct ListedRows<T> {
+    listed: ListedTable<T>,
     rows: OnceLock<Vec<T>>,
 }
 
-impl<T> Listing<T> {
+impl<T> ListedRows<T> {
     fn all(&self) -> &[T] {
         self.rows.get_or_init(|| (self.listed.list)())
     }
 }
 
-impl<T: Send + Sync + 'static> Columns for Listing<T> {
+impl<T: Send + Sync + 'static> Columns for ListedRows<T> {
     type Row<'a> = &'a T;
 
     fn name(&self) -> &'static str {

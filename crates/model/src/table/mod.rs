@@ -20,7 +20,7 @@ pub use column::{
 pub use columns::{ColumnTable, Columns};
 pub use filter::{Comparison, Filter};
 pub use json::{is_json, json_field};
-pub use listed::{Cells, Listed};
+pub use listed::{Cells, ListedTable};
 
 /// The batches of a scan. They own what they need, so that a scan may outlive its caller.
 pub type Batches = Box<dyn Iterator<Item = Result<RecordBatch>> + Send>;
@@ -90,7 +90,7 @@ impl Scan {
     #[must_use]
     pub fn finish(&self, batches: Batches) -> Batches {
         let scan = self.clone();
-        cut_off(batches.map(move |batch| scan.select(&batch?)), self.limit)
+        limit_rows(batches.map(move |batch| scan.select(&batch?)), self.limit)
     }
 
     fn select(&self, batch: &RecordBatch) -> Result<RecordBatch> {
@@ -110,7 +110,7 @@ impl Scan {
 }
 
 /// Leaves out empty batches, and ends after so many rows.
-pub(crate) fn cut_off(
+pub(crate) fn limit_rows(
     batches: impl Iterator<Item = Result<RecordBatch>> + Send + 'static,
     limit: Option<u64>,
 ) -> Batches {

@@ -50,7 +50,7 @@ impl Class {
 
     /// The class of an event.
     #[must_use]
-    pub fn of(content: &Content<'_>) -> Self {
+    pub fn from_content(content: &Content<'_>) -> Self {
         match content {
             Content::Value(_) => Self::Value,
             Content::Text(_) | Content::Fields(_) => Self::Text,
@@ -103,7 +103,7 @@ pub struct ClassWord {
 impl ClassWord {
     /// Returns true if an event of a track is such.
     #[must_use]
-    pub fn has(&self, event: &Event<'_>, track: Option<&Track>) -> bool {
-        self.classes.contains(&Class::of(&event.content)) && (self.is_on)(track)
+    pub fn matches(&self, event: &Event<'_>, track: Option<&Track>) -> bool {
+        self.classes.contains(&Class::from_content(&event.content)) && (self.is_on)(track)
     }
 }

@@ -28,13 +28,13 @@ impl FieldedEvents for Box<dyn Events> {
 /// such as a counter, is there as well.
 pub struct Fielded {
     events: Box<dyn Events>,
-    told: Told,
+    told: FieldLookup,
     /// Tracks whose texts say the fields themselves.
     is_json: Vec<bool>,
 }
 
 /// The same events by their fields.
-enum Told {
+enum FieldLookup {
     /// All but those that repeat a field, in the same order, and the next of them.
     Walk { events: Option<Box<dyn Events>>, next: Option<Fielding> },
     /// The last ones: since some repeat a field, those are others.
@@ -64,8 +64,8 @@ impl Fielded {
         window: &Window,
     ) -> Result<Self> {
         let told = match (told, window.last) {
-            (Some(told), Some(_)) => Told::last(told)?,
-            (events, _) => Told::Walk { events, next: None },
+            (Some(told), Some(_)) => FieldLookup::last(told)?,
+            (events, _) => FieldLookup::Walk { events, next: None },
         };
         let is_json = tracks.iter().map(|track| track.content == JSON).collect();
         Ok(Self { events, told, is_json })
@@ -74,7 +74,7 @@ impl Fielded {
     /// The next event, or nothing at the end.
     pub fn next_event(&mut self) -> Result<Option<WithFields<'_>>> {
         let Some(event) = self.events.next()? else { return Ok(None) };
-        let fields = self.told.of(&event)?;
+        let fields = self.told.fields_for(&event)?;
         let is_json = self.is_json.get(event.track.0).copied();
         let is_json = is_json.or_broken("an event is of a track that is not in the list")?;
         Ok(Some((event, fields.filter(|_| !is_json))))
@@ -87,7 +87,7 @@ impl FieldedEvents for Fielded {
     }
 }
 
-impl Told {
+impl FieldLookup {
     fn last(mut events: Box<dyn Events>) -> Result<Self> {
         let mut found: HashMap<_, VecDeque<_>> = HashMap::new();
         while let Some(event) = events.next()? {
@@ -97,7 +97,7 @@ impl Told {
         Ok(Self::Last(found))
     }
 
-    fn of(&mut self, event: &Event<'_>) -> Result<Option<Fields<'static>>> {
+    fn fields_for(&mut self, event: &Event<'_>) -> Result<Option<Fields<'static>>> {
         let at = place(event);
         match self {
             Self::Last(found) => Ok(found.get_mut(&at).and_then(VecDeque::pop_front).flatten()),

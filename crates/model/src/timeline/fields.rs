@@ -27,7 +27,7 @@ pub struct Field<'a> {
 
 /// Events that are asked for, among those that have fields.
 #[derive(Clone, Copy)]
-pub struct Asked<'a> {
+pub struct EventFilter<'a> {
     /// True if it is those that are called so.
     pub is_called: &'a dyn Fn(&str) -> bool,
     /// For each field that they must have, whether it may be one of a name. Of a field within others

@@ -33,7 +33,7 @@ impl Losses {
             let name = tracks.get(track.0).map_or("", |track| &track.name);
             let times = if count > 1 { format!(" ({count} times)") } else { String::new() };
             let message = format!("{}: {why}{times}", shortened(name));
-            Finding::at(Severity::Warning, rule, offset, message)
+            Finding::at_offset(Severity::Warning, rule, offset, message)
         };
         let mut findings: Vec<_> = self.kinds.iter().take(LISTED_MAX).map(finding).collect();
         let beyond = self.kinds.iter().skip(LISTED_MAX);
@@ -41,7 +41,7 @@ impl Losses {
         if let Some(((rule, ..), _)) = beyond.clone().next() {
             let tracks = beyond.count();
             let message = format!("{further} further events of {tracks} other tracks");
-            findings.push(Finding::whole(Severity::Warning, rule, message));
+            findings.push(Finding::for_whole_file(Severity::Warning, rule, message));
         }
         findings
     }
@@ -50,11 +50,13 @@ impl Losses {
 /// Says what a recording has and its timeline does not tell: how many there are, by which rule, and
 /// what they are. Of what there is none, nothing is said.
 #[must_use]
-pub fn untold<'a>(counts: impl IntoIterator<Item = (u64, &'static str, &'a str)>) -> Vec<Finding> {
+pub fn unsupported_findings<'a>(
+    counts: impl IntoIterator<Item = (u64, &'static str, &'a str)>,
+) -> Vec<Finding> {
     let counts = counts.into_iter().filter(|(count, ..)| *count > 0);
     let finding = |(count, rule, what)| {
         let why = format!("not told by the timeline: {what} ({count} in all)");
-        Finding::whole(Severity::Warning, rule, why)
+        Finding::for_whole_file(Severity::Warning, rule, why)
     };
     counts.map(finding).collect()
 }

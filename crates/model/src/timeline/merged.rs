@@ -30,7 +30,7 @@ pub trait Run: Send {
 
 /// Events of several tracks in the order of their times, for recordings that keep the events of
 /// each track by themselves. Those of one time are in the order of the tracks.
-pub struct Merged<R> {
+pub struct MergedEvents<R> {
     runs: Vec<(R, Range<u64>)>,
     /// The time of the next event of each run, but for the one that events are taken of.
     heads: BinaryHeap<Reverse<Head>>,
@@ -42,7 +42,7 @@ pub struct Merged<R> {
 /// The time of the next event of a run, and which run.
 type Head = (Option<TimeNs>, usize);
 
-impl<R: Run> Merged<R> {
+impl<R: Run> MergedEvents<R> {
     /// Merges runs, each of which has what a window holds of its track; of all of them together
     /// only the last are given where the window asks for so many.
     ///
@@ -72,7 +72,7 @@ impl<R: Run> Merged<R> {
             let Some(place) = places.next() else { continue };
             if !places.is_empty() {
                 self.current = Some((run.time(places.start)?, at));
-                self.give_way();
+                self.requeue_current();
             }
             if self.window.holds(time) {
                 return Ok(Some((at, place)));
@@ -82,7 +82,7 @@ impl<R: Run> Merged<R> {
 
     /// Puts the current run back where another is earlier. As a rule many events of one come before
     /// the next of another, and where there is one run there is nothing to compare.
-    fn give_way(&mut self) {
+    fn requeue_current(&mut self) {
         let Some(Reverse(other)) = self.heads.peek() else { return };
         if let Some(current) = self.current.take_if(|current| *current > *other) {
             self.heads.push(Reverse(current));
@@ -90,7 +90,7 @@ impl<R: Run> Merged<R> {
     }
 }
 
-impl<R: Run> Events for Merged<R> {
+impl<R: Run> Events for MergedEvents<R> {
     fn next(&mut self) -> Result<Option<Event<'_>>> {
         let Some((at, place)) = self.step()? else { return Ok(None) };
         let (run, _) = self.runs.get_mut(at).or_broken(HEAD_OF_RUN)?;
@@ -172,13 +172,13 @@ mod tests {
         let runs = tracks.iter().enumerate().map(|(id, times)| Times(TrackId(id), times.to_vec()));
         let runs: Vec<_> = runs.collect();
         let told = |event: &Event<'_>| (event.track.0, event.time.unwrap().0);
-        let mut events = Merged::new(runs.clone(), window).unwrap();
+        let mut events = MergedEvents::new(runs.clone(), window).unwrap();
         let mut found = Vec::new();
         while let Some(event) = events.next().unwrap() {
             found.push(told(&event));
         }
         let mut handed_on = Vec::new();
-        let mut events = Merged::new(runs, window).unwrap();
+        let mut events = MergedEvents::new(runs, window).unwrap();
         events.each(&mut |event| handed_on.push(told(event))).unwrap();
         assert_eq!(handed_on, found, "handed on all at once");
         found

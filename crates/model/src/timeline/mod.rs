@@ -30,14 +30,14 @@ pub use activity::{Activity, Message, Missing};
 pub use attributes::Attributes;
 pub use class::{Class, ClassWord};
 pub use fielded::{Fielded, FieldedEvents, WithFields, fielded_tracks};
-pub use fields::{Asked, Field, Fields};
-pub use losses::{Losses, untold};
-pub use merged::{Merged, Run};
-pub use numbers::{NumberKind, Numbers};
-pub use shown::{Length, Shown};
+pub use fields::{EventFilter, Field, Fields};
+pub use losses::{Losses, unsupported_findings};
+pub use merged::{MergedEvents, Run};
+pub use numbers::{NumberKind, NumberSurvey};
+pub use shown::{DisplayDuration, DisplayTime};
 pub use spelt_fields::json_members;
-pub use tally::Tally;
-pub use times::Times;
+pub use tally::TrackStatistics;
+pub use times::EventTimes;
 pub use tracks::Tracks;
 
 /// A track's index in its view.
@@ -73,10 +73,10 @@ pub trait TimelineView: Send + Sync {
 
     /// The same events, of which those may be left out that have fields, are declared not to be what
     /// is asked for, and are nothing else.
-    fn events_asked(
+    fn filtered_events(
         self: Arc<Self>,
         window: &Window,
-        _asked: Asked<'_>,
+        _asked: EventFilter<'_>,
     ) -> Result<Box<dyn Events>> {
         self.events(window)
     }
@@ -84,10 +84,10 @@ pub trait TimelineView: Send + Sync {
     /// Those, and beside each its fields, where the recording knows them.
     ///
     /// Goes through the recording twice unless a format has something better.
-    fn events_beside_fields(
+    fn events_and_fields(
         self: Arc<Self>,
         window: &Window,
-        _asked: Asked<'_>,
+        _asked: EventFilter<'_>,
     ) -> Result<Box<dyn FieldedEvents>> {
         let events = Arc::clone(&self).events(window)?;
         let told = self.has_fields().then(|| Arc::clone(&self).events_with_fields(window));
@@ -123,9 +123,9 @@ pub trait TimelineView: Send + Sync {
     /// tracks that are not asked for.
     ///
     /// Looks at all of them unless a format has something better.
-    fn tallies(self: Arc<Self>, window: &Window) -> Result<Vec<Tally>> {
+    fn tallies(self: Arc<Self>, window: &Window) -> Result<Vec<TrackStatistics>> {
         let count = self.tracks().len();
-        Tally::of(&mut *self.events(window)?, count)
+        TrackStatistics::from_events(&mut *self.events(window)?, count)
     }
 
     /// The file that an event is in, of a recording that is a directory: what its offset counts
@@ -139,7 +139,7 @@ pub trait TimelineView: Send + Sync {
     /// nothing.
     ///
     /// May look at all events.
-    fn untold(self: Arc<Self>) -> Result<Vec<Finding>> {
+    fn unsupported(self: Arc<Self>) -> Result<Vec<Finding>> {
         Ok(Vec::new())
     }
 }
@@ -275,20 +275,20 @@ impl Track {
     /// Returns true if it is of a task that runs when there is nothing to do.
     #[must_use]
     pub fn is_idle(&self) -> bool {
-        self.says(Self::IS_IDLE)
+        self.has_flag(Self::IS_IDLE)
     }
 
     /// Returns true if it is a clock that other tracks have their times from: its events are times.
     #[must_use]
     pub fn is_clock(&self) -> bool {
-        self.kind == TrackKind::Counter && self.says("clock")
+        self.kind == TrackKind::Counter && self.has_flag("clock")
     }
 
     /// The track of a recording on which it is told that anything may be missing: one of a task where
     /// there is any, since whoever asks who runs looks at those. Nothing where nothing is told of
     /// tasks, functions and machines.
     #[must_use]
-    pub fn of_gaps(tracks: &[Self], recording: usize) -> Option<TrackId> {
+    pub fn gap_track(tracks: &[Self], recording: usize) -> Option<TrackId> {
         let first = |kind: TrackKind| {
             let is_it = |track: &Self| track.recording == recording && track.kind == kind;
             tracks.iter().position(is_it).map(TrackId)
@@ -298,7 +298,7 @@ impl Track {
 
     /// Returns true if an attribute is true.
     #[must_use]
-    pub fn says(&self, attribute: &str) -> bool {
+    pub fn has_flag(&self, attribute: &str) -> bool {
         self.attributes.get(attribute).is_some_and(|value| *value == true)
     }
 }
@@ -411,28 +411,28 @@ pub struct Window {
 
 /// Tracks that are asked for, by their numbers: this is asked of every event.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Wanted(Option<Vec<bool>>);
+pub struct TrackSet(Option<Vec<bool>>);
 
-impl Wanted {
+impl TrackSet {
     /// Returns true if events of a track are asked for.
     #[inline]
     #[must_use]
-    pub fn has(&self, track: TrackId) -> bool {
+    pub fn contains(&self, track: TrackId) -> bool {
         self.0.as_ref().is_none_or(|wanted| wanted.get(track.0).copied().unwrap_or(false))
     }
 
     /// Returns true if any of some tracks is.
     #[must_use]
     pub fn has_any(&self, tracks: Range<usize>) -> bool {
-        tracks.into_iter().any(|track| self.has(TrackId(track)))
+        tracks.into_iter().any(|track| self.contains(TrackId(track)))
     }
 }
 
 impl Window {
     /// The tracks that are asked for, of so many.
     #[must_use]
-    pub fn wanted(&self, count: usize) -> Wanted {
-        Wanted(self.tracks.as_ref().map(|tracks| {
+    pub fn track_set(&self, count: usize) -> TrackSet {
+        TrackSet(self.tracks.as_ref().map(|tracks| {
             let mut wanted = vec![false; count];
             for track in tracks {
                 wanted.get_mut(track.0).into_iter().for_each(|of| *of = true);
@@ -443,7 +443,7 @@ impl Window {
 
     /// Returns true if events of a track are asked for.
     #[must_use]
-    pub fn wants(&self, track: TrackId) -> bool {
+    pub fn includes_track(&self, track: TrackId) -> bool {
         self.tracks.as_ref().is_none_or(|tracks| tracks.binary_search(&track).is_ok())
     }
 
@@ -500,10 +500,13 @@ mod tests {
     #[test]
     fn tracks_that_are_asked_for_are_found_by_number() {
         let some = Window { tracks: Some(vec![TrackId(1), TrackId(9)]), ..Window::default() };
-        let wanted = some.wanted(3);
-        assert_eq!([0, 1, 2, 9].map(|id| wanted.has(TrackId(id))), [false, true, false, false]);
+        let wanted = some.track_set(3);
+        assert_eq!(
+            [0, 1, 2, 9].map(|id| wanted.contains(TrackId(id))),
+            [false, true, false, false]
+        );
         assert!(wanted.has_any(0..2) && !wanted.has_any(2..3));
-        assert!(Window::default().wanted(0).has(TrackId(7)));
+        assert!(Window::default().track_set(0).contains(TrackId(7)));
     }
 
     #[test]

@@ -4,7 +4,7 @@ use kymo_core::Value;
 
 /// The numbers of a track or field as far as they were seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Numbers {
+pub struct NumberSurvey {
     has_whole: bool,
     has_signed: bool,
     /// The least of those that have a sign, if that is below 0.
@@ -28,9 +28,9 @@ pub enum NumberKind {
     Double,
 }
 
-impl Numbers {
+impl NumberSurvey {
     /// Sees a value. Tells whether it is a number.
-    pub fn see(&mut self, value: &Value) -> bool {
+    pub fn add(&mut self, value: &Value) -> bool {
         match value {
             Value::Int(number) => {
                 (self.has_whole, self.has_signed) = (true, true);
@@ -100,8 +100,8 @@ mod tests {
     use super::*;
 
     fn kind(values: &[Value]) -> NumberKind {
-        let mut numbers = Numbers::default();
-        assert!(values.iter().all(|value| numbers.see(value)));
+        let mut numbers = NumberSurvey::default();
+        assert!(values.iter().all(|value| numbers.add(value)));
         let kind = numbers.kind();
         assert!(values.iter().all(|value| kind.fit(value).is_some()));
         kind
@@ -119,7 +119,7 @@ mod tests {
         assert_eq!(kind(std::slice::from_ref(&single)), NumberKind::Single);
         assert_eq!(kind(&[single.clone(), double]), NumberKind::Double);
         assert_eq!(kind(&[uint, single]), NumberKind::Double);
-        assert!(!Numbers::default().see(&"1".into()));
+        assert!(!NumberSurvey::default().add(&"1".into()));
     }
 
     #[test]

@@ -8,22 +8,22 @@ use super::{Clock, TimeNs};
 
 /// A moment as a person reads it: a time of day, or seconds on a clock of its own.
 #[derive(Debug, Clone, Copy)]
-pub struct Shown {
+pub struct DisplayTime {
     /// The moment.
     pub time: TimeNs,
     /// True if it counts from the Epoch.
     pub since_epoch: bool,
 }
 
-impl Shown {
+impl DisplayTime {
     /// A moment on a clock.
     #[must_use]
-    pub fn on(clock: Option<&Clock>, time: TimeNs) -> Self {
+    pub fn on_clock(clock: Option<&Clock>, time: TimeNs) -> Self {
         Self { time, since_epoch: clock.is_some_and(|clock| clock.since_epoch) }
     }
 }
 
-impl Display for Shown {
+impl Display for DisplayTime {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
         let ns = self.time.0;
         if self.since_epoch
@@ -40,9 +40,9 @@ impl Display for Shown {
 
 /// A length of time, to the nanosecond: "1.500000000 s".
 #[derive(Debug, Clone, Copy)]
-pub struct Length(pub u64);
+pub struct DisplayDuration(pub u64);
 
-impl Display for Length {
+impl Display for DisplayDuration {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
         let (seconds, rest) = (self.0 / 1_000_000_000, self.0 % 1_000_000_000);
         write!(f, "{seconds}.{rest:09} s")
@@ -55,7 +55,7 @@ mod tests {
 
     #[test]
     fn moments_are_shown_to_the_nanosecond() {
-        let shown = |ns, since_epoch| Shown { time: TimeNs(ns), since_epoch }.to_string();
+        let shown = |ns, since_epoch| DisplayTime { time: TimeNs(ns), since_epoch }.to_string();
         assert_eq!(shown(1_000_000_000_000_000_001, true), "2001-09-09T01:46:40.000000001Z");
         assert_eq!(shown(-1_500_000_000, false), "-1.500000000");
         assert_eq!(shown(i64::MIN, false), "-9223372036.854775808");

@@ -20,7 +20,7 @@ impl Content<'_> {
     pub fn to_json(&self) -> Option<String> {
         let value = match self {
             Self::Payload => return None,
-            Self::Activity(activity) => return Some(spell(activity)),
+            Self::Activity(activity) => return Some(format_json(activity)),
             Self::Text(text) => return serde_json::to_string(text).ok(),
             Self::Fields(fields) => return serde_json::to_string(&fields.to_string()).ok(),
             Self::Value(value) => value,
@@ -80,9 +80,9 @@ pub(super) fn value(json: Json) -> Value {
 }
 
 /// An activity that is being spelt.
-struct Spelling(String);
+struct ActivityJson(String);
 
-impl Spelling {
+impl ActivityJson {
     fn new(word: &str) -> Self {
         Self(format!("{{\"{ACTIVITY}\":\"{word}\""))
     }
@@ -115,26 +115,26 @@ impl Spelling {
     }
 }
 
-fn spell(activity: &Activity<'_>) -> String {
+fn format_json(activity: &Activity<'_>) -> String {
     let spelt = match activity {
-        Activity::Begin { name, priority, ends } => Spelling::new("begin")
+        Activity::Begin { name, priority, ends } => ActivityJson::new("begin")
             .text("name", name.as_deref())
             .number("priority", *priority)
             .number("ends_ns", ends.map(|time| time.0)),
-        Activity::End => Spelling::new("end"),
-        Activity::EndOf { name } => Spelling::new("end").text("name", Some(name)),
+        Activity::End => ActivityJson::new("end"),
+        Activity::EndOf { name } => ActivityJson::new("end").text("name", Some(name)),
         Activity::Release { budget_ns, by } => {
-            Spelling::new("release").number("budget_ns", *budget_ns).track("by", *by)
+            ActivityJson::new("release").number("budget_ns", *budget_ns).track("by", *by)
         }
         Activity::Complete { remaining_ns } => {
-            Spelling::new("complete").number("remaining_ns", *remaining_ns)
+            ActivityJson::new("complete").number("remaining_ns", *remaining_ns)
         }
-        Activity::Send(message) => Spelling::new("send").message(message),
-        Activity::Receive(message) => Spelling::new("receive").message(message),
-        Activity::Enter { state, settled } => Spelling::new("enter")
+        Activity::Send(message) => ActivityJson::new("send").message(message),
+        Activity::Receive(message) => ActivityJson::new("receive").message(message),
+        Activity::Enter { state, settled } => ActivityJson::new("enter")
             .text("state", Some(state))
             .number("settled_ns", settled.map(|time| time.0)),
-        Activity::Gap(missing) => Spelling::new("gap").text("missing", Some(missing.name())),
+        Activity::Gap(missing) => ActivityJson::new("gap").text("missing", Some(missing.name())),
     };
     spelt.0 + "}"
 }

@@ -35,7 +35,7 @@ impl Fields<'_> {
     #[must_use]
     pub fn to_json(&self, text: &str) -> Option<String> {
         let text = Some(text).filter(|text| self.to_string() != *text);
-        serde_json::to_string(&Spelling { event: self, text }).ok()
+        serde_json::to_string(&EventJson { event: self, text }).ok()
     }
 }
 
@@ -44,7 +44,7 @@ pub(super) fn read(bytes: &[u8]) -> Option<(Fields<'static>, Option<String>)> {
     if !bytes.starts_with(BEGIN) {
         return None;
     }
-    let spelt: Spelt<'_> = serde_json::from_slice(bytes).ok()?;
+    let spelt: StoredEvent<'_> = serde_json::from_slice(bytes).ok()?;
     let Members(said) = spelt.fields;
     if said.len() != spelt.types.len() {
         return None;
@@ -65,12 +65,12 @@ pub fn json_members(text: &str) -> Option<Vec<(String, &RawValue)>> {
 }
 
 /// An event that is being spelt.
-struct Spelling<'a> {
+struct EventJson<'a> {
     event: &'a Fields<'a>,
     text: Option<&'a str>,
 }
 
-impl Serialize for Spelling<'_> {
+impl Serialize for EventJson<'_> {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         let mut map = to.serialize_map(None)?;
         map.serialize_entry("event", &self.event.name)?;
@@ -100,7 +100,7 @@ impl Serialize for Values<'_> {
 }
 
 #[derive(Deserialize)]
-struct Spelt<'a> {
+struct StoredEvent<'a> {
     #[serde(borrow)]
     event: Cow<'a, str>,
     #[serde(borrow, default)]

@@ -5,7 +5,7 @@ use kymo_core::{Result, Value};
 
 /// Number of events of a track, their first and last time, and what they amount to.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Tally {
+pub struct TrackStatistics {
     /// Number of events.
     pub events: u64,
     /// The bytes of their payloads together.
@@ -16,12 +16,12 @@ pub struct Tally {
     pub numbers: Option<[Value; 2]>,
 }
 
-impl Tally {
+impl TrackStatistics {
     /// Computes what the events of each of so many tracks have in common, by looking at every one.
     ///
     /// # Errors
     /// When events cannot be read.
-    pub fn of(events: &mut dyn Events, track_count: usize) -> Result<Vec<Self>> {
+    pub fn from_events(events: &mut dyn Events, track_count: usize) -> Result<Vec<Self>> {
         let mut tallies = vec![Self::default(); track_count];
         events.each(&mut |event| {
             if let Some(tally) = tallies.get_mut(event.track.0) {
@@ -103,8 +103,10 @@ mod tests {
             Value::UInt(3),
         ];
         let mut events = Numbers(TrackId(1), values.into_iter(), 0);
-        let [none, tally] = &Tally::of(&mut events, 2).unwrap()[..] else { panic!("two tracks") };
-        assert_eq!(none, &Tally::default());
+        let [none, tally] = &TrackStatistics::from_events(&mut events, 2).unwrap()[..] else {
+            panic!("two tracks")
+        };
+        assert_eq!(none, &TrackStatistics::default());
         assert_eq!((tally.events, tally.payload_bytes), (5, 10));
         assert_eq!(tally.times, Some((TimeNs(2), TimeNs(5))));
         assert_eq!(tally.numbers, Some([Value::Int(-2), Value::Float(7.5)]));
@@ -113,6 +115,9 @@ mod tests {
     #[test]
     fn events_of_a_track_that_is_not_there_count_for_none() {
         let mut events = Numbers(TrackId(9), vec![Value::Int(1)].into_iter(), 0);
-        assert_eq!(Tally::of(&mut events, 1).unwrap(), [Tally::default()]);
+        assert_eq!(
+            TrackStatistics::from_events(&mut events, 1).unwrap(),
+            [TrackStatistics::default()]
+        );
     }
 }

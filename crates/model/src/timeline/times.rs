@@ -9,16 +9,20 @@ use kymo_core::Result;
 /// of the one before it. Before the first that has one it has that of the first, so that nothing seems
 /// to begin earlier than it is known to.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Times {
+pub struct EventTimes {
     last: Option<TimeNs>,
 }
 
-impl Times {
+impl EventTimes {
     /// The time that the next event of a timeline gets. Where no event has any, it is zero.
     ///
     /// # Errors
     /// When the first event that has a time cannot be read.
-    pub fn of(&mut self, event: &Event<'_>, timeline: &Arc<dyn TimelineView>) -> Result<TimeNs> {
+    pub fn next_time(
+        &mut self,
+        event: &Event<'_>,
+        timeline: &Arc<dyn TimelineView>,
+    ) -> Result<TimeNs> {
         let time = match event.time.or(self.last) {
             Some(time) => time,
             None => first(timeline)?.unwrap_or(TimeNs(0)),
@@ -75,8 +79,8 @@ mod tests {
 
     fn times(of: &[Option<i64>]) -> Vec<i64> {
         let timeline: Arc<dyn TimelineView> = Arc::new(Recording(of.to_vec()));
-        let mut times = Times::default();
-        of.iter().map(|time| times.of(&event(*time), &timeline).unwrap().0).collect()
+        let mut times = EventTimes::default();
+        of.iter().map(|time| times.next_time(&event(*time), &timeline).unwrap().0).collect()
     }
 
     #[test]

@@ -19,13 +19,14 @@ const STEP: u64 = 1 << 20;
 fn structure(functions: u64, calls: &[(u64, u64, u64)]) -> Structure {
     let mut module = ModuleBuilder::new("/gpu", &Limits::default());
     let file = module.file("k.cu").unwrap();
-    module.tells_calls();
+    module.set_calls_complete();
     let mut scopes = Vec::new();
     for number in 0..functions {
         let start = number * STEP;
         let at = |line| Place { file, line };
         let name = format!("f{number}");
-        let function = Scope::Function { name, link_name: None, at: None, entry: Some(start) };
+        let function =
+            Scope::Function { name, link_name: None, with_path: None, entry: Some(start) };
         let function = module.scope(None, function).unwrap();
         let line = module.scope(Some(function), Scope::Line { at: at(2) }).unwrap();
         module.range(line, start..start + STEP).unwrap();

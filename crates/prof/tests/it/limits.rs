@@ -86,7 +86,7 @@ fn scopes_are_kept_once_however_many_addresses_are_in_them() {
     let file = module.file("a.c").unwrap();
     let at = Place { file, line: 1 };
     let function =
-        Scope::Function { name: "f".into(), link_name: None, at: Some(at), entry: Some(0) };
+        Scope::Function { name: "f".into(), link_name: None, with_path: Some(at), entry: Some(0) };
     let mut scope = module.scope(None, function).unwrap();
     for line in 2..402 {
         let repeat = Scope::Loop { at: Place { file, line }, entry: None };
@@ -146,7 +146,7 @@ fn a_thread_of_more_metrics_than_can_be_numbered_is_left_out() {
 
 #[test]
 fn a_thread_with_nodes_in_modules_that_it_does_not_list_is_left_out_as_hpcprof_does() {
-    let unlisted = Finding::at(Severity::Warning, "node-module", 7, "1 node is in none");
+    let unlisted = Finding::at_offset(Severity::Warning, "node-module", 7, "1 node is in none");
     let strange = Recorded { unlisted: Some(unlisted.clone()), ..chain(1, 1, 0) };
     for compat in [false, true] {
         let mut kept = Kept::default();

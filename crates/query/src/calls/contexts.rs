@@ -30,7 +30,7 @@ impl Contexts {
     }
 
     /// The context of a function that is called from another; made where it is not there yet.
-    pub(super) fn of(
+    pub(super) fn get_or_add(
         &mut self,
         parent: Option<ContextId>,
         name: &str,

@@ -20,7 +20,7 @@ use kymo_model::timeline::{
 };
 
 use crate::elapsed;
-use crate::nest::{Ends, Nest, Over};
+use crate::nest::{EarlyEnd, Nest, ReturnMatch};
 use contexts::Contexts;
 use samples::Samples;
 
@@ -49,7 +49,7 @@ impl Calls {
         let mut events = Arc::clone(timeline).events(&window)?;
         while let Some(event) = events.next()? {
             if let Content::Activity(activity) = &event.content {
-                building.see(event.track, event.time, activity)?;
+                building.add_activity(event.track, event.time, activity)?;
             }
         }
         drop(events);
@@ -165,12 +165,17 @@ impl<'a> Building<'a> {
         })
     }
 
-    fn see(&mut self, track: TrackId, time: Option<TimeNs>, activity: &Activity<'_>) -> Result<()> {
+    fn add_activity(
+        &mut self,
+        track: TrackId,
+        time: Option<TimeNs>,
+        activity: &Activity<'_>,
+    ) -> Result<()> {
         let stack = self.stacks.entry(track).or_default();
         // What has no time was not before what was last.
         let Some(time) = time.or(stack.last) else { return Ok(()) };
         stack.last = stack.last.max(Some(time));
-        self.end_told(track, time, matches!(activity, Activity::Begin { .. }));
+        self.end_announced(track, time, matches!(activity, Activity::Begin { .. }));
         let stack = self.stacks.entry(track).or_default();
         match activity {
             Activity::Begin { .. } if stack.open.is_beyond() => self.deep += 1,
@@ -216,16 +221,16 @@ impl<'a> Building<'a> {
             stack.thread = Some(self.builder.thread(thread_of(of, track))?);
         }
         let parent = stack.open.last().map(|open| open.context);
-        let context = self.contexts.of(parent, name, &mut self.builder)?;
+        let context = self.contexts.get_or_add(parent, name, &mut self.builder)?;
         let open = Open { context, since, ends, within_ns: 0 };
         stack.open.push_ending(Some(name), &self.names, (since, ends), open);
         Ok(())
     }
 
     /// Calls are over that were told to be before something else happens, and those within them.
-    fn end_told(&mut self, track: TrackId, now: TimeNs, begins: bool) {
+    fn end_announced(&mut self, track: TrackId, now: TimeNs, begins: bool) {
         while let Some(stack) = self.stacks.get_mut(&track)
-            && let Some(Over { call, time, is_told }) = stack.open.pop_over(now, begins)
+            && let Some(EarlyEnd { call, time, is_told }) = stack.open.pop_ended(now, begins)
         {
             stack.last = stack.last.max(Some(time));
             self.unreturned += u64::from(!is_told);
@@ -237,7 +242,7 @@ impl<'a> Building<'a> {
     fn end(&mut self, track: TrackId, time: TimeNs, name: Option<&str>) {
         let Some(stack) = self.stacks.get_mut(&track) else { return };
         match stack.open.ends(name, &self.names) {
-            Ends::Calls(count) => {
+            ReturnMatch::Calls(count) => {
                 for _ in 1..count {
                     self.end_last(track, time);
                 }
@@ -245,10 +250,10 @@ impl<'a> Building<'a> {
                 let told = self.end_last(track, time);
                 self.contradicted += u64::from(told.is_some_and(|told| told != time));
             }
-            Ends::Told(told) => self.contradicted += u64::from(told != time),
-            Ends::Beyond => {}
-            Ends::Before => self.ended += 1,
-            Ends::Other => self.uncalled += 1,
+            ReturnMatch::Told(told) => self.contradicted += u64::from(told != time),
+            ReturnMatch::Beyond => {}
+            ReturnMatch::Before => self.ended += 1,
+            ReturnMatch::Other => self.uncalled += 1,
         }
     }
 
@@ -276,7 +281,7 @@ impl<'a> Building<'a> {
     fn finish(mut self) -> Option<(CallTree, Contexts)> {
         let tracks: Vec<_> = self.stacks.keys().copied().collect();
         for track in tracks {
-            self.end_told(track, TimeNs(i64::MAX), true);
+            self.end_announced(track, TimeNs(i64::MAX), true);
         }
         let open: Vec<_> = self
             .stacks
@@ -292,7 +297,7 @@ impl<'a> Building<'a> {
         if self.contexts.is_empty() {
             return None;
         }
-        self.say(unfinished as u64);
+        self.report_unfinished(unfinished as u64);
         let mut spent: Vec<_> = self.spent.into_iter().collect();
         spent.sort_unstable_by_key(|(key, _)| *key);
         for ((thread, context), Spent { ns, calls }) in spent {
@@ -305,7 +310,7 @@ impl<'a> Building<'a> {
     }
 
     /// Says what is good to know of the values, and what does not fit.
-    fn say(&mut self, unfinished: u64) {
+    fn report_unfinished(&mut self, unfinished: u64) {
         self.remark(
             unfinished,
             "call is not over at the end: what it took until then counts",
@@ -321,22 +326,22 @@ impl<'a> Building<'a> {
             "call is too far within others, and counts for the last of them",
             "calls are too far within others, and count for the last of them",
         );
-        self.doubt(
+        self.add_caveat(
             self.cut,
             "call is not over where events are missing: what it took until then counts",
             "calls are not over where events are missing: what they took until then counts",
         );
-        self.doubt(
+        self.add_caveat(
             self.unreturned,
             "call was over when another function returned: its own return is missing",
             "calls were over when another function returned: their own returns are missing",
         );
-        self.doubt(
+        self.add_caveat(
             self.uncalled,
             "return is of a function that was not called: it is left out",
             "returns are of functions that were not called: they are left out",
         );
-        self.doubt(
+        self.add_caveat(
             self.contradicted,
             "return is not when the function was told to end as it was called: the earlier counts",
             "returns are not when the functions were told to end as they were called: the earlier \
@@ -350,9 +355,9 @@ impl<'a> Building<'a> {
         }
     }
 
-    fn doubt(&mut self, count: u64, one: &str, many: &str) {
+    fn add_caveat(&mut self, count: u64, one: &str, many: &str) {
         if let Some(text) = counted(count, one, many) {
-            self.builder.doubt(text);
+            self.builder.add_caveat(text);
         }
     }
 }

@@ -14,7 +14,7 @@ use kymo_model::timeline::{
 
 use super::contexts::Contexts;
 use super::{thread_of, tracks_of_calls};
-use crate::nest::{Ends, Nest};
+use crate::nest::{Nest, ReturnMatch};
 
 /// The samples of a timeline of calls.
 pub(super) struct Samples {
@@ -50,9 +50,9 @@ impl TimelineView for Samples {
     fn events(self: Arc<Self>, window: &Window) -> Result<Box<dyn Events>> {
         let names = self.timeline.tracks();
         let mut tracks = tracks_of_calls(&names);
-        tracks.retain(|track| window.wants(*track));
+        tracks.retain(|track| window.includes_track(*track));
         let all = Window { tracks: Some(tracks), until: window.until, ..Window::default() };
-        let mut sampled = Sampled {
+        let mut sampled = SampleStream {
             events: Arc::clone(&self.timeline).events(&all)?,
             contexts: Arc::clone(&self.contexts),
             names,
@@ -70,7 +70,7 @@ impl TimelineView for Samples {
                 kept.pop_front();
             }
         }
-        Ok(Box::new(Last(kept)))
+        Ok(Box::new(LastSamples(kept)))
     }
 
     fn range(self: Arc<Self>, clock: ClockId) -> Result<Option<RangeInclusive<TimeNs>>> {
@@ -95,7 +95,7 @@ impl Sample {
 }
 
 /// Samples as they come.
-struct Sampled {
+struct SampleStream {
     events: Box<dyn Events>,
     contexts: Arc<Contexts>,
     names: Tracks,
@@ -109,7 +109,7 @@ struct Sampled {
     is_over: bool,
 }
 
-impl Sampled {
+impl SampleStream {
     fn sample(&mut self) -> Result<Option<Sample>> {
         while self.due.is_empty() && !self.is_over {
             self.advance()?;
@@ -133,7 +133,7 @@ impl Sampled {
             let mut tracks: Vec<_> = stacks.iter_mut().collect();
             tracks.sort_unstable_by_key(|(track, _)| **track);
             for (track, within) in tracks {
-                while let Some(over) = within.pop_over(TimeNs(i64::MAX), true) {
+                while let Some(over) = within.pop_ended(TimeNs(i64::MAX), true) {
                     put((*track, Some(over.time), 0), within);
                 }
             }
@@ -143,7 +143,7 @@ impl Sampled {
         let Content::Activity(activity) = &event.content else { return Ok(()) };
         let within = stacks.entry(track).or_default();
         let begins = matches!(activity, Activity::Begin { .. });
-        while let Some(over) = time.and_then(|time| within.pop_over(time, begins)) {
+        while let Some(over) = time.and_then(|time| within.pop_ended(time, begins)) {
             put((track, Some(over.time), offset), within);
         }
         match activity {
@@ -166,23 +166,23 @@ impl Sampled {
 }
 
 fn end(within: &mut Nest<ContextId>, name: Option<&str>, hasher: &RandomState) {
-    if let Ends::Calls(count) = within.ends(name, hasher) {
+    if let ReturnMatch::Calls(count) = within.ends(name, hasher) {
         for _ in 0..count {
             within.pop();
         }
     }
 }
 
-impl Events for Sampled {
+impl Events for SampleStream {
     fn next(&mut self) -> Result<Option<Event<'_>>> {
         Ok(self.sample()?.map(|sample| sample.event()))
     }
 }
 
 /// The last samples.
-struct Last(VecDeque<Sample>);
+struct LastSamples(VecDeque<Sample>);
 
-impl Events for Last {
+impl Events for LastSamples {
     fn next(&mut self) -> Result<Option<Event<'_>>> {
         Ok(self.0.pop_front().map(|sample| sample.event()))
     }

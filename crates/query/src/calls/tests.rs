@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use kymo_core::bytes::Limits;
-use kymo_model::profile::{By, MetricId, Question, ThreadId, flat, traced};
+use kymo_model::profile::{FlatGrouping, MetricId, MetricQuery, ThreadId, flat, traced};
 use kymo_model::timeline::{Activity, TimelineView, TrackId, Window};
 
 use super::Calls;
@@ -38,8 +38,8 @@ fn calls(told: Vec<Told>) -> Option<Calls> {
 /// Each function with what it took itself and with what it called.
 fn rows(calls: &Calls, metric: u32) -> Vec<(String, f64, f64)> {
     let tree = calls.profile();
-    let question = Question { view: &*tree, metric: MetricId(metric), threads: None };
-    let mut rows = flat(&question, By::Function).unwrap().rows;
+    let question = MetricQuery { view: &*tree, metric: MetricId(metric), threads: None };
+    let mut rows = flat(&question, FlatGrouping::Function).unwrap().rows;
     rows.sort_by(|one, other| one.label.cmp(&other.label));
     rows.into_iter().map(|row| (row.label, row.exclusive, row.inclusive)).collect()
 }
@@ -137,7 +137,7 @@ fn a_return_ends_the_function_that_it_names() {
         [("f", [10.0, 20.0]), ("g", [10.0, 10.0]), ("h", [10.0, 10.0]), ("main", [30.0, 60.0])];
     assert_eq!(found, expected.map(|(name, times)| (name.to_owned(), times)));
     assert_eq!(
-        calls.profile().doubts(),
+        calls.profile().caveats(),
         [
             "1 call was over when another function returned: its own return is missing",
             "1 return is of a function that was not called: it is left out",
@@ -166,7 +166,7 @@ fn the_return_of_what_began_before_is_no_doubt() {
     let end = |name: &'static str| Activity::EndOf { name: name.into() };
     let told = vec![(0, 0, named("g")), (5, 0, end("g")), (9, 0, end("main"))];
     let profile = calls(told).unwrap().profile();
-    assert!(profile.doubts().is_empty());
+    assert!(profile.caveats().is_empty());
     assert_eq!(profile.remarks(), ["1 call began before the recording: what it took is not known"]);
 }
 
@@ -210,7 +210,7 @@ fn a_function_that_does_not_return_ends_when_it_was_told_to() {
     ];
     assert_eq!(in_ns(&calls), expected.map(|(name, times)| (name.to_owned(), times)));
     assert_eq!(
-        calls.profile().doubts(),
+        calls.profile().caveats(),
         ["1 call was over when another function returned: its own return is missing"]
     );
     assert!(calls.profile().remarks().is_empty());
@@ -240,7 +240,7 @@ fn a_recording_without_returns_has_calls_one_after_another() {
     let calls = calls(told).unwrap();
     let expected = [("f", [15.0, 15.0]), ("g", [70.0, 70.0])];
     assert_eq!(in_ns(&calls), expected.map(|(name, times)| (name.to_owned(), times)));
-    assert!(calls.profile().doubts().is_empty() && calls.profile().remarks().is_empty());
+    assert!(calls.profile().caveats().is_empty() && calls.profile().remarks().is_empty());
 }
 
 /// `f` is told to end at 10 and returns at 15; `g` is told to end at 40 and returns at 30.
@@ -261,7 +261,7 @@ fn returns_that_are_not_when_they_were_told_to_be_are_doubts() {
     let expected = [("f", [10.0, 10.0]), ("g", [10.0, 10.0])];
     assert_eq!(in_ns(&calls), expected.map(|(name, times)| (name.to_owned(), times)));
     assert_eq!(
-        calls.profile().doubts(),
+        calls.profile().caveats(),
         ["2 returns are not when the functions were told to end as they were called: the \
              earlier counts"]
     );

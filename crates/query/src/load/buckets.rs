@@ -3,7 +3,7 @@
 use kymo_model::timeline::TimeNs;
 
 use crate::elapsed;
-use crate::own::own;
+use crate::own::item_mut;
 
 /// Stretches of time of one length, one after another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,7 +21,7 @@ pub struct Buckets {
 impl Buckets {
     /// At most so many stretches from one moment to another.
     #[must_use]
-    pub fn over(start: TimeNs, end: TimeNs, count: usize) -> Self {
+    pub fn from_range(start: TimeNs, end: TimeNs, count: usize) -> Self {
         let span = elapsed(start, end);
         let width_ns = span.div_ceil(count.max(1) as u64).max(1);
         let count = usize::try_from(span.div_ceil(width_ns)).unwrap_or(count).max(1);
@@ -37,10 +37,10 @@ impl Buckets {
 
     /// Returns the part of each stretch that lies in some times.
     #[must_use]
-    pub fn shares_of(&self, times: &[(TimeNs, TimeNs)]) -> Vec<u64> {
+    pub fn bucket_shares(&self, times: &[(TimeNs, TimeNs)]) -> Vec<u64> {
         let mut shares = vec![0_u64; self.count];
         for (at, ns) in times.iter().flat_map(|(since, until)| self.split(*since, *until)) {
-            if let Some(share) = own(&mut shares, at) {
+            if let Some(share) = item_mut(&mut shares, at) {
                 *share = share.saturating_add(ns);
             }
         }
@@ -59,7 +59,7 @@ impl Buckets {
     }
 
     /// The stretch that a moment is in. The end is in the last.
-    pub(crate) fn at(&self, time: TimeNs) -> Option<usize> {
+    pub(crate) fn index_at(&self, time: TimeNs) -> Option<usize> {
         let is_within = (self.start..=self.end).contains(&time);
         is_within.then(|| self.index(time).min(self.count.saturating_sub(1)))
     }
@@ -79,14 +79,14 @@ impl Buckets {
 /// Duration of something within each bucket. Most tasks of a recording that has very many run in
 /// few of them, or in one: the others take no room, and one takes none of its own.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Spread(Kept);
+pub struct BucketTimes(BucketStorage);
 
 /// A bucket, and how long within it.
 type Part = (u32, u64);
 
 /// Durations of buckets, as they are kept.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-enum Kept {
+enum BucketStorage {
     #[default]
     Nothing,
     One(u32, u64),
@@ -97,7 +97,7 @@ enum Kept {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Parts(Vec<Part>);
 
-impl Spread {
+impl BucketTimes {
     /// Returns the duration within each of so many buckets.
     #[must_use]
     pub fn to_vec(&self, count: usize) -> Vec<u64> {
@@ -112,9 +112,9 @@ impl Spread {
 
     fn parts(&self) -> impl Iterator<Item = Part> {
         let (one, many) = match &self.0 {
-            Kept::Nothing => (None, None),
-            Kept::One(at, ns) => (Some((*at, *ns)), None),
-            Kept::Many(parts) => (None, Some(parts)),
+            BucketStorage::Nothing => (None, None),
+            BucketStorage::One(at, ns) => (Some((*at, *ns)), None),
+            BucketStorage::Many(parts) => (None, Some(parts)),
         };
         one.into_iter().chain(many.into_iter().flat_map(|parts| parts.0.iter().copied()))
     }
@@ -123,14 +123,14 @@ impl Spread {
         // There are never so many buckets that a number does not fit.
         let Ok(at) = u32::try_from(at) else { return };
         match &mut self.0 {
-            Kept::Nothing => self.0 = Kept::One(at, ns),
-            Kept::One(first, sum) if *first == at => *sum = sum.saturating_add(ns),
-            Kept::One(first, sum) => {
+            BucketStorage::Nothing => self.0 = BucketStorage::One(at, ns),
+            BucketStorage::One(first, sum) if *first == at => *sum = sum.saturating_add(ns),
+            BucketStorage::One(first, sum) => {
                 let mut parts = Parts(vec![(*first, *sum)]);
                 parts.add(at, ns);
-                self.0 = Kept::Many(Box::new(parts));
+                self.0 = BucketStorage::Many(Box::new(parts));
             }
-            Kept::Many(parts) => parts.add(at, ns),
+            BucketStorage::Many(parts) => parts.add(at, ns),
         }
     }
 
@@ -176,7 +176,7 @@ mod tests {
 
     #[test]
     fn buckets_that_are_filled_in_any_order_are_told_in_theirs() {
-        let mut spread = Spread::default();
+        let mut spread = BucketTimes::default();
         assert_eq!(spread.to_vec(3), [0, 0, 0]);
         spread.add(4, 10);
         spread.add(4, 1);
@@ -185,7 +185,7 @@ mod tests {
             spread.add(at, ns);
         }
         assert_eq!(spread.to_vec(6), [0, 7, 0, 0, 15, 9]);
-        let mut other = Spread::default();
+        let mut other = BucketTimes::default();
         other.add(0, 1);
         other.add_all(&spread);
         assert_eq!(other.to_vec(6), [1, 7, 0, 0, 15, 9]);
@@ -195,6 +195,6 @@ mod tests {
 
     #[test]
     fn one_bucket_takes_no_room_of_its_own() {
-        assert_eq!(size_of::<Spread>(), 16);
+        assert_eq!(size_of::<BucketTimes>(), 16);
     }
 }

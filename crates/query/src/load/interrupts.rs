@@ -2,8 +2,8 @@
 
 use kymo_model::timeline::TimeNs;
 
-use super::{Buckets, Ran, Spread};
-use crate::{Interrupt, InterruptRun, elapsed};
+use super::{BucketTimes, Buckets, RunTime};
+use crate::{InterruptChange, InterruptEvent, elapsed};
 
 /// The interrupts of a processor. One within another is a part of that.
 #[derive(Debug, Default)]
@@ -14,9 +14,9 @@ pub(super) struct Interrupts {
     /// Time when the last ended. Where times go back, what comes then counts from there.
     ended: Option<TimeNs>,
     /// Part of the interrupts that is in the processor's time.
-    ran: Ran,
+    ran: RunTime,
     /// Part that came before the processor's first switch, or after the last so far.
-    later: Later,
+    later: UnconfirmedInterrupts,
     /// Duration before the processor's first switch, and after its last.
     outside_ns: u64,
     /// Number of interrupts without a known end.
@@ -28,8 +28,8 @@ pub(super) struct Interrupts {
 /// Interrupts of which it is not known yet whether they are in the processor's time: the next switch
 /// tells.
 #[derive(Debug, Default)]
-struct Later {
-    ran: Ran,
+struct UnconfirmedInterrupts {
+    ran: RunTime,
     /// From when to when they are.
     times: Option<Known>,
 }
@@ -39,29 +39,29 @@ pub(super) type Known = (TimeNs, TimeNs);
 
 impl Interrupts {
     /// So many are under way when the window begins.
-    pub(super) fn standing(under_way: usize, begin: TimeNs) -> Self {
+    pub(super) fn from_initial_state(under_way: usize, begin: TimeNs) -> Self {
         Self { under_way, since: Some(begin), ..Self::default() }
     }
 
     /// Takes what happens on a processor that is known from when to when.
     pub(super) fn take(
         &mut self,
-        of: Interrupt,
+        of: InterruptEvent,
         time: TimeNs,
         known: Option<Known>,
         buckets: Option<Buckets>,
     ) {
         self.lost += of.lost;
         match of.run {
-            InterruptRun::Begins => {
+            InterruptChange::Begins => {
                 self.under_way = of.around + 1;
                 if of.around == 0 {
                     self.since = Some(time).max(self.ended);
                 }
             }
-            InterruptRun::Ends if of.around == 0 => self.end(time, known, buckets),
-            InterruptRun::Ends => self.under_way = of.around,
-            InterruptRun::Unbegun => self.unbegun += 1,
+            InterruptChange::Ends if of.around == 0 => self.end(time, known, buckets),
+            InterruptChange::Ends => self.under_way = of.around,
+            InterruptChange::Unbegun => self.unbegun += 1,
         }
     }
 
@@ -123,14 +123,14 @@ impl Interrupts {
 
     /// Returns the time that interrupts used, where there were any.
     pub(super) fn load(&self) -> Option<InterruptLoad> {
-        let Ran { ns: run_ns, stretches, ref buckets } = self.ran;
+        let RunTime { ns: run_ns, stretches, ref buckets } = self.ran;
         let (outside_ns, buckets) = (self.outside_ns, buckets.clone());
         let is_any = stretches > 0 || outside_ns > 0;
         is_any.then_some(InterruptLoad { run_ns, outside_ns, stretches, buckets })
     }
 }
 
-impl Later {
+impl UnconfirmedInterrupts {
     fn add(&mut self, since: TimeNs, until: TimeNs, stretches: u64, buckets: Option<Buckets>) {
         self.ran.add_part(since, until, buckets);
         self.ran.stretches += stretches;
@@ -150,7 +150,7 @@ pub struct InterruptLoad {
     /// Number of interrupts, without those within others.
     pub stretches: u64,
     /// Duration within each bucket.
-    pub buckets: Spread,
+    pub buckets: BucketTimes,
 }
 
 impl InterruptLoad {

@@ -10,10 +10,10 @@ use foldhash::fast::RandomState;
 use kymo_model::timeline::TimeNs;
 
 use crate::bounds::Bounds;
-use crate::slot::{Slot, at};
+use crate::slot::{Slot, slot_value};
 use crate::tasks::{CpuId, TaskId, Tasks};
-use crate::{LeftOut, Pass, Run, Seen, Standing, Stretch, elapsed};
-pub use buckets::{Buckets, Spread};
+use crate::{InitialState, Omission, Pass, ResolvedEvent, RunChange, RunSlice, elapsed};
+pub use buckets::{BucketTimes, Buckets};
 use gaps::Gaps;
 pub use interrupts::InterruptLoad;
 use interrupts::Interrupts;
@@ -27,14 +27,14 @@ use interrupts::Interrupts;
 pub struct Load {
     buckets: Option<Buckets>,
     /// From when to when each processor was seen.
-    seen: Vec<Option<(TimeNs, TimeNs)>>,
+    observed_range: Vec<Option<(TimeNs, TimeNs)>>,
     /// Loads of tasks, in the order in which they came to processors.
     ran: Vec<TaskLoad>,
     /// The first place there of each task, and the next of the same task.
     first: Vec<Slot>,
     next: Vec<Slot>,
     /// Times at which the running task is not known.
-    unknown: HashMap<CpuId, Ran, RandomState>,
+    unknown: HashMap<CpuId, RunTime, RandomState>,
     gaps: HashMap<CpuId, Gaps, RandomState>,
     interrupts: HashMap<CpuId, Interrupts, RandomState>,
     /// Times that are looked at, and their beginning and end for each processor that switched.
@@ -45,13 +45,13 @@ pub struct Load {
 }
 
 #[derive(Debug, Default)]
-struct Ran {
+struct RunTime {
     ns: u64,
     stretches: u64,
-    buckets: Spread,
+    buckets: BucketTimes,
 }
 
-impl Ran {
+impl RunTime {
     fn add(&mut self, since: TimeNs, until: TimeNs, buckets: Option<Buckets>) {
         self.add_part(since, until, buckets);
         self.stretches += 1;
@@ -85,7 +85,7 @@ pub struct TaskLoad {
     /// In how many stretches.
     pub stretches: u64,
     /// Duration within each bucket.
-    pub buckets: Spread,
+    pub buckets: BucketTimes,
 }
 
 /// Use of a processor, or of several together.
@@ -118,7 +118,7 @@ pub struct UnknownLoad {
     /// In how many stretches.
     pub stretches: u64,
     /// Duration within each bucket.
-    pub buckets: Spread,
+    pub buckets: BucketTimes,
 }
 
 impl CpuLoad {
@@ -175,7 +175,7 @@ impl CpuLoad {
 }
 
 impl UnknownLoad {
-    fn of(ran: &Ran) -> Self {
+    fn from_run_time(ran: &RunTime) -> Self {
         Self { ns: ran.ns, stretches: ran.stretches, buckets: ran.buckets.clone() }
     }
 
@@ -188,7 +188,7 @@ impl UnknownLoad {
 
 impl TaskLoad {
     fn new(cpu: CpuId, task: TaskId) -> Self {
-        Self { cpu, task, run_ns: 0, stretches: 0, buckets: Spread::default() }
+        Self { cpu, task, run_ns: 0, stretches: 0, buckets: BucketTimes::default() }
     }
 
     fn run(&mut self, since: TimeNs, until: TimeNs, buckets: Option<Buckets>) {
@@ -220,7 +220,7 @@ impl Load {
 
     /// Loads over time, too.
     #[must_use]
-    pub fn over(buckets: Buckets) -> Self {
+    pub fn with_buckets(buckets: Buckets) -> Self {
         Self { buckets: Some(buckets), ..Self::default() }
     }
 
@@ -230,19 +230,19 @@ impl Load {
         self.buckets
     }
 
-    fn ran(&mut self, stretch: &Stretch) {
+    fn ran(&mut self, stretch: &RunSlice) {
         let buckets = self.buckets;
-        let [since, until] = self.within(stretch.cpu, [stretch.since, stretch.until]);
-        if let Some(ran) = self.of(stretch.cpu, stretch.task) {
+        let [since, until] = self.clamp_times(stretch.cpu, [stretch.since, stretch.until]);
+        if let Some(ran) = self.task_load(stretch.cpu, stretch.task) {
             ran.run(since, until, buckets);
         }
-        self.see(stretch.cpu, since);
-        self.see(stretch.cpu, until);
+        self.observe(stretch.cpu, since);
+        self.observe(stretch.cpu, until);
     }
 
     /// Moments, as far as they are in what is looked at of a processor: where times go back, some may
     /// be told that the recording does not go to.
-    fn within(&self, cpu: CpuId, times: [TimeNs; 2]) -> [TimeNs; 2] {
+    fn clamp_times(&self, cpu: CpuId, times: [TimeNs; 2]) -> [TimeNs; 2] {
         match self.ranges.get(cpu.0).copied().flatten() {
             Some((from, until)) => times.map(|time| time.max(from).min(until)),
             None => times,
@@ -250,24 +250,24 @@ impl Load {
     }
 
     /// Remembers from when to when a processor that switches is looked at.
-    fn look_at(&mut self, cpu: CpuId, tasks: &Tasks) {
+    fn observe_range(&mut self, cpu: CpuId, tasks: &Tasks) {
         if self.ranges.len() <= cpu.0 {
             self.ranges.resize(cpu.0 + 1, None);
         }
         if let Some(range) = self.ranges.get_mut(cpu.0).filter(|range| range.is_none()) {
             let track = tasks.cpu(cpu).map(|cpu| cpu.track);
-            *range = self.bounds.as_ref().zip(track).and_then(|(bounds, of)| bounds.of(of));
+            *range = self.bounds.as_ref().zip(track).and_then(|(bounds, of)| bounds.time_range(of));
         }
     }
 
     /// Returns the load of a task on a processor. Few tasks run on several.
-    fn of(&mut self, cpu: CpuId, task: TaskId) -> Option<&mut TaskLoad> {
-        let mut place = at(&self.first, task.0);
+    fn task_load(&mut self, cpu: CpuId, task: TaskId) -> Option<&mut TaskLoad> {
+        let mut place = slot_value(&self.first, task.0);
         while let Some(known) = place {
             if self.ran.get(known).is_some_and(|ran| ran.cpu == cpu) {
                 return self.ran.get_mut(known);
             }
-            place = at(&self.next, known);
+            place = slot_value(&self.next, known);
         }
         if self.first.len() <= task.0 {
             self.first.resize(task.0 + 1, Slot::NONE);
@@ -278,12 +278,12 @@ impl Load {
         self.ran.last_mut()
     }
 
-    fn see(&mut self, cpu: CpuId, time: TimeNs) {
-        let [time, _] = self.within(cpu, [time, time]);
-        if self.seen.len() <= cpu.0 {
-            self.seen.resize(cpu.0 + 1, None);
+    fn observe(&mut self, cpu: CpuId, time: TimeNs) {
+        let [time, _] = self.clamp_times(cpu, [time, time]);
+        if self.observed_range.len() <= cpu.0 {
+            self.observed_range.resize(cpu.0 + 1, None);
         }
-        if let Some(seen) = self.seen.get_mut(cpu.0) {
+        if let Some(seen) = self.observed_range.get_mut(cpu.0) {
             let (first, last) = seen.unwrap_or((time, time));
             *seen = Some((first.min(time), last.max(time)));
         }
@@ -291,7 +291,7 @@ impl Load {
 
     /// It is not known who ran on a processor from when to when.
     fn unknown(&mut self, cpu: CpuId, since: TimeNs, until: TimeNs) {
-        let [since, until] = self.within(cpu, [since, until]);
+        let [since, until] = self.clamp_times(cpu, [since, until]);
         if since < until {
             self.unknown.entry(cpu).or_default().add(since, until, self.buckets);
         }
@@ -300,8 +300,8 @@ impl Load {
     /// Handles times that go back: no event is used until times are where they were. So time
     /// earlier than anything before is unknown. Time in which a task ran without a record of it is
     /// unknown too.
-    fn go_back(&mut self, cpu: CpuId, seen: &Seen<'_>, begins: bool) {
-        self.look_at(cpu, seen.tasks);
+    fn mark_backward_time(&mut self, cpu: CpuId, seen: &ResolvedEvent<'_>, begins: bool) {
+        self.observe_range(cpu, seen.tasks);
         let first = self.seen(cpu).map(|(first, _)| first);
         if let Some(first) = first.filter(|first| seen.time < *first) {
             self.unknown(cpu, seen.time, first);
@@ -318,7 +318,7 @@ impl Load {
 
     /// From when to when a processor was seen.
     fn seen(&self, cpu: CpuId) -> Option<(TimeNs, TimeNs)> {
-        self.seen.get(cpu.0).copied().flatten()
+        self.observed_range.get(cpu.0).copied().flatten()
     }
 
     /// Returns the loads, a processor after the other: those that switch anywhere in the recording.
@@ -365,19 +365,19 @@ impl Load {
             unseen_ns: looked_at_ns.saturating_sub(span_ns),
             busy_ns: sum(false),
             idle_ns: sum(true),
-            unknown: self.unknown.get(&cpu).map(UnknownLoad::of).unwrap_or_default(),
+            unknown: self.unknown.get(&cpu).map(UnknownLoad::from_run_time).unwrap_or_default(),
             tasks: loads,
             interrupts: self.interrupts.get(&cpu).and_then(Interrupts::load),
         };
         if has_idle && tasks.cpu(cpu).is_some_and(|cpu| cpu.is_one) {
-            self.miss(&mut load);
+            self.add_unknown_time(&mut load);
         }
         load
     }
 
     /// Counts time that no task has as unknown, where there is an idle task: then some task always
     /// runs.
-    fn miss(&self, load: &mut CpuLoad) {
+    fn add_unknown_time(&self, load: &mut CpuLoad) {
         let known_ns = load.busy_ns.saturating_add(load.idle_ns).saturating_add(load.unknown.ns);
         let missed_ns = load.span_ns().saturating_sub(known_ns);
         if missed_ns == 0 {
@@ -386,7 +386,7 @@ impl Load {
         load.unknown.ns = load.unknown.ns.saturating_add(missed_ns);
         load.unknown.stretches += self.gaps.get(&load.cpu).map_or(1, Gaps::count);
         let Some(buckets) = self.buckets else { return };
-        let mut missed = buckets.shares_of(&load.seen);
+        let mut missed = buckets.bucket_shares(&load.seen);
         let known = load.tasks.iter().map(|of| &of.buckets).chain([&load.unknown.buckets]);
         known.for_each(|of| of.take_from(&mut missed));
         for (at, ns) in missed.into_iter().enumerate().filter(|(_, ns)| *ns > 0) {
@@ -396,20 +396,20 @@ impl Load {
 
     /// Counts running tasks up to where events are missing. Interrupts that are under way have no
     /// end.
-    fn gap(&mut self, seen: &Seen<'_>) {
+    fn gap(&mut self, seen: &ResolvedEvent<'_>) {
         for stretch in seen.cut.iter().filter(|stretch| stretch.since < stretch.until) {
             self.ran(stretch);
         }
-        if seen.lacks_events().is_some() {
+        if seen.events_missing_from().is_some() {
             for (cpu, interrupts) in &mut self.interrupts {
-                if seen.tasks.cpu(*cpu).is_some_and(|cpu| seen.may_lack(cpu.track)) {
+                if seen.tasks.cpu(*cpu).is_some_and(|cpu| seen.may_miss_events(cpu.track)) {
                     interrupts.lose(seen.time);
                 }
             }
         }
     }
 
-    fn interrupt(&mut self, seen: &Seen<'_>) {
+    fn interrupt(&mut self, seen: &ResolvedEvent<'_>) {
         if let Some(interrupt) = seen.interrupt {
             let known = self.seen(interrupt.cpu);
             let interrupts = self.interrupts.entry(interrupt.cpu).or_default();
@@ -423,60 +423,60 @@ impl Pass for Load {
         self.bounds = Some(bounds.clone());
     }
 
-    fn standing(&mut self, what: &Standing<'_>, begin: TimeNs) {
+    fn initial_state(&mut self, what: &InitialState<'_>, begin: TimeNs) {
         match what {
-            Standing::Nobody(cpu) => self.see(*cpu, begin),
-            Standing::Interrupts(cpu, count) => {
-                self.interrupts.insert(*cpu, Interrupts::standing(*count, begin));
+            InitialState::Nobody(cpu) => self.observe(*cpu, begin),
+            InitialState::Interrupts(cpu, count) => {
+                self.interrupts.insert(*cpu, Interrupts::from_initial_state(*count, begin));
             }
-            Standing::Task(..)
-            | Standing::State(..)
-            | Standing::Messages(_)
-            | Standing::Wakeups(_) => {}
+            InitialState::Task(..)
+            | InitialState::State(..)
+            | InitialState::Messages(_)
+            | InitialState::Wakeups(_) => {}
         }
     }
 
-    fn event(&mut self, seen: &Seen<'_>) {
+    fn event(&mut self, seen: &ResolvedEvent<'_>) {
         self.interrupt(seen);
         self.gap(seen);
         let (Some((_, cpu)), Some(run)) = (seen.task, seen.run) else { return };
         if let Some(since) = seen.unknown_since {
             Pass::unknown(self, cpu, since, seen.time);
         }
-        self.go_back(cpu, seen, run == Run::Begins);
-        self.see(cpu, seen.time);
+        self.mark_backward_time(cpu, seen, run == RunChange::Begins);
+        self.observe(cpu, seen.time);
         if let Some(lost) = seen.lost {
             self.lost(&lost);
         }
-        if let (Run::Ends { .. }, Some(stretch)) = (run, seen.stretch()) {
+        if let (RunChange::Ends { .. }, Some(stretch)) = (run, seen.stretch()) {
             self.ran(&stretch);
         }
         let known = self.seen(cpu);
         if let (Some(interrupts), Some(known)) = (self.interrupts.get_mut(&cpu), known) {
             interrupts.reach(known);
-            if run == Run::Begins {
+            if run == RunChange::Begins {
                 interrupts.lose(seen.time);
             }
         }
     }
 
-    fn unfinished(&mut self, stretch: &Stretch) {
+    fn unfinished(&mut self, stretch: &RunSlice) {
         self.ran(stretch);
     }
 
-    fn lost(&mut self, stretch: &Stretch) {
+    fn lost(&mut self, stretch: &RunSlice) {
         self.unknown(stretch.cpu, stretch.since, stretch.until);
-        self.see(stretch.cpu, stretch.since);
+        self.observe(stretch.cpu, stretch.since);
     }
 
     fn unknown(&mut self, cpu: CpuId, since: TimeNs, until: TimeNs) {
         Self::unknown(self, cpu, since, until);
-        self.see(cpu, since);
+        self.observe(cpu, since);
     }
 
-    fn goes_on(&mut self, cpu: CpuId, until: TimeNs) {
+    fn known_until(&mut self, cpu: CpuId, until: TimeNs) {
         if self.seen(cpu).is_some() {
-            self.see(cpu, until);
+            self.observe(cpu, until);
             // Few processors have any.
             if let Some(gaps) = self.gaps.get_mut(&cpu) {
                 gaps.end(until);
@@ -498,11 +498,11 @@ impl Pass for Load {
     fn finish(&mut self, bounds: &Bounds, tasks: &Tasks) {
         let track = |cpu: CpuId| tasks.cpu(cpu).map(|cpu| cpu.track);
         for (cpu, looked_at_ns) in &mut self.looked_at_ns {
-            let times = track(*cpu).and_then(|track| bounds.of(track));
+            let times = track(*cpu).and_then(|track| bounds.time_range(track));
             *looked_at_ns = times.map_or(0, |(from, until)| elapsed(from, until));
         }
         for (cpu, interrupts) in &mut self.interrupts {
-            let known = self.seen.get(cpu.0).copied().flatten();
+            let known = self.observed_range.get(cpu.0).copied().flatten();
             match (track(*cpu).and_then(|track| bounds.until(track)), known) {
                 (Some(until), _) => interrupts.end(until, known, self.buckets),
                 (None, Some((_, last))) => interrupts.lose(last),
@@ -515,15 +515,15 @@ impl Pass for Load {
         }
     }
 
-    fn left_out(&self) -> Vec<LeftOut> {
-        let lost = LeftOut {
+    fn omissions(&self) -> Vec<Omission> {
+        let lost = Omission {
             count: self.interrupts.values().map(Interrupts::lost).sum(),
             one: "interrupt did not end before it came again, one around it ended or another task \
                   ran: how long it took is not known",
             many: "interrupts did not end before they came again, one around them ended or another \
                    task ran: how long they took is not known",
         };
-        let unbegun = LeftOut {
+        let unbegun = Omission {
             count: self.interrupts.values().map(Interrupts::unbegun).sum(),
             one: "end of an interrupt is of none that is under way: it is left out",
             many: "ends of interrupts are of none that are under way: they are left out",

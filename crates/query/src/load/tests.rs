@@ -70,7 +70,7 @@ fn a_window_cuts_through_what_ran() {
 
 #[test]
 fn loads_over_time_are_parts_of_stretches() {
-    let mut load = Load::over(Buckets::over(TimeNs(100), TimeNs(900), 4));
+    let mut load = Load::with_buckets(Buckets::from_range(TimeNs(100), TimeNs(900), 4));
     let analysis = analysed(told(), Window::default(), &mut load);
     let cpus = load.cpus(analysis.tasks());
     // b: 100–300, 600–700 in buckets of 200 from 100.
@@ -198,26 +198,26 @@ fn shares_of_some_tasks_are_of_the_processors_whole_time() {
     let analysis = analysed(told(), window, &mut load);
     let cpus = load.cpus(analysis.tasks());
     assert_eq!((cpus[0].span_ns(), cpus[0].busy_ns), (800, 500));
-    let meant: Vec<_> = (0..3).map(|task| analysis.means_task(TaskId(task))).collect();
+    let meant: Vec<_> = (0..3).map(|task| analysis.is_task_selected(TaskId(task))).collect();
     assert_eq!(meant, [true, false, false]);
 }
 
 #[test]
 fn buckets_end_where_the_time_does() {
-    let buckets = Buckets::over(TimeNs(0), TimeNs(1500), 1000);
+    let buckets = Buckets::from_range(TimeNs(0), TimeNs(1500), 1000);
     assert_eq!((buckets.width_ns, buckets.count, buckets.end), (2, 750, TimeNs(1500)));
-    let buckets = Buckets::over(TimeNs(5), TimeNs(25), 1000);
+    let buckets = Buckets::from_range(TimeNs(5), TimeNs(25), 1000);
     assert_eq!((buckets.width_ns, buckets.count, buckets.end), (1, 20, TimeNs(25)));
-    assert_eq!(Buckets::over(TimeNs(5), TimeNs(5), 3).count, 1);
+    assert_eq!(Buckets::from_range(TimeNs(5), TimeNs(5), 3).count, 1);
 }
 
 #[test]
 fn the_last_bucket_is_as_long_as_what_is_left() {
     // 24 parts of 1001 are of 42, and the last of 1001 - 23 * 42 = 35; a release at the end is in it.
-    let buckets = Buckets::over(TimeNs(0), TimeNs(1001), 24);
+    let buckets = Buckets::from_range(TimeNs(0), TimeNs(1001), 24);
     assert_eq!((buckets.length_ns(0), buckets.length_ns(22), buckets.length_ns(23)), (42, 42, 35));
     assert_eq!(
-        [1000, 1001, 1002, -1].map(|time| buckets.at(TimeNs(time))),
+        [1000, 1001, 1002, -1].map(|time| buckets.index_at(TimeNs(time))),
         [Some(23), Some(23), None, None]
     );
     // What goes on elsewhere after the end is in no bucket.
@@ -227,7 +227,7 @@ fn the_last_bucket_is_as_long_as_what_is_left() {
 #[test]
 fn times_at_the_end_of_all_numbers_are_no_trouble() {
     let told = vec![(i64::MIN, 1, begin(0)), (i64::MAX, 1, Activity::End)];
-    let mut load = Load::over(Buckets::over(TimeNs(i64::MIN), TimeNs(i64::MAX), 3));
+    let mut load = Load::with_buckets(Buckets::from_range(TimeNs(i64::MIN), TimeNs(i64::MAX), 3));
     let analysis = analysed(told, Window::default(), &mut load);
     let cpus = load.cpus(analysis.tasks());
     assert_eq!(cpus[0].busy_ns, u64::MAX);
@@ -255,7 +255,7 @@ fn interrupts_are_told_beside_the_tasks_that_they_interrupt() {
         end(405),
         (500, 3, Activity::End),
     ];
-    let mut load = Load::over(Buckets::over(TimeNs(100), TimeNs(500), 2));
+    let mut load = Load::with_buckets(Buckets::from_range(TimeNs(100), TimeNs(500), 2));
     let (analysis, short) = analysed_with(told, Window::default(), &mut load);
     let cpus = load.cpus(analysis.tasks());
     let of = cpus[0].interrupts.as_ref().unwrap();
@@ -426,8 +426,8 @@ fn processors_together_have_the_time_of_each() {
         (900, 2, Activity::End),
         (1000, 5, begin(1)),
     ];
-    let buckets = Buckets::over(TimeNs(100), TimeNs(1000), 3);
-    let mut load = Load::over(buckets);
+    let buckets = Buckets::from_range(TimeNs(100), TimeNs(1000), 3);
+    let mut load = Load::with_buckets(buckets);
     let analysis = analysed(told, Window::default(), &mut load);
     let cpus = load.cpus(analysis.tasks());
     let all = CpuLoad::together(&cpus, analysis.tasks()).unwrap();
@@ -436,7 +436,7 @@ fn processors_together_have_the_time_of_each() {
     // The recording is from 100 to 1000: 100 of cpu 0 are missing, and 300 of cpu 1.
     assert_eq!((all.unseen_ns, cpus[0].unseen_ns, cpus[1].unseen_ns), (400, 100, 300));
     // 100–400, 400–700 and 700–1000.
-    assert_eq!(buckets.shares_of(&all.seen), [300, 600, 500]);
+    assert_eq!(buckets.bucket_shares(&all.seen), [300, 600, 500]);
 }
 
 #[test]
@@ -481,7 +481,7 @@ fn time_that_only_earlier_switches_tell_of_is_not_known() {
         (100, 2, Activity::End),
         (100, 3, begin(1)),
     ];
-    let mut load = Load::over(Buckets::over(TimeNs(0), TimeNs(300), 3));
+    let mut load = Load::with_buckets(Buckets::from_range(TimeNs(0), TimeNs(300), 3));
     let (analysis, short) = analysed_with(told, Window::default(), &mut load);
     assert_eq!(short.backwards.into_values().collect::<Vec<_>>(), [6]);
     let cpus = load.cpus(analysis.tasks());
@@ -524,13 +524,13 @@ fn what_is_not_known_where_times_go_back_counts_once_too() {
 
 #[test]
 fn a_spread_begins_and_ends_anywhere() {
-    let mut spread = Spread::default();
+    let mut spread = BucketTimes::default();
     assert_eq!(spread.to_vec(2), [0, 0]);
     for (at, ns) in [(3, 1), (5, 2), (1, 4), (3, 8)] {
         spread.add(at, ns);
     }
     assert_eq!(spread.to_vec(7), [0, 4, 0, 9, 0, 2, 0]);
-    let mut both = Spread::default();
+    let mut both = BucketTimes::default();
     both.add(0, 16);
     both.add_all(&spread);
     assert_eq!(both.to_vec(6), [16, 4, 0, 9, 0, 2]);
@@ -729,7 +729,7 @@ fn time_that_is_nobodys_is_not_known_where_a_task_is_idle() {
     };
     let unknown = |from: Option<i64>, until: Option<i64>| {
         let (from, until) = (from.map(TimeNs), until.map(TimeNs));
-        let mut load = Load::over(Buckets::over(TimeNs(0), TimeNs(30), 3));
+        let mut load = Load::with_buckets(Buckets::from_range(TimeNs(0), TimeNs(30), 3));
         let window = Window { from, until, ..Window::default() };
         let analysis = analysed(told(), window, &mut load);
         let cpus = load.cpus(analysis.tasks());
@@ -772,7 +772,7 @@ fn loads_do_not_ask_which_states_machines_are_in() {
 
 #[test]
 fn what_is_told_of_beyond_the_recording_has_no_time() {
-    let mut load = Load::over(Buckets::over(TimeNs(0), TimeNs(30), 3));
+    let mut load = Load::with_buckets(Buckets::from_range(TimeNs(0), TimeNs(30), 3));
     let told = vec![(0, 1, begin(1)), (30, 1, Activity::End)];
     let analysis = analysed(told, Window::default(), &mut load);
     let cpu = CpuId(0);

@@ -41,7 +41,7 @@ impl Inbox {
     }
 
     /// A message is taken to have arrived as told.
-    pub(super) fn settle(&mut self, arrives: TimeNs, from: TrackId) {
+    pub(super) fn mark_received(&mut self, arrives: TimeNs, from: TrackId) {
         self.settled = self.settled.max(Some((arrives, from)));
     }
 

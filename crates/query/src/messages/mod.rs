@@ -12,11 +12,11 @@ use foldhash::fast::RandomState;
 use kymo_model::timeline::{Activity, Content, Message, TimeNs, TrackId};
 
 use crate::bounds::Bounds;
-use crate::own::own;
+use crate::own::item_mut;
 use crate::tasks::Tasks;
-use crate::{LeftOut, Pass, Seen, Standing};
+use crate::{InitialState, Omission, Pass, ResolvedEvent};
 use inbox::{Inbox, InboxId};
-use pair::{Arrival, UnderWay, Within};
+use pair::{Arrival, PairWindow, PendingMessage};
 
 pub use pair::Pair;
 pub use sequence::{Sequence, Transfer};
@@ -49,7 +49,7 @@ pub struct MessageId(pub u64);
 
 /// A message that arrived, with both ends.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Sent {
+pub struct DeliveredMessage {
     /// Id of the message, where it was seen to leave in what is looked at.
     pub id: Option<MessageId>,
     /// Its name.
@@ -69,7 +69,7 @@ pub struct Sent {
 /// Doubts about latencies. For pairs: messages may have been taken for others, since not all that
 /// arrived record when they left. For messages: those that have no latency.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Doubts {
+pub struct LatencyCaveats {
     /// Some did not arrive: latencies may be too long.
     pub too_long: u64,
     /// Some left before what is known: latencies may be too short.
@@ -124,7 +124,7 @@ impl Messages {
 
     /// These messages as what is under way when a window begins; some are not known where what was
     /// before them is not.
-    pub(crate) fn under_way(mut self, is_begin_known: bool) -> Self {
+    pub(crate) fn pending_messages(mut self, is_begin_known: bool) -> Self {
         self.first = MessageId(self.count);
         self.pairs.iter_mut().for_each(|pair| pair.restart(self.first));
         (self.given_up, self.left_out, self.repeated) = (0, 0, 0);
@@ -188,15 +188,15 @@ impl Messages {
         let pairs = self.pairs().into_iter();
         pairs.flat_map(|(key, pair)| {
             let waiting = pair.waiting().chain(pair.later());
-            let waiting = waiting.filter(|(_, id)| pair.within.has(*id));
+            let waiting = waiting.filter(|(_, id)| pair.within.contains(*id));
             waiting.map(move |(time, _)| (key, time))
         })
     }
 
     /// Counts the messages of some pairs that may have wrong latencies, or have none.
     #[must_use]
-    pub fn doubts(&self, is_meant: impl Fn(&PairKey) -> bool) -> Doubts {
-        let mut doubts = Doubts::default();
+    pub fn latency_caveats(&self, is_meant: impl Fn(&PairKey) -> bool) -> LatencyCaveats {
+        let mut doubts = LatencyCaveats::default();
         for (_, pair) in self.pairs().into_iter().filter(|(key, _)| is_meant(key)) {
             doubts.too_long += u64::from(pair.may_be_too_long());
             doubts.too_short += u64::from(pair.may_be_too_short(!self.is_begin_unknown));
@@ -208,9 +208,9 @@ impl Messages {
     }
 
     /// Returns the times that are looked at for a pair.
-    fn within(&self, key: &PairKey) -> Within {
+    fn pair_window(&self, key: &PairKey) -> PairWindow {
         let bounds = self.bounds.as_ref().zip(key.to.or(key.from));
-        Within {
+        PairWindow {
             first: self.first,
             from: bounds.and_then(|(bounds, track)| bounds.from(track)),
             until: bounds.and_then(|(bounds, track)| bounds.until(track)),
@@ -225,7 +225,7 @@ impl Messages {
             self.left_out += 1;
             return None;
         }
-        self.pairs.push(Pair::new(self.within(&key), key.to.or(key.from)));
+        self.pairs.push(Pair::new(self.pair_window(&key), key.to.or(key.from)));
         self.keys.insert(key, self.pairs.len() - 1);
         Some(self.pairs.len() - 1)
     }
@@ -237,7 +237,7 @@ impl Messages {
         let id = MessageId(self.count);
         self.count += 1;
         let (pair, arrives) = (self.pairs.get_mut(at)?, message.peer_time);
-        pair.send(UnderWay { left, id, arrives });
+        pair.send(PendingMessage { left, id, arrives });
         if let (Some(to), None) = (message.peer, pair.inbox) {
             let known = self.inbox_of.entry((to, message.name.to_string()));
             let inbox = *known.or_insert(InboxId(self.inboxes.len()));
@@ -250,7 +250,7 @@ impl Messages {
             if let Some((inbox, from)) = self.inbox(at) {
                 inbox.expect(arrives, left, from, id);
             }
-            self.settle();
+            self.mark_due_received();
         } else {
             if !std::mem::replace(&mut pair.is_open, true) {
                 self.open.push(at);
@@ -258,7 +258,7 @@ impl Messages {
             self.left.push_back((left, id, at));
             self.pending += 1;
             self.queue(at);
-            self.give_up();
+            self.drop_oldest();
         }
         Some(id)
     }
@@ -283,7 +283,7 @@ impl Messages {
     }
 
     /// While too many messages told when they arrive, those that are to arrive first have.
-    fn settle(&mut self) {
+    fn mark_due_received(&mut self) {
         if self.due.len() > 2 * ARRIVING_MAX {
             let pairs = &self.pairs;
             self.due.retain(|Reverse((_, id, left, at))| {
@@ -292,17 +292,17 @@ impl Messages {
         }
         while self.arriving > ARRIVING_MAX {
             let Some(Reverse((arrives, id, left, at))) = self.due.pop() else { return };
-            if self.pairs.get_mut(at).is_some_and(|pair| pair.settle(left, id)) {
-                self.forget_arriving(at, UnderWay { left, id, arrives: Some(arrives) });
+            if self.pairs.get_mut(at).is_some_and(|pair| pair.mark_arrived(left, id)) {
+                self.forget_arriving(at, PendingMessage { left, id, arrives: Some(arrives) });
                 if let Some((inbox, from)) = self.inbox(at) {
-                    inbox.settle(arrives, from);
+                    inbox.mark_received(arrives, from);
                 }
             }
         }
     }
 
     /// A message that told when it arrives is not waited for any more.
-    fn forget_arriving(&mut self, at: usize, UnderWay { left, id, arrives }: UnderWay) {
+    fn forget_arriving(&mut self, at: usize, PendingMessage { left, id, arrives }: PendingMessage) {
         self.arriving -= 1;
         if let (Some((inbox, from)), Some(arrives)) = (self.inbox(at), arrives) {
             inbox.forget(arrives, left, from, id);
@@ -310,7 +310,7 @@ impl Messages {
     }
 
     /// Gives up the oldest while too many are under way, and forgets those that arrived.
-    fn give_up(&mut self) {
+    fn drop_oldest(&mut self) {
         if self.left.len() > 2 * PENDING_MAX {
             let pairs = &self.pairs;
             self.left.retain(|(time, id, at)| {
@@ -319,7 +319,7 @@ impl Messages {
         }
         while self.pending > PENDING_MAX {
             let Some((time, id, at)) = self.left.pop_front() else { return };
-            if self.pairs.get_mut(at).is_some_and(|pair| pair.give_up(time, id)) {
+            if self.pairs.get_mut(at).is_some_and(|pair| pair.drop_oldest(time, id)) {
                 self.pending -= 1;
                 self.given_up += 1;
                 self.queue(at);
@@ -350,12 +350,12 @@ impl Messages {
         to: TrackId,
         arrived: TimeNs,
         message: &Message<'_>,
-    ) -> Option<Sent> {
+    ) -> Option<DeliveredMessage> {
         let key = self.key(to, arrived, message);
         let at = *self.keys.get(&key)?;
         let pair = self.pairs.get_mut(at)?;
-        let UnderWay { left, id, .. } = pair.receive_after(arrived, message.peer_time)?;
-        let is_counted = pair.within.has(id);
+        let PendingMessage { left, id, .. } = pair.receive_after(arrived, message.peer_time)?;
+        let is_counted = pair.within.contains(id);
         if is_counted {
             pair.arrive();
         }
@@ -363,7 +363,15 @@ impl Messages {
         self.queue(at);
         let id = is_counted.then_some(id)?;
         let PairKey { from, name, .. } = key;
-        Some(Sent { id: Some(id), name, from, to, left: Some(left), arrived, told: None })
+        Some(DeliveredMessage {
+            id: Some(id),
+            name,
+            from,
+            to,
+            left: Some(left),
+            arrived,
+            told: None,
+        })
     }
 
     /// A message that left then has arrived, and nothing tells when. Tells which it is where it left
@@ -372,7 +380,7 @@ impl Messages {
         let at = *self.keys.get(key)?;
         let pair = self.pairs.get_mut(at)?;
         let id = pair.receive_untimed(left)?;
-        let is_counted = pair.within.has(id);
+        let is_counted = pair.within.contains(id);
         if is_counted {
             pair.arrive();
         }
@@ -381,10 +389,11 @@ impl Messages {
         is_counted.then_some(id)
     }
 
-    fn receive(&mut self, to: TrackId, arrived: TimeNs, message: &Message<'_>) -> Sent {
+    fn receive(&mut self, to: TrackId, arrived: TimeNs, message: &Message<'_>) -> DeliveredMessage {
         let key = self.key(to, arrived, message);
         let (name, left) = (message.name.to_string(), message.peer_time);
-        let mut sent = Sent { id: None, name, from: key.from, to, left, arrived, told: None };
+        let mut sent =
+            DeliveredMessage { id: None, name, from: key.from, to, left, arrived, told: None };
         let Some(at) = self.pair(key) else { return sent };
         let Some(pair) = self.pairs.get_mut(at) else { return sent };
         let found = match pair.receive(arrived, left) {
@@ -395,9 +404,9 @@ impl Messages {
                 return sent;
             }
         };
-        if let Some(UnderWay { left, id, arrives }) = found {
+        if let Some(PendingMessage { left, id, arrives }) = found {
             (sent.left, sent.told) = (Some(left), arrives);
-            if pair.within.has(id) {
+            if pair.within.contains(id) {
                 sent.id = Some(id);
                 pair.arrive();
             }
@@ -419,7 +428,7 @@ impl Messages {
 
     /// Events are missing from here on: what is under way may arrive where nothing tells. What comes
     /// later is taken for it only if it says when it left.
-    fn gap(&mut self, recording: usize, seen: &Seen<'_>) {
+    fn gap(&mut self, recording: usize, seen: &ResolvedEvent<'_>) {
         let mut open = std::mem::take(&mut self.open);
         open.retain(|at| {
             let pair = self.pairs.get_mut(*at);
@@ -435,8 +444,8 @@ impl Messages {
     }
 
     /// Takes an event. Tells the message that leaves or arrives with it.
-    pub fn take(&mut self, seen: &Seen<'_>) -> Option<Moved> {
-        if let Some(recording) = seen.lacks_events() {
+    pub fn take(&mut self, seen: &ResolvedEvent<'_>) -> Option<MessageEnd> {
+        if let Some(recording) = seen.events_missing_from() {
             self.gap(recording, seen);
         }
         let Content::Activity(activity) = &seen.event.content else { return None };
@@ -445,11 +454,11 @@ impl Messages {
 
     /// Takes an event after all that is looked at. Tells the message that left before and arrives
     /// with it.
-    pub(crate) fn take_after(&mut self, seen: &Seen<'_>) -> Option<Sent> {
+    pub(crate) fn take_after(&mut self, seen: &ResolvedEvent<'_>) -> Option<DeliveredMessage> {
         let Content::Activity(Activity::Receive(message)) = &seen.event.content else {
             return None;
         };
-        let message = at_home(message, seen.tasks);
+        let message = at_main_track(message, seen.tasks);
         self.receive_after(seen.tasks.home(seen.event.track), seen.time, &message)
     }
 
@@ -460,18 +469,18 @@ impl Messages {
         track: TrackId,
         time: TimeNs,
         tasks: &Tasks,
-    ) -> Option<Moved> {
+    ) -> Option<MessageEnd> {
         let (Activity::Send(message) | Activity::Receive(message)) = activity else { return None };
-        let (track, message) = (tasks.home(track), at_home(message, tasks));
+        let (track, message) = (tasks.home(track), at_main_track(message, tasks));
         if matches!(activity, Activity::Receive(_)) {
-            return Some(Moved::Arrived(self.receive(track, time, &message)));
+            return Some(MessageEnd::Arrived(self.receive(track, time, &message)));
         }
         let id = self.send(track, time, &message);
         let (to, arrives) = (message.peer, message.peer_time);
         let until = self.bounds.as_ref().and_then(|bounds| bounds.until(to.unwrap_or(track)));
         let is_later = arrives.zip(until).is_some_and(|(arrives, until)| arrives >= until);
         let name = message.name.into_owned();
-        Some(Moved::Left(Left { id, name, from: track, to, time, arrives, is_later }))
+        Some(MessageEnd::SentMessage(Left { id, name, from: track, to, time, arrives, is_later }))
     }
 }
 
@@ -507,7 +516,7 @@ fn closest(track: TrackId, pairs: &[Between]) -> Option<TrackId> {
 }
 
 /// A message whose other end is the track that stands for all of a task's.
-fn at_home(message: &Message<'_>, tasks: &Tasks) -> Message<'static> {
+fn at_main_track(message: &Message<'_>, tasks: &Tasks) -> Message<'static> {
     Message {
         name: message.name.to_string().into(),
         peer: message.peer.map(|peer| tasks.home(peer)),
@@ -517,11 +526,11 @@ fn at_home(message: &Message<'_>, tasks: &Tasks) -> Message<'static> {
 
 /// A message at one of its ends.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Moved {
+pub enum MessageEnd {
     /// It leaves.
-    Left(Left),
+    SentMessage(Left),
     /// It arrives.
-    Arrived(Sent),
+    Arrived(DeliveredMessage),
     /// It has arrived, and nothing tells when.
     Untimed(MessageId),
 }
@@ -554,48 +563,48 @@ impl Pass for Messages {
         self.bounds = Some(bounds.clone());
     }
 
-    fn standing(&mut self, what: &Standing<'_>, _begin: TimeNs) {
-        let Standing::Messages(under_way) = what else { return };
+    fn initial_state(&mut self, what: &InitialState<'_>, _begin: TimeNs) {
+        let InitialState::Messages(under_way) = what else { return };
         let bounds = self.bounds.take();
         *self = Self { bounds, ..Messages::clone(under_way) };
         for (key, at) in &self.keys {
-            let within = self.within(key);
-            if let Some(pair) = own(&mut self.pairs, *at) {
+            let within = self.pair_window(key);
+            if let Some(pair) = item_mut(&mut self.pairs, *at) {
                 pair.within = within;
             }
         }
     }
 
-    fn event(&mut self, seen: &Seen<'_>) {
+    fn event(&mut self, seen: &ResolvedEvent<'_>) {
         self.take(seen);
     }
 
     /// Settles messages whose time of arrival was given: they have arrived, or do so later.
     fn finish(&mut self, _bounds: &Bounds, _tasks: &Tasks) {
-        self.pairs.iter_mut().for_each(Pair::settle_all);
+        self.pairs.iter_mut().for_each(Pair::mark_all_arrived);
     }
 
     fn awaits(&self) -> bool {
         self.pending > 0
     }
 
-    fn after(&mut self, seen: &Seen<'_>) {
+    fn event_after(&mut self, seen: &ResolvedEvent<'_>) {
         self.take_after(seen);
     }
 
-    fn left_out(&self) -> Vec<LeftOut> {
-        let pairs = LeftOut {
+    fn omissions(&self) -> Vec<Omission> {
+        let pairs = Omission {
             count: self.left_out,
             one: "message is of a pair beyond those that are told apart, and is left out",
             many: "messages are of pairs beyond those that are told apart, and are left out",
         };
-        let given_up = LeftOut {
+        let given_up = Omission {
             count: self.given_up,
             one: "message that did not arrive could not be waited for: if it did, it is unsent",
             many: "messages that did not arrive were too many to wait for: if they did, they are \
                    unsent",
         };
-        let repeated = LeftOut {
+        let repeated = Omission {
             count: self.repeated,
             one: "arrival is of a message that counts already as its sender told, as far as can be \
                   known: it is left out",

@@ -43,8 +43,8 @@ pub struct Pair {
     is_late: bool,
     /// Those that left and did not arrive yet, with their numbers.
     waiting: BTreeSet<(TimeNs, MessageId)>,
-    arriving: Arriving,
-    pub(super) within: Within,
+    arriving: ScheduledArrivals,
+    pub(super) within: PairWindow,
     /// Time at which the latest message left of which that is recorded. Where nothing is recorded,
     /// messages arrive in the order in which they left: those before it are lost.
     told: Option<TimeNs>,
@@ -56,7 +56,7 @@ pub struct Pair {
 /// Times that are looked at: other messages count in other windows, so that those that adjoin add
 /// up.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Within {
+pub(super) struct PairWindow {
     /// The first message that left in it.
     pub(super) first: MessageId,
     /// Start of the window, if it cuts through the recording.
@@ -65,9 +65,9 @@ pub(super) struct Within {
     pub(super) until: Option<TimeNs>,
 }
 
-impl Within {
+impl PairWindow {
     /// Returns true if a message left in it.
-    pub(super) fn has(&self, id: MessageId) -> bool {
+    pub(super) fn contains(&self, id: MessageId) -> bool {
         id >= self.first
     }
 
@@ -77,23 +77,23 @@ impl Within {
     }
 
     /// Returns true if a message left before it and told that it arrives before it, too.
-    pub(super) fn is_past(&self, UnderWay { id, arrives, .. }: &UnderWay) -> bool {
+    pub(super) fn is_past(&self, PendingMessage { id, arrives, .. }: &PendingMessage) -> bool {
         let is_before = |arrives| self.from.is_some_and(|from| arrives < from);
-        !self.has(*id) && arrives.is_some_and(is_before)
+        !self.contains(*id) && arrives.is_some_and(is_before)
     }
 }
 
 /// Messages that left and told when they arrive. They are kept since the other end may tell it
 /// once more.
 #[derive(Debug, Clone, Default)]
-struct Arriving {
+struct ScheduledArrivals {
     by_left: BTreeMap<(TimeNs, MessageId), TimeNs>,
     by_arrival: BTreeSet<(TimeNs, TimeNs, MessageId)>,
 }
 
 /// A message that is under way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct UnderWay {
+pub(super) struct PendingMessage {
     pub(super) left: TimeNs,
     pub(super) id: MessageId,
     /// Time at which it arrives, where its sender gives that.
@@ -104,26 +104,26 @@ pub(super) struct UnderWay {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Arrival {
     /// One that was under way.
-    Of(UnderWay),
+    Of(PendingMessage),
     /// One that was taken to have arrived as its sender told, as far as can be known.
     Again,
     /// One that did not leave, as far as was recorded.
     Unsent,
 }
 
-impl Arriving {
+impl ScheduledArrivals {
     fn insert(&mut self, left: TimeNs, id: MessageId, arrives: TimeNs) {
         self.by_left.insert((left, id), arrives);
         self.by_arrival.insert((arrives, left, id));
     }
 
-    fn take(&mut self, left: TimeNs, id: MessageId) -> Option<UnderWay> {
+    fn take(&mut self, left: TimeNs, id: MessageId) -> Option<PendingMessage> {
         let arrives = self.by_left.remove(&(left, id))?;
         self.by_arrival.remove(&(arrives, left, id));
-        Some(UnderWay { left, id, arrives: Some(arrives) })
+        Some(PendingMessage { left, id, arrives: Some(arrives) })
     }
 
-    fn that_left(&mut self, left: TimeNs) -> Option<UnderWay> {
+    fn that_left(&mut self, left: TimeNs) -> Option<PendingMessage> {
         let (found, id) = *self.by_left.range((left, MessageId(0))..).next()?.0;
         (found == left).then(|| self.take(found, id)).flatten()
     }
@@ -136,7 +136,7 @@ impl Arriving {
 }
 
 impl Pair {
-    pub(super) fn new(within: Within, end: Option<TrackId>) -> Self {
+    pub(super) fn new(within: PairWindow, end: Option<TrackId>) -> Self {
         Self { end, within, ..Self::default() }
     }
 
@@ -183,7 +183,7 @@ impl Pair {
         self.waiting.contains(&(left, id))
     }
 
-    pub(super) fn give_up(&mut self, left: TimeNs, id: MessageId) -> bool {
+    pub(super) fn drop_oldest(&mut self, left: TimeNs, id: MessageId) -> bool {
         self.waiting.remove(&(left, id))
     }
 
@@ -195,7 +195,7 @@ impl Pair {
     }
 
     /// A message leaves.
-    pub(super) fn send(&mut self, UnderWay { left, id, arrives }: UnderWay) {
+    pub(super) fn send(&mut self, PendingMessage { left, id, arrives }: PendingMessage) {
         self.sent += 1;
         match arrives {
             Some(arrives) => self.arriving.insert(left, id, arrives),
@@ -208,8 +208,8 @@ impl Pair {
     pub(super) fn receive(&mut self, now: TimeNs, left: Option<TimeNs>) -> Arrival {
         let found = match left {
             Some(left) => self.that_left(left).or_else(|| self.arriving.that_left(left)),
-            None => self.that_is_due(now).or_else(|| {
-                let first = self.that_is_first();
+            None => self.take_due(now).or_else(|| {
+                let first = self.take_first();
                 self.guessed += u64::from(first.is_some());
                 first
             }),
@@ -241,31 +241,35 @@ impl Pair {
     }
 
     /// Finds what arrives after all that is looked at. What told when it arrives is counted.
-    pub(super) fn receive_after(&mut self, now: TimeNs, left: Option<TimeNs>) -> Option<UnderWay> {
+    pub(super) fn receive_after(
+        &mut self,
+        now: TimeNs,
+        left: Option<TimeNs>,
+    ) -> Option<PendingMessage> {
         match left {
             Some(left) => self.that_left(left),
             None if self.arriving.due(now).is_some() => None,
-            None => self.that_is_first(),
+            None => self.take_first(),
         }
     }
 
-    fn that_left(&mut self, left: TimeNs) -> Option<UnderWay> {
+    fn that_left(&mut self, left: TimeNs) -> Option<PendingMessage> {
         let first = self.waiting.range((left, MessageId(0))..).next().copied();
         let (_, id) = first.filter(|(found, _)| *found == left)?;
         self.told = self.told.max(Some(left));
         self.waiting.remove(&(left, id));
-        Some(UnderWay { left, id, arrives: None })
+        Some(PendingMessage { left, id, arrives: None })
     }
 
-    fn that_is_due(&mut self, now: TimeNs) -> Option<UnderWay> {
+    fn take_due(&mut self, now: TimeNs) -> Option<PendingMessage> {
         let (left, id) = self.arriving.due(now)?;
         self.arriving.take(left, id)
     }
 
-    fn that_is_first(&mut self) -> Option<UnderWay> {
+    fn take_first(&mut self) -> Option<PendingMessage> {
         let (left, id) = self.first()?;
         self.waiting.remove(&(left, id));
-        Some(UnderWay { left, id, arrives: None })
+        Some(PendingMessage { left, id, arrives: None })
     }
 
     /// A message of those that left has arrived.
@@ -278,28 +282,28 @@ impl Pair {
     }
 
     /// A message that told when it arrives is not waited for any more. Tells whether it was.
-    pub(super) fn settle(&mut self, left: TimeNs, id: MessageId) -> bool {
+    pub(super) fn mark_arrived(&mut self, left: TimeNs, id: MessageId) -> bool {
         let Some(found) = self.arriving.take(left, id) else { return false };
         let Some(arrives) = found.arrives else { return false };
         let (last_left, last_arrived) = self.settled.unwrap_or((left, arrives));
         self.settled = Some((last_left.max(left), last_arrived.max(arrives)));
-        self.arrive_as_told(found);
+        self.mark_scheduled_arrived(found);
         true
     }
 
     /// All messages that told when they arrive do so then.
-    pub(super) fn settle_all(&mut self) {
+    pub(super) fn mark_all_arrived(&mut self) {
         let told = self.arriving.by_left.iter();
         let told = told.map(|((left, id), arrives)| (*left, *id, Some(*arrives)));
         for (left, id, arrives) in told.collect::<Vec<_>>() {
-            self.arrive_as_told(UnderWay { left, id, arrives });
+            self.mark_scheduled_arrived(PendingMessage { left, id, arrives });
         }
     }
 
     /// Receives a message at the time that was given: a message that arrives later is not lost.
-    fn arrive_as_told(&mut self, found: UnderWay) {
+    fn mark_scheduled_arrived(&mut self, found: PendingMessage) {
         let Some(arrives) = found.arrives.filter(|_| !self.within.is_past(&found)) else { return };
-        self.arrived += u64::from(self.within.has(found.id));
+        self.arrived += u64::from(self.within.contains(found.id));
         if !self.within.is_later(arrives) {
             self.received += 1;
             self.take(found.left, arrives);

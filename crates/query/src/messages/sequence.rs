@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use foldhash::fast::RandomState;
 use kymo_model::timeline::{TimeNs, TrackId};
 
-use super::{MessageId, Messages, Moved, Sent, Wakeups};
-use crate::{LeftOut, Pass, Seen, Standing};
+use super::{DeliveredMessage, MessageEnd, MessageId, Messages, Wakeups};
+use crate::{InitialState, Omission, Pass, ResolvedEvent};
 
 /// A message as far as it is known.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,14 +33,14 @@ pub struct Sequence {
     /// The tracks that messages are kept between; nothing means all.
     between: Option<BTreeSet<TrackId>>,
     /// The tracks of which one must be an end; nothing means any.
-    of: Option<BTreeSet<TrackId>>,
+    only_tracks: Option<BTreeSet<TrackId>>,
     /// Those that are kept, with which they are where they were seen to leave.
     transfers: BTreeMap<Place, (Transfer, Option<MessageId>)>,
     /// Places of those that have not arrived.
     places: HashMap<MessageId, Place, RandomState>,
     count: u64,
-    more: u64,
-    elsewhere: u64,
+    omitted_count: u64,
+    other_track_count: u64,
 }
 
 /// Place of a message: the time when it left, or arrived where that is not known, and its number.
@@ -55,26 +55,36 @@ enum Source {
 impl Sequence {
     /// Keeps so many messages at the most.
     #[must_use]
-    pub fn of_messages(most: usize) -> Self {
+    pub fn for_messages(most: usize) -> Self {
         Self::new(Source::Messages(Messages::new()), most)
     }
 
     /// Keeps so many wakeups at the most.
     #[must_use]
-    pub fn of_wakeups(most: usize) -> Self {
+    pub fn for_wakeups(most: usize) -> Self {
         Self::new(Source::Wakeups(Wakeups::new()), most)
     }
 
     fn new(source: Source, most: usize) -> Self {
         let (transfers, places) = (BTreeMap::new(), HashMap::default());
-        let (between, of) = (None, None);
-        Self { source, most, between, of, transfers, places, count: 0, more: 0, elsewhere: 0 }
+        let (between, only_tracks) = (None, None);
+        Self {
+            source,
+            most,
+            between,
+            only_tracks,
+            transfers,
+            places,
+            count: 0,
+            omitted_count: 0,
+            other_track_count: 0,
+        }
     }
 
     /// Keeps only messages of some tracks: one end at least is one of them.
     #[must_use]
     pub fn of(mut self, tracks: BTreeSet<TrackId>) -> Self {
-        self.of = Some(tracks);
+        self.only_tracks = Some(tracks);
         self
     }
 
@@ -94,18 +104,18 @@ impl Sequence {
     /// Returns the number of further messages.
     #[must_use]
     pub fn more(&self) -> u64 {
-        self.more
+        self.omitted_count
     }
 
     /// Returns the number of messages that are not between the tracks that are asked for.
     #[must_use]
     pub fn elsewhere(&self) -> u64 {
-        self.elsewhere
+        self.other_track_count
     }
 
     /// Keeps a message where it is meant, and is one of the first.
     fn add(&mut self, transfer: Transfer, id: Option<MessageId>) {
-        if !self.wants(&transfer) {
+        if !self.includes(&transfer) {
             return;
         }
         let time = transfer.left.or(transfer.arrived).unwrap_or(TimeNs(0));
@@ -117,18 +127,18 @@ impl Sequence {
         if self.transfers.len() > self.most
             && let Some((_, (_, id))) = self.transfers.pop_last()
         {
-            self.more += 1;
+            self.omitted_count += 1;
             id.and_then(|id| self.places.remove(&id));
         }
     }
 
     /// Returns true if a message is between the tracks that are asked for. Counts those that are
     /// not.
-    fn wants(&mut self, transfer: &Transfer) -> bool {
+    fn includes(&mut self, transfer: &Transfer) -> bool {
         let is_of = |of: &BTreeSet<TrackId>| {
             [transfer.from, transfer.to].iter().flatten().any(|end| of.contains(end))
         };
-        if !self.of.as_ref().is_none_or(is_of) {
+        if !self.only_tracks.as_ref().is_none_or(is_of) {
             return false;
         }
         let is_kept = |end: Option<TrackId>| {
@@ -136,7 +146,7 @@ impl Sequence {
             between.zip(end).is_none_or(|(between, end)| between.contains(&end))
         };
         let is_between = is_kept(transfer.from) && is_kept(transfer.to);
-        self.elsewhere += u64::from(!is_between);
+        self.other_track_count += u64::from(!is_between);
         is_between
     }
 
@@ -149,7 +159,7 @@ impl Sequence {
     }
 
     /// A message arrives that was seen to leave.
-    fn arrive(&mut self, sent: &Sent) {
+    fn arrive(&mut self, sent: &DeliveredMessage) {
         if let Some(transfer) = sent.id.and_then(|id| self.arriving(id)) {
             (transfer.to, transfer.arrived) = (Some(sent.to), Some(sent.arrived));
         }
@@ -161,21 +171,21 @@ impl Pass for Sequence {
         true
     }
 
-    fn standing(&mut self, what: &Standing<'_>, begin: TimeNs) {
+    fn initial_state(&mut self, what: &InitialState<'_>, begin: TimeNs) {
         match &mut self.source {
-            Source::Messages(messages) => messages.standing(what, begin),
-            Source::Wakeups(wakeups) => wakeups.standing(what, begin),
+            Source::Messages(messages) => messages.initial_state(what, begin),
+            Source::Wakeups(wakeups) => wakeups.initial_state(what, begin),
         }
     }
 
-    fn event(&mut self, seen: &Seen<'_>) {
+    fn event(&mut self, seen: &ResolvedEvent<'_>) {
         let moved = match &mut self.source {
             Source::Messages(messages) => messages.take(seen),
             Source::Wakeups(wakeups) => wakeups.take(seen),
         };
         match moved {
             None => {}
-            Some(Moved::Left(left)) => {
+            Some(MessageEnd::SentMessage(left)) => {
                 let (name, from, to) = (left.name, Some(left.from), left.to);
                 let (time, arrived) = (Some(left.time), left.arrives);
                 let is_lost = arrived.is_none();
@@ -184,7 +194,7 @@ impl Pass for Sequence {
                     self.add(transfer, left.id);
                 }
             }
-            Some(Moved::Arrived(sent)) => {
+            Some(MessageEnd::Arrived(sent)) => {
                 let (to, arrived) = (Some(sent.to), Some(sent.arrived));
                 match sent.id {
                     None => {
@@ -194,7 +204,7 @@ impl Pass for Sequence {
                     Some(_) => self.arrive(&sent),
                 }
             }
-            Some(Moved::Untimed(id)) => drop(self.arriving(id)),
+            Some(MessageEnd::Untimed(id)) => drop(self.arriving(id)),
         }
     }
 
@@ -202,22 +212,22 @@ impl Pass for Sequence {
         !self.places.is_empty()
     }
 
-    fn after(&mut self, seen: &Seen<'_>) {
+    fn event_after(&mut self, seen: &ResolvedEvent<'_>) {
         let moved = match &mut self.source {
-            Source::Messages(messages) => messages.take_after(seen).map(Moved::Arrived),
+            Source::Messages(messages) => messages.take_after(seen).map(MessageEnd::Arrived),
             Source::Wakeups(wakeups) => wakeups.take_after(seen),
         };
         match moved {
-            Some(Moved::Arrived(sent)) => self.arrive(&sent),
-            Some(Moved::Untimed(id)) => drop(self.arriving(id)),
-            Some(Moved::Left(_)) | None => {}
+            Some(MessageEnd::Arrived(sent)) => self.arrive(&sent),
+            Some(MessageEnd::Untimed(id)) => drop(self.arriving(id)),
+            Some(MessageEnd::SentMessage(_)) | None => {}
         }
     }
 
-    fn left_out(&self) -> Vec<LeftOut> {
+    fn omissions(&self) -> Vec<Omission> {
         match &self.source {
-            Source::Messages(messages) => messages.left_out(),
-            Source::Wakeups(wakeups) => wakeups.messages().left_out(),
+            Source::Messages(messages) => messages.omissions(),
+            Source::Wakeups(wakeups) => wakeups.messages().omissions(),
         }
     }
 }

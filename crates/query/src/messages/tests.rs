@@ -130,7 +130,7 @@ fn a_sequence_has_what_never_arrives_where_it_left() {
         receive(7, 2, Some(1), None),
         receive(8, 6, None, None),
     ];
-    let mut sequence = Sequence::of_messages(10);
+    let mut sequence = Sequence::for_messages(10);
     analysed(told, Window::default(), &mut sequence);
     let found: Vec<_> = sequence
         .transfers()
@@ -269,11 +269,11 @@ fn the_busiest_ends_are_those_with_most_messages() {
     // Track 2 has four, 1 has three, 3 two, 6 one.
     assert_eq!(messages.busiest(2, &|_| true), (ids(&[1, 2]), 2));
     assert_eq!(messages.busiest(2, &|end| end == TrackId(6)), (ids(&[3, 6]), 0));
-    let mut sequence = Sequence::of_messages(10).between(ids(&[1, 2]));
+    let mut sequence = Sequence::for_messages(10).between(ids(&[1, 2]));
     analysed(told.clone(), Window::default(), &mut sequence);
     // That from 2 to 3 and that from 3 to 6 are not between them.
     assert_eq!((sequence.transfers().count(), sequence.elsewhere()), (3, 2));
-    let mut sequence = Sequence::of_messages(10).between(ids(&[1, 2, 3])).of(ids(&[3]));
+    let mut sequence = Sequence::for_messages(10).between(ids(&[1, 2, 3])).of(ids(&[3]));
     analysed(told, Window::default(), &mut sequence);
     let ends: Vec<_> = sequence.transfers().map(|of| (of.from, of.to)).collect();
     assert_eq!(ends, [(Some(TrackId(2)), Some(TrackId(3)))]);
@@ -314,7 +314,7 @@ fn a_wakeup_while_it_runs_is_for_its_next_stretch_if_nothing_else_wakes_it() {
     told.extend([(1024, 7, begin(1)), wake(1026), (1030, 7, Activity::End)]);
     // It was preempted, so that the wakeup at 1026 was for nothing.
     told.push((1040, 7, begin(1)));
-    let mut sequence = Sequence::of_wakeups(10);
+    let mut sequence = Sequence::for_wakeups(10);
     analysed(told, Window::default(), &mut sequence);
     let ns = |time: Option<TimeNs>| time.unwrap().0;
     let found: Vec<_> = sequence.transfers().map(|of| (ns(of.left), ns(of.arrived))).collect();
@@ -478,12 +478,12 @@ fn in_flight(count: i64) -> Vec<Told> {
 }
 
 /// The pair within a window, and what is doubtful.
-fn within(told: Vec<Told>, from: i64, until: i64) -> (Pair, Doubts) {
+fn within(told: Vec<Told>, from: i64, until: i64) -> (Pair, LatencyCaveats) {
     let mut messages = Messages::new();
     let (from, until) = (Some(TimeNs(from)), Some(TimeNs(until)));
     analysed_with(told, Window { from, until, ..Window::default() }, &mut messages);
     let pair = messages.pairs()[0].1.clone();
-    (pair, messages.doubts(|_| true))
+    (pair, messages.latency_caveats(|_| true))
 }
 
 #[test]
@@ -494,13 +494,13 @@ fn what_is_under_way_when_a_window_begins_arrives_in_it() {
         let (pair, doubts) = within(in_flight(10), from, until);
         assert_eq!((pair.sent, pair.received, pair.unsent), (sent, received, 0));
         assert_eq!((pair.latency_ns.min(), pair.latency_ns.max()), (Some(15), Some(15)));
-        assert_eq!((pair.unreceived(), doubts), (0, Doubts::default()));
+        assert_eq!((pair.unreceived(), doubts), (0, LatencyCaveats::default()));
     }
 }
 
 #[test]
 fn a_window_shows_what_arrives_in_it_with_when_it_left() {
-    let mut sequence = Sequence::of_messages(3);
+    let mut sequence = Sequence::for_messages(3);
     let (from, until) = (Some(TimeNs(12)), Some(TimeNs(30)));
     analysed(in_flight(10), Window { from, until, ..Window::default() }, &mut sequence);
     let transfers = sequence.transfers();
@@ -520,16 +520,16 @@ fn latencies_are_doubtful_where_it_is_not_known_what_was_under_way() {
     let mut messages = Messages::new();
     let cut = in_flight(10).into_iter().filter(|(time, ..)| *time > 12).collect();
     analysed(cut, Window::default(), &mut messages);
-    let doubts = messages.doubts(|_| true);
-    assert_eq!(doubts, Doubts { too_short: 1, ..Doubts::default() });
-    assert_eq!(messages.doubts(|key| key.name == "other"), Doubts::default());
+    let doubts = messages.latency_caveats(|_| true);
+    assert_eq!(doubts, LatencyCaveats { too_short: 1, ..LatencyCaveats::default() });
+    assert_eq!(messages.latency_caveats(|key| key.name == "other"), LatencyCaveats::default());
     // Where they say when they left, nothing is doubtful.
     let told = (0..count).flat_map(|at| {
         let left = at * 10;
         [send(left, 1, Some(2), None), receive(left + 5, 2, Some(1), Some(left))]
     });
     let (pair, doubts) = within(told.collect(), begin, begin + 500);
-    assert_eq!((doubts, pair.latency_ns.max()), (Doubts::default(), Some(5)));
+    assert_eq!((doubts, pair.latency_ns.max()), (LatencyCaveats::default(), Some(5)));
 }
 
 #[test]
@@ -548,10 +548,13 @@ fn what_may_have_left_before_what_is_looked_at_is_not_simply_unsent() {
         analysed_with(told.clone(), window, &mut messages);
         let pairs = messages.pairs();
         let (_, pair) = pairs.iter().find(|(key, _)| key.to == Some(TrackId(2))).unwrap();
-        (pair.unsent, pair.latency_ns.max(), messages.doubts(|_| true))
+        (pair.unsent, pair.latency_ns.max(), messages.latency_caveats(|_| true))
     };
-    assert_eq!(found(1_999_000), (1, None, Doubts { unsent: 1, ..Doubts::default() }));
-    assert_eq!(found(500), (0, Some(2_000_010), Doubts::default()));
+    assert_eq!(
+        found(1_999_000),
+        (1, None, LatencyCaveats { unsent: 1, ..LatencyCaveats::default() })
+    );
+    assert_eq!(found(500), (0, Some(2_000_010), LatencyCaveats::default()));
 }
 
 #[test]
@@ -566,7 +569,7 @@ fn a_sequence_has_what_says_when_it_left_where_it_did() {
     ];
     let all = [(5, 30), (10, 25), (20, 40)];
     for (most, more) in [(3, 0), (2, 1), (1, 2)] {
-        let mut sequence = Sequence::of_messages(most);
+        let mut sequence = Sequence::for_messages(most);
         analysed_with(told.clone(), Window::default(), &mut sequence);
         let ns = |time: Option<TimeNs>| time.unwrap().0;
         let found: Vec<_> = sequence.transfers().map(|of| (ns(of.left), ns(of.arrived))).collect();
@@ -621,9 +624,9 @@ fn a_wakeup_whose_job_is_complete_is_not_lost() {
     let (_, pair) = wakeups.messages().pairs()[0];
     assert_eq!((pair.sent, pair.received, pair.unreceived(), pair.untimed), (4, 4, 0, 1));
     assert_eq!((pair.latency_ns.count(), pair.latency_ns.max()), (3, Some(1)));
-    let doubts = wakeups.messages().doubts(|_| true);
-    assert_eq!(doubts, Doubts { untimed: 1, ..Doubts::default() });
-    let mut sequence = Sequence::of_wakeups(9);
+    let doubts = wakeups.messages().latency_caveats(|_| true);
+    assert_eq!(doubts, LatencyCaveats { untimed: 1, ..LatencyCaveats::default() });
+    let mut sequence = Sequence::for_wakeups(9);
     analysed_with(woken_without_a_begin(), Window::default(), &mut sequence);
     let found: Vec<_> = sequence.transfers().map(|of| (of.arrived, of.is_lost)).collect();
     let at = |ns| (Some(TimeNs(ns)), false);
@@ -638,7 +641,7 @@ fn a_wakeup_whose_job_is_complete_after_a_window_is_not_lost() {
     analysed_with(woken_without_a_begin(), window(), &mut wakeups);
     let (_, pair) = wakeups.messages().pairs()[0];
     assert_eq!((pair.sent, pair.received, pair.unreceived(), pair.untimed), (3, 2, 0, 0));
-    let mut sequence = Sequence::of_wakeups(9);
+    let mut sequence = Sequence::for_wakeups(9);
     analysed_with(woken_without_a_begin(), window(), &mut sequence);
     assert!(sequence.transfers().all(|of| !of.is_lost));
 }
@@ -697,7 +700,7 @@ fn what_arrives_after_a_window_is_not_lost() {
     let (pair, doubts) = within(in_flight(10), 12, 80);
     assert_eq!((pair.sent, pair.received, pair.unreceived()), (6, 7, 0));
     assert_eq!((pair.latency_ns.count(), pair.latency_ns.max()), (7, Some(15)));
-    assert_eq!(doubts, Doubts::default());
+    assert_eq!(doubts, LatencyCaveats::default());
     // One that never arrives is lost all the same.
     let told = vec![send(5, 1, Some(2), None), (6, 1, begin(1)), (90, 1, Activity::End)];
     assert_eq!(within(told, 0, 50).0.unreceived(), 1);
@@ -720,7 +723,10 @@ fn what_arrives_before_it_left_has_no_latency() {
     let (_, pair) = messages.pairs()[0];
     assert_eq!((pair.sent, pair.received, pair.unreceived(), pair.unsent), (4, 4, 0, 0));
     assert_eq!((pair.latency_ns.count(), pair.latency_ns.min()), (1, Some(10)));
-    assert_eq!(messages.doubts(|_| true), Doubts { backwards: 3, ..Doubts::default() });
+    assert_eq!(
+        messages.latency_caveats(|_| true),
+        LatencyCaveats { backwards: 3, ..LatencyCaveats::default() }
+    );
 }
 
 /// What counts of messages from a moment to another, `sent`, `received`, lost and latencies.

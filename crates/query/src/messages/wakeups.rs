@@ -2,9 +2,9 @@
 
 use kymo_model::timeline::{Activity, Content, Message, TimeNs, TrackId};
 
-use super::{Left, Messages, Moved, PairKey};
-use crate::own::own;
-use crate::{Pass, Run, Seen, Standing, TaskId};
+use super::{Left, MessageEnd, Messages, PairKey};
+use crate::own::item_mut;
+use crate::{InitialState, Pass, ResolvedEvent, RunChange, TaskId};
 
 /// Name of these messages.
 const WAKEUP: &str = "wakeup";
@@ -14,7 +14,7 @@ const WAKEUP: &str = "wakeup";
 #[derive(Debug, Clone, Default)]
 pub struct Wakeups {
     messages: Messages,
-    tasks: Vec<Woken>,
+    tasks: Vec<TaskWakeups>,
     /// Number of gaps, by recording.
     gaps: Vec<u32>,
 }
@@ -24,7 +24,7 @@ type By = (TrackId, TimeNs);
 
 /// State of a task. There may be a million, and most are woken by nobody.
 #[derive(Debug, Clone, Default)]
-struct Woken {
+struct TaskWakeups {
     is_running: bool,
     /// True if it was complete in the stretch that is not over.
     is_complete: bool,
@@ -32,12 +32,12 @@ struct Woken {
     gaps: u32,
     /// End of its last stretch.
     ended: Option<TimeNs>,
-    by: Option<Box<WokenBy>>,
+    cause: Option<Box<WakeupCause>>,
 }
 
 /// Wakeup for which a task is to run.
 #[derive(Debug, Clone, Copy, Default)]
-struct WokenBy {
+struct WakeupCause {
     /// It is to run for this.
     for_this: Option<By>,
     /// It was woken while it ran: for its next stretch if it was about to sleep and nothing else
@@ -45,14 +45,14 @@ struct WokenBy {
     meanwhile: Option<By>,
 }
 
-impl Woken {
-    fn by(&self) -> WokenBy {
-        self.by.as_deref().copied().unwrap_or_default()
+impl TaskWakeups {
+    fn by(&self) -> WakeupCause {
+        self.cause.as_deref().copied().unwrap_or_default()
     }
 
     /// Takes the wakeup that the task was to run for, and has run for now.
     fn take(&mut self) -> Option<By> {
-        self.by.as_mut()?.for_this.take()
+        self.cause.as_mut()?.for_this.take()
     }
 }
 
@@ -65,8 +65,8 @@ impl Wakeups {
 
     /// These wakeups as what is under way when a window begins; some are not known where what was
     /// before them is not.
-    pub(crate) fn under_way(mut self, is_begin_known: bool) -> Self {
-        self.messages = self.messages.under_way(is_begin_known);
+    pub(crate) fn pending_wakeups(mut self, is_begin_known: bool) -> Self {
+        self.messages = self.messages.pending_messages(is_begin_known);
         self
     }
 
@@ -76,40 +76,40 @@ impl Wakeups {
         &self.messages
     }
 
-    fn of(&mut self, task: TaskId) -> Option<&mut Woken> {
+    fn task_wakeups(&mut self, task: TaskId) -> Option<&mut TaskWakeups> {
         if self.tasks.len() <= task.0 {
-            self.tasks.resize_with(task.0 + 1, Woken::default);
+            self.tasks.resize_with(task.0 + 1, TaskWakeups::default);
         }
         self.tasks.get_mut(task.0)
     }
 
     /// Takes an event. Tells the wakeup that it makes, or the one that makes it.
-    pub fn take(&mut self, seen: &Seen<'_>) -> Option<Moved> {
+    pub fn take(&mut self, seen: &ResolvedEvent<'_>) -> Option<MessageEnd> {
         self.gap(seen);
         let (task, _) = seen.task?;
         let of = seen.tasks.get(task)?;
         let (to, is_last) = (of.home, of.tells_completion);
         let gaps = self.gaps.get(seen.tasks.recording(task)).copied().unwrap_or(0);
-        let woken = self.of(task)?;
+        let woken = self.task_wakeups(task)?;
         if woken.gaps != gaps {
             // It may have run for what it was woken for where events are missing.
-            *woken = Woken { is_running: woken.is_running, gaps, ..Woken::default() };
+            *woken = TaskWakeups { is_running: woken.is_running, gaps, ..TaskWakeups::default() };
         }
         if let Some(from) = seen.by.filter(|from| *from != to) {
             return self.wake((task, to), (from, seen.time), is_last);
         }
         match (seen.run, &seen.event.content) {
-            (Some(Run::Begins), _) => {
-                let now = Woken { is_running: true, gaps, ..Woken::default() };
-                let WokenBy { for_this, meanwhile } = std::mem::replace(woken, now).by();
+            (Some(RunChange::Begins), _) => {
+                let now = TaskWakeups { is_running: true, gaps, ..TaskWakeups::default() };
+                let WakeupCause { for_this, meanwhile } = std::mem::replace(woken, now).by();
                 return self.arrive((to, seen.time), for_this, meanwhile);
             }
-            (Some(Run::Ends { .. }), _) => {
+            (Some(RunChange::Ends { .. }), _) => {
                 let is_complete = std::mem::take(&mut woken.is_complete);
                 (woken.is_running, woken.ended) = (false, Some(seen.time));
                 // What was to run and ends has run, and it is not known since when. What is complete
                 // was woken again.
-                let by = woken.by.as_mut().filter(|_| !is_complete)?;
+                let by = woken.cause.as_mut().filter(|_| !is_complete)?;
                 by.meanwhile = None;
                 let by = by.for_this.take()?;
                 return self.untimed(to, by);
@@ -127,28 +127,28 @@ impl Wakeups {
 
     /// Forgets the running tasks and the wakeups of tasks: they are not known where events are
     /// missing.
-    fn gap(&mut self, seen: &Seen<'_>) {
+    fn gap(&mut self, seen: &ResolvedEvent<'_>) {
         for stretch in seen.cut {
-            if let Some(woken) = self.of(stretch.task) {
+            if let Some(woken) = self.task_wakeups(stretch.task) {
                 woken.is_running = false;
             }
         }
-        if let Some(recording) = seen.lacks_events() {
+        if let Some(recording) = seen.events_missing_from() {
             self.gaps.resize(self.gaps.len().max(recording + 1), 0);
-            if let Some(gaps) = own(&mut self.gaps, recording) {
+            if let Some(gaps) = item_mut(&mut self.gaps, recording) {
                 *gaps = gaps.wrapping_add(1);
             }
         }
     }
 
     /// A task has run for what it was woken for, and when that began is not recorded.
-    fn untimed(&mut self, to: TrackId, (from, left): By) -> Option<Moved> {
+    fn untimed(&mut self, to: TrackId, (from, left): By) -> Option<MessageEnd> {
         let key = PairKey { from: Some(from), to: Some(to), name: WAKEUP.to_owned() };
-        self.messages.receive_untimed(&key, left).map(Moved::Untimed)
+        self.messages.receive_untimed(&key, left).map(MessageEnd::Untimed)
     }
 
     /// Takes an event after all that is looked at. Tells the wakeup before that makes it.
-    pub(crate) fn take_after(&mut self, seen: &Seen<'_>) -> Option<Moved> {
+    pub(crate) fn take_after(&mut self, seen: &ResolvedEvent<'_>) -> Option<MessageEnd> {
         let (task, _) = seen.task?;
         let to = seen.tasks.get(task)?.home;
         let is_complete =
@@ -156,18 +156,18 @@ impl Wakeups {
         if seen.run.is_none() && !is_complete {
             return None;
         }
-        let (from, left) = std::mem::take(self.of(task)?).by().for_this?;
+        let (from, left) = std::mem::take(self.task_wakeups(task)?).by().for_this?;
         let sent = self.messages.receive_after(to, seen.time, &wakeup(from, Some(left)))?;
         match seen.run {
-            Some(Run::Begins) => Some(Moved::Arrived(sent)),
-            _ => sent.id.map(Moved::Untimed),
+            Some(RunChange::Begins) => Some(MessageEnd::Arrived(sent)),
+            _ => sent.id.map(MessageEnd::Untimed),
         }
     }
 
     /// A task is woken. Where tasks are known to go to sleep, the last time counts.
-    fn wake(&mut self, (task, to): (TaskId, TrackId), by: By, is_last: bool) -> Option<Moved> {
-        let woken = self.of(task)?;
-        let known = woken.by.get_or_insert_default();
+    fn wake(&mut self, (task, to): (TaskId, TrackId), by: By, is_last: bool) -> Option<MessageEnd> {
+        let woken = self.task_wakeups(task)?;
+        let known = woken.cause.get_or_insert_default();
         if woken.is_running {
             known.meanwhile = Some(by);
             return None;
@@ -175,11 +175,19 @@ impl Wakeups {
         if known.for_this.is_some() && !is_last {
             return None;
         }
-        **known = WokenBy { for_this: Some(by), meanwhile: None };
+        **known = WakeupCause { for_this: Some(by), meanwhile: None };
         let (from, time) = by;
         let id = self.messages.send(from, time, &wakeup(to, None));
         let (name, to) = (WAKEUP.to_owned(), Some(to));
-        Some(Moved::Left(Left { id, name, from, to, time, arrives: None, is_later: false }))
+        Some(MessageEnd::SentMessage(Left {
+            id,
+            name,
+            from,
+            to,
+            time,
+            arrives: None,
+            is_later: false,
+        }))
     }
 
     /// A task runs. What it was woken for while it ran was no message until now.
@@ -188,14 +196,14 @@ impl Wakeups {
         (to, time): (TrackId, TimeNs),
         for_this: Option<By>,
         meanwhile: Option<By>,
-    ) -> Option<Moved> {
+    ) -> Option<MessageEnd> {
         let (from, left) = for_this.or(meanwhile)?;
         if for_this.is_none() {
             self.messages.send(from, left, &wakeup(to, None));
         }
         let mut sent = self.messages.receive(to, time, &wakeup(from, Some(left)));
         sent.id = sent.id.filter(|_| for_this.is_some());
-        Some(Moved::Arrived(sent))
+        Some(MessageEnd::Arrived(sent))
     }
 }
 
@@ -208,13 +216,13 @@ impl Pass for Wakeups {
         true
     }
 
-    fn standing(&mut self, what: &Standing<'_>, _begin: TimeNs) {
-        if let Standing::Wakeups(under_way) = what {
+    fn initial_state(&mut self, what: &InitialState<'_>, _begin: TimeNs) {
+        if let InitialState::Wakeups(under_way) = what {
             self.clone_from(under_way);
         }
     }
 
-    fn event(&mut self, seen: &Seen<'_>) {
+    fn event(&mut self, seen: &ResolvedEvent<'_>) {
         self.take(seen);
     }
 
@@ -222,7 +230,7 @@ impl Pass for Wakeups {
         self.messages.awaits()
     }
 
-    fn after(&mut self, seen: &Seen<'_>) {
+    fn event_after(&mut self, seen: &ResolvedEvent<'_>) {
         self.take_after(seen);
     }
 }

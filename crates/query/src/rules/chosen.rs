@@ -6,7 +6,7 @@ use crate::tasks::{TaskId, Tasks};
 
 /// Tracks that rules are applied to, and those of them that can be compared.
 #[derive(Debug)]
-pub(super) struct Chosen {
+pub(super) struct RuleTracks {
     /// Nothing means all.
     tracks: Option<Vec<bool>>,
     eras: Vec<Era>,
@@ -23,7 +23,7 @@ pub(super) enum Era {
     None,
 }
 
-impl Chosen {
+impl RuleTracks {
     pub(super) fn new(chosen: Option<Vec<bool>>, tracks: &[Track], clocks: &[Clock]) -> Self {
         let era = |track: &Track| match track.clock {
             None => Era::None,
@@ -33,13 +33,13 @@ impl Chosen {
         Self { tracks: chosen, eras: tracks.iter().map(era).collect() }
     }
 
-    pub(super) fn has(&self, track: TrackId) -> bool {
+    pub(super) fn contains(&self, track: TrackId) -> bool {
         self.tracks.as_ref().is_none_or(|chosen| chosen.get(track.0).copied().unwrap_or(false))
     }
 
     /// A task has the same name on all its tracks.
     pub(super) fn has_task(&self, task: TaskId, tasks: &Tasks) -> bool {
-        tasks.get(task).is_some_and(|task| self.has(task.home))
+        tasks.get(task).is_some_and(|task| self.contains(task.home))
     }
 
     /// Returns the era of a track: what its times are counted from.

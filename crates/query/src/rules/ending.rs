@@ -2,34 +2,39 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::chosen::Chosen;
-use super::found::OfRule;
-use super::memory::Memory;
+use super::chosen::RuleTracks;
+use super::found::RuleViolations;
+use super::memory::RuleState;
 use super::{Demand, Matcher};
 use crate::bounds::Bounds;
 use crate::messages::Messages;
 use crate::sched::{Open, Sched};
 use crate::tasks::{TaskId, Tasks};
-use crate::{CpuLoad, Load, Seen, elapsed};
+use crate::{CpuLoad, Load, ResolvedEvent, elapsed};
 
 /// Facts that are known when all is seen.
 pub(super) struct Ending<'a> {
     pub(super) bounds: &'a Bounds,
     pub(super) tasks: &'a Tasks,
-    pub(super) chosen: &'a Chosen,
+    pub(super) chosen: &'a RuleTracks,
     pub(super) sched: &'a Sched,
     pub(super) messages: &'a Messages,
 }
 
-impl Memory {
+impl RuleState {
     /// Looks at jobs that are not complete, at silence up to the end and from the begin, at messages
     /// that did not arrive, and at states that last.
-    pub(super) fn end(&mut self, demand: &Demand, ending: &Ending<'_>, found: &mut OfRule<'_>) {
+    pub(super) fn end(
+        &mut self,
+        demand: &Demand,
+        ending: &Ending<'_>,
+        found: &mut RuleViolations<'_>,
+    ) {
         match demand {
             Demand::Task { task, .. } => {
                 for (of, open) in ending.sched.open() {
                     if ending.chosen.has_task(of, ending.tasks)
-                        && self.means_task(of, task, ending.tasks)
+                        && self.is_task_selected(of, task, ending.tasks)
                     {
                         self.judged.jobs += 1;
                         self.open_job(demand, of, open, ending, found);
@@ -38,8 +43,8 @@ impl Memory {
             }
             Demand::Gap { gap_max, .. } => self.silence(*gap_max, ending, found),
             Demand::Follows { expect, within, .. } => {
-                for due in self.follow.rest() {
-                    let end = ending.bounds.of(due.track).map(|(_, end)| end);
+                for due in self.follow.take_remaining() {
+                    let end = ending.bounds.time_range(due.track).map(|(_, end)| end);
                     if end.is_some_and(|end| due.until < end) {
                         found.due(&due, expect, *within);
                     }
@@ -58,14 +63,14 @@ impl Memory {
     pub(super) fn cut(
         &mut self,
         demand: &Demand,
-        seen: &Seen<'_>,
-        chosen: &Chosen,
-        found: &mut OfRule<'_>,
+        seen: &ResolvedEvent<'_>,
+        chosen: &RuleTracks,
+        found: &mut RuleViolations<'_>,
     ) {
-        if seen.lacks_events().is_none() {
+        if seen.events_missing_from().is_none() {
             return;
         }
-        let lacking = self.last.iter().filter(|(track, _)| seen.may_lack(**track));
+        let lacking = self.last.iter().filter(|(track, _)| seen.may_miss_events(**track));
         let lacking: Vec<_> = lacking.map(|(track, (since, _))| (*track, *since)).collect();
         for (track, since) in lacking {
             match demand {
@@ -83,11 +88,11 @@ impl Memory {
         self.follow.forget(chosen.era(seen.event.track));
     }
 
-    fn silence(&self, gap_max: u64, ending: &Ending<'_>, found: &mut OfRule<'_>) {
+    fn silence(&self, gap_max: u64, ending: &Ending<'_>, found: &mut RuleViolations<'_>) {
         // A task is one stream, on whichever processor it does something.
         let streams: BTreeSet<_> = self.tracks().map(|track| ending.tasks.home(track)).collect();
         for track in streams {
-            let Some((begin, end)) = ending.bounds.of(track) else { continue };
+            let Some((begin, end)) = ending.bounds.time_range(track) else { continue };
             let first = self.first.get(&track).copied().unwrap_or(end);
             found.at(begin, track).limit("nothing came for", elapsed(begin, first), gap_max);
             if let Some((last, _)) = self.last.get(&track) {
@@ -97,10 +102,10 @@ impl Memory {
         }
     }
 
-    fn stay(&mut self, stay_max: u64, bounds: &Bounds, found: &mut OfRule<'_>) {
+    fn stay(&mut self, stay_max: u64, bounds: &Bounds, found: &mut RuleViolations<'_>) {
         let tracks: Vec<_> = self.last.iter().map(|(track, (since, _))| (*track, *since)).collect();
         for (track, since) in tracks {
-            if let Some((_, end)) = bounds.of(track) {
+            if let Some((_, end)) = bounds.time_range(track) {
                 self.leave(track, end, stay_max, found.at(since, track));
             }
         }
@@ -113,11 +118,11 @@ impl Memory {
         of: TaskId,
         Open { release, is_started, run_ns }: Open,
         Ending { bounds, tasks, .. }: &Ending<'_>,
-        found: &mut OfRule<'_>,
+        found: &mut RuleViolations<'_>,
     ) {
         let Demand::Task { response_max, delay_max, run_max, on_time, .. } = demand else { return };
         let Some(home) = tasks.get(of).map(|of| of.home) else { return };
-        let Some((_, end)) = bounds.of(home) else { return };
+        let Some((_, end)) = bounds.time_range(home) else { return };
         let (waited, judged) = (elapsed(release.time, end), &mut self.judged);
         found.at(release.time, home);
         let is_slow = found.maybe_limit("was not complete after", waited, *response_max);
@@ -141,11 +146,11 @@ impl Memory {
         demand: &Demand,
         load: &Load,
         tasks: &Tasks,
-        chosen: &Chosen,
-        found: &mut OfRule<'_>,
+        chosen: &RuleTracks,
+        found: &mut RuleViolations<'_>,
     ) {
         let Demand::Task { task, load_max: Some(limit), .. } = demand else { return };
-        for cpus in by_recording(load.cpus(tasks), tasks).values() {
+        for cpus in recording_processors(load.cpus(tasks), tasks).values() {
             let Some(all) = CpuLoad::together(cpus, tasks) else { continue };
             let is_meant = |of: TaskId| chosen.has_task(of, tasks) && task(tasks.name(of));
             for of in all.tasks.iter().filter(|of| is_meant(of.task)) {
@@ -173,7 +178,7 @@ fn percents(one: f64, other: f64) -> (String, String) {
 }
 
 /// The processors of each recording.
-fn by_recording(cpus: Vec<CpuLoad>, tasks: &Tasks) -> BTreeMap<usize, Vec<CpuLoad>> {
+fn recording_processors(cpus: Vec<CpuLoad>, tasks: &Tasks) -> BTreeMap<usize, Vec<CpuLoad>> {
     let mut of_recording: BTreeMap<_, Vec<_>> = BTreeMap::new();
     for cpu in cpus {
         let recording = tasks.cpu(cpu.cpu).map_or(0, |cpu| cpu.recording);
@@ -192,10 +197,15 @@ fn place(task: TaskId, cpus: &[CpuLoad], tasks: &Tasks) -> String {
     }
 }
 
-fn lost_messages(is_meant: &Matcher, most: u64, ending: &Ending<'_>, found: &mut OfRule<'_>) {
+fn lost_messages(
+    is_meant: &Matcher,
+    most: u64,
+    ending: &Ending<'_>,
+    found: &mut RuleViolations<'_>,
+) {
     for (key, left) in ending.messages.pending().filter(|(key, _)| is_meant(&key.name)) {
-        let Some(from) = key.from.filter(|from| ending.chosen.has(*from)) else { continue };
-        let Some((_, end)) = ending.bounds.of(from) else { continue };
+        let Some(from) = key.from.filter(|from| ending.chosen.contains(*from)) else { continue };
+        let Some((_, end)) = ending.bounds.time_range(from) else { continue };
         if elapsed(left, end) > most {
             found.at(left, from).missing(format!("{} did not arrive within", key.name), most);
         }

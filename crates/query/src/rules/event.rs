@@ -2,28 +2,33 @@
 
 use kymo_model::timeline::{Activity, Content, TimeNs, TrackId};
 
-use super::chosen::Chosen;
-use super::found::OfRule;
-use super::memory::Memory;
+use super::chosen::RuleTracks;
+use super::found::RuleViolations;
+use super::memory::RuleState;
 use super::number::Number;
-use super::{Demand, Matcher, Meant};
-use crate::messages::{Left, Moved, Sent};
+use super::{Demand, EventSelector, Matcher};
+use crate::messages::{DeliveredMessage, Left, MessageEnd};
 use crate::sched::Progress;
-use crate::{Seen, elapsed};
+use crate::{ResolvedEvent, elapsed};
 
 /// An event, and what it is to jobs and messages.
-pub(super) struct Now<'a> {
-    pub(super) seen: &'a Seen<'a>,
+pub(super) struct CurrentEvent<'a> {
+    pub(super) seen: &'a ResolvedEvent<'a>,
     pub(super) progress: Option<Progress>,
-    pub(super) moved: Option<&'a Moved>,
-    pub(super) chosen: &'a Chosen,
+    pub(super) moved: Option<&'a MessageEnd>,
+    pub(super) chosen: &'a RuleTracks,
 }
 
-impl Memory {
+impl RuleState {
     /// Looks at an event of a track that is chosen.
-    pub(super) fn event(&mut self, demand: &Demand, now: &Now<'_>, found: &mut OfRule<'_>) {
+    pub(super) fn event(
+        &mut self,
+        demand: &Demand,
+        now: &CurrentEvent<'_>,
+        found: &mut RuleViolations<'_>,
+    ) {
         let seen = now.seen;
-        let is_meant = self.means(seen.event.track);
+        let is_meant = self.is_selected(seen.event.track);
         match demand {
             Demand::Task { task, .. } => self.task(demand, task, now, found),
             Demand::Gap { gap_max, .. } if is_meant => self.gap(*gap_max, seen, found),
@@ -42,21 +47,27 @@ impl Memory {
     }
 
     /// A machine is in a state when the window begins.
-    pub(super) fn stand(
+    pub(super) fn set_initial_state(
         &mut self,
         demand: &Demand,
         (track, state): (TrackId, &str),
         begin: TimeNs,
     ) {
         let Demand::State { state: is_meant, .. } = demand else { return };
-        if self.means(track) && is_meant(state) {
+        if self.is_selected(track) && is_meant(state) {
             self.enter(track, begin, state);
         }
     }
 
-    fn task(&mut self, demand: &Demand, names: &Matcher, now: &Now<'_>, found: &mut OfRule<'_>) {
+    fn task(
+        &mut self,
+        demand: &Demand,
+        names: &Matcher,
+        now: &CurrentEvent<'_>,
+        found: &mut RuleViolations<'_>,
+    ) {
         let Some((of, _)) = now.seen.task else { return };
-        if !self.means_task(of, names, now.seen.tasks) {
+        if !self.is_task_selected(of, names, now.seen.tasks) {
             return;
         }
         self.matched += 1;
@@ -67,7 +78,7 @@ impl Memory {
     }
 
     /// Looks at how a job went on.
-    fn job(&mut self, demand: &Demand, progress: Progress, found: &mut OfRule<'_>) {
+    fn job(&mut self, demand: &Demand, progress: Progress, found: &mut RuleViolations<'_>) {
         let Demand::Task { response_max, delay_max, run_max, on_time, .. } = demand else { return };
         match progress {
             Progress::Started(delay) => {
@@ -91,7 +102,7 @@ impl Memory {
     }
 
     /// A task is one stream, on whichever processor it does something.
-    fn gap(&mut self, gap_max: u64, seen: &Seen<'_>, found: &mut OfRule<'_>) {
+    fn gap(&mut self, gap_max: u64, seen: &ResolvedEvent<'_>, found: &mut RuleViolations<'_>) {
         self.matched += 1;
         let (track, time) = (seen.tasks.home(seen.event.track), seen.time);
         self.first.entry(track).or_insert(time);
@@ -104,11 +115,11 @@ impl Memory {
         &mut self,
         min: Option<Number>,
         max: Option<Number>,
-        seen: &Seen<'_>,
-        found: &mut OfRule<'_>,
+        seen: &ResolvedEvent<'_>,
+        found: &mut RuleViolations<'_>,
     ) {
         let Content::Value(value) = &seen.event.content else { return };
-        let Some(number) = Number::of(value) else { return };
+        let Some(number) = Number::from_value(value) else { return };
         self.matched += 1;
         if let Some(min) = min.filter(|min| number < *min) {
             found.add(format!("{number} is less than {min}"));
@@ -123,30 +134,36 @@ impl Memory {
 
     fn follows(
         &mut self,
-        (after, expect): (&Meant, &Meant),
+        (after, expect): (&EventSelector, &EventSelector),
         within: u64,
-        now: &Now<'_>,
-        found: &mut OfRule<'_>,
+        now: &CurrentEvent<'_>,
+        found: &mut RuleViolations<'_>,
     ) {
         let (event, time, era) =
             (now.seen.event, now.seen.time, now.chosen.era(now.seen.event.track));
-        if self.expects(event.track) && expect.says(event) {
-            self.follow.came(era, time);
+        if self.expects(event.track) && expect.matches(event) {
+            self.follow.fulfil(era, time);
         }
         for due in self.follow.overdue(era, time) {
             found.due(&due, expect, within);
         }
-        if self.means(event.track) && after.says(event) {
+        if self.is_selected(event.track) && after.matches(event) {
             self.matched += 1;
             self.follow.wait(era, time, within, event.track, event.offset);
         }
     }
 
-    fn message(&mut self, names: &Matcher, most: u64, now: &Now<'_>, found: &mut OfRule<'_>) {
+    fn message(
+        &mut self,
+        names: &Matcher,
+        most: u64,
+        now: &CurrentEvent<'_>,
+        found: &mut RuleViolations<'_>,
+    ) {
         let (name, took) = match now.moved {
-            Some(Moved::Left(left)) => (&left.name, told(left)),
-            Some(Moved::Arrived(sent)) => (&sent.name, took(sent, most, now.chosen)),
-            Some(Moved::Untimed(_)) | None => return,
+            Some(MessageEnd::SentMessage(left)) => (&left.name, announced_latency(left)),
+            Some(MessageEnd::Arrived(sent)) => (&sent.name, took(sent, most, now.chosen)),
+            Some(MessageEnd::Untimed(_)) | None => return,
         };
         if names(name) {
             self.matched += 1;
@@ -156,7 +173,13 @@ impl Memory {
         }
     }
 
-    fn state(&mut self, states: &Matcher, most: u64, seen: &Seen<'_>, found: &mut OfRule<'_>) {
+    fn state(
+        &mut self,
+        states: &Matcher,
+        most: u64,
+        seen: &ResolvedEvent<'_>,
+        found: &mut RuleViolations<'_>,
+    ) {
         let Content::Activity(Activity::Enter { state, .. }) = &seen.event.content else { return };
         self.leave(seen.event.track, seen.time, most, found);
         if states(state) {
@@ -167,14 +190,14 @@ impl Memory {
 
 /// Returns the duration of a message, as its sender gives it. For one that arrives later, that
 /// proves nothing yet.
-fn told(left: &Left) -> Option<u64> {
+fn announced_latency(left: &Left) -> Option<u64> {
     crate::took(left.time, left.arrives.filter(|_| !left.is_later)?)
 }
 
 /// Returns the duration of a message, unless its sender gave one and that was reported.
-fn took(sent: &Sent, most: u64, chosen: &Chosen) -> Option<u64> {
+fn took(sent: &DeliveredMessage, most: u64, chosen: &RuleTracks) -> Option<u64> {
     let left = sent.left?;
-    let is_seen = sent.id.is_some() && sent.from.is_some_and(|from| chosen.has(from));
+    let is_seen = sent.id.is_some() && sent.from.is_some_and(|from| chosen.contains(from));
     let told = sent.told.filter(|_| is_seen).and_then(|told| crate::took(left, told));
     if told <= Some(most) { crate::took(left, sent.arrived) } else { None }
 }

@@ -11,26 +11,26 @@ const WAITING_MAX: usize = 1 << 16;
 
 /// Events that are waited for, in the times of each era.
 #[derive(Debug, Default)]
-pub(super) struct Follow {
+pub(super) struct Deadlines {
     /// By when it is waited for since. It must come within the same time, so that it is due in the
     /// same order.
-    waiting: BTreeMap<Era, BTreeMap<(TimeNs, u64), Due>>,
+    waiting: BTreeMap<Era, BTreeMap<(TimeNs, u64), Deadline>>,
     /// Number of events waited for so far: it distinguishes those that are waited for since the
     /// same timestamp.
     count: u64,
-    given_up: u64,
+    dropped_count: u64,
 }
 
 /// Something that must come before a moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Due {
+pub(super) struct Deadline {
     pub(super) since: TimeNs,
     pub(super) until: TimeNs,
     pub(super) track: TrackId,
     pub(super) offset: u64,
 }
 
-impl Follow {
+impl Deadlines {
     pub(super) fn wait(
         &mut self,
         era: Era,
@@ -42,20 +42,20 @@ impl Follow {
         let waiting = self.waiting.entry(era).or_default();
         if waiting.len() >= WAITING_MAX {
             waiting.pop_first();
-            self.given_up += 1;
+            self.dropped_count += 1;
         }
         let until = TimeNs(since.0.saturating_add_unsigned(within));
-        waiting.insert((since, self.count), Due { since, until, track, offset });
+        waiting.insert((since, self.count), Deadline { since, until, track, offset });
         self.count += 1;
     }
 
     /// Returns the number of events that were given up, because too many were waited for.
     pub(super) fn given_up(&self) -> u64 {
-        self.given_up
+        self.dropped_count
     }
 
     /// It came: everything that is not overdue, and not later, has what it waited for.
-    pub(super) fn came(&mut self, era: Era, time: TimeNs) {
+    pub(super) fn fulfil(&mut self, era: Era, time: TimeNs) {
         let Some(waiting) = self.waiting.get_mut(&era) else { return };
         while let Some((key, due)) = waiting.range(..=(time, u64::MAX)).next_back() {
             if due.until < time {
@@ -72,7 +72,7 @@ impl Follow {
     }
 
     /// Returns the events that did not come in time.
-    pub(super) fn overdue(&mut self, era: Era, now: TimeNs) -> Vec<Due> {
+    pub(super) fn overdue(&mut self, era: Era, now: TimeNs) -> Vec<Deadline> {
         let mut overdue = Vec::new();
         let Some(waiting) = self.waiting.get_mut(&era) else { return overdue };
         while let Some(first) = waiting.first_entry().filter(|first| first.get().until < now) {
@@ -82,7 +82,7 @@ impl Follow {
     }
 
     /// Returns the events that are still waited for when all is seen.
-    pub(super) fn rest(&mut self) -> impl Iterator<Item = Due> + use<> {
+    pub(super) fn take_remaining(&mut self) -> impl Iterator<Item = Deadline> + use<> {
         std::mem::take(&mut self.waiting).into_values().flat_map(BTreeMap::into_values)
     }
 }
@@ -93,33 +93,33 @@ mod tests {
 
     const ERA: Era = Era::Epoch;
 
-    fn since(due: &[Due]) -> Vec<i64> {
+    fn since(due: &[Deadline]) -> Vec<i64> {
         due.iter().map(|due| due.since.0).collect()
     }
 
     #[test]
     fn what_comes_is_for_what_is_neither_later_nor_overdue_whatever_the_order() {
-        let mut follow = Follow::default();
+        let mut follow = Deadlines::default();
         for (offset, time) in [50, 10, 30, 10, 70].into_iter().enumerate() {
             follow.wait(ERA, TimeNs(time), 25, TrackId(0), offset as u64);
         }
         // Those of 30 and 50 wait at 55, up to 55 and 75; those of 10 waited up to 35.
-        follow.came(ERA, TimeNs(55));
+        follow.fulfil(ERA, TimeNs(55));
         assert_eq!(since(&follow.overdue(ERA, TimeNs(36))), [10, 10]);
-        assert_eq!(since(&follow.rest().collect::<Vec<_>>()), [70]);
+        assert_eq!(since(&follow.take_remaining().collect::<Vec<_>>()), [70]);
     }
 
     #[test]
     fn much_that_waits_is_no_work_for_each_that_comes() {
-        let mut follow = Follow::default();
+        let mut follow = Deadlines::default();
         // All wait since later than what comes: each would be looked at 65,536 times.
         for time in (0..WAITING_MAX).rev() {
             let since = TimeNs(1_000_000 + i64::try_from(time).unwrap());
             follow.wait(ERA, since, 5, TrackId(0), 0);
         }
         for time in 0..100_000 {
-            follow.came(ERA, TimeNs(time));
+            follow.fulfil(ERA, TimeNs(time));
         }
-        assert_eq!((follow.given_up(), follow.rest().count()), (0, WAITING_MAX));
+        assert_eq!((follow.given_up(), follow.take_remaining().count()), (0, WAITING_MAX));
     }
 }

@@ -2,8 +2,8 @@
 
 use kymo_model::timeline::{TimeNs, TrackId};
 
-use super::Meant;
-use super::follow::Due;
+use super::EventSelector;
+use super::follow::Deadline;
 
 /// Violations of a rule that are told one by one; the rest are counted.
 const TOLD_MAX: u64 = 1000;
@@ -42,33 +42,37 @@ impl Violation {
 
 /// The event that shows a violation.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct At {
+pub(super) struct ViolationSite {
     pub(super) time: TimeNs,
     pub(super) track: TrackId,
     pub(super) offset: Option<u64>,
 }
 
 /// Violations as they are found.
-pub(super) struct Found {
+pub(super) struct Violations {
     list: Vec<Violation>,
     /// Number of violations of each rule.
     counts: Vec<u64>,
 }
 
 /// Takes violations of one rule at one place.
-pub(super) struct OfRule<'a> {
-    found: &'a mut Found,
+pub(super) struct RuleViolations<'a> {
+    found: &'a mut Violations,
     rule: usize,
-    at: Option<At>,
+    set_site: Option<ViolationSite>,
 }
 
-impl Found {
+impl Violations {
     pub(super) fn new(rules: usize) -> Self {
         Self { list: Vec::new(), counts: vec![0; rules] }
     }
 
-    pub(super) fn of(&mut self, rule: usize, at: Option<At>) -> OfRule<'_> {
-        OfRule { found: self, rule, at }
+    pub(super) fn for_rule(
+        &mut self,
+        rule: usize,
+        at: Option<ViolationSite>,
+    ) -> RuleViolations<'_> {
+        RuleViolations { found: self, rule, set_site: at }
     }
 
     /// Returns the violations, by time, and the number of further violations for each rule.
@@ -79,9 +83,9 @@ impl Found {
     }
 }
 
-impl OfRule<'_> {
+impl RuleViolations<'_> {
     pub(super) fn at(&mut self, time: TimeNs, track: TrackId) -> &mut Self {
-        self.at = Some(At { time, track, offset: None });
+        self.set_site = Some(ViolationSite { time, track, offset: None });
         self
     }
 
@@ -108,11 +112,12 @@ impl OfRule<'_> {
         self.push(what, None, Some(within));
     }
 
-    pub(super) fn due(&mut self, due: &Due, expected: &Meant, within: u64) {
-        let before = self.at;
-        self.at = Some(At { time: due.since, track: due.track, offset: Some(due.offset) });
+    pub(super) fn due(&mut self, due: &Deadline, expected: &EventSelector, within: u64) {
+        let before = self.set_site;
+        self.set_site =
+            Some(ViolationSite { time: due.since, track: due.track, offset: Some(due.offset) });
         self.missing(format!("no {} came within", expected.name), within);
-        self.at = before;
+        self.set_site = before;
     }
 
     fn push(&mut self, what: String, took_ns: Option<u64>, most_ns: Option<u64>) {
@@ -121,8 +126,8 @@ impl OfRule<'_> {
         if *count > TOLD_MAX {
             return;
         }
-        let (time, track) = (self.at.map(|at| at.time), self.at.map(|at| at.track));
-        let offset = self.at.and_then(|at| at.offset);
+        let (time, track) = (self.set_site.map(|at| at.time), self.set_site.map(|at| at.track));
+        let offset = self.set_site.and_then(|at| at.offset);
         let rule = self.rule;
         self.found.list.push(Violation { rule, time, track, offset, what, took_ns, most_ns });
     }

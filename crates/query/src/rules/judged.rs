@@ -1,10 +1,10 @@
 //! Number of cases by which a rule on tasks could be judged.
 
-use super::{Demand, Vacuous};
+use super::{Demand, VacuousRule};
 
 /// Number of cases for each demand on tasks.
 #[derive(Debug, Default)]
-pub(super) struct Judged {
+pub(super) struct CheckedCounts {
     /// Jobs that began or ended, or are not complete.
     pub(super) jobs: u64,
     /// Jobs of which it is known how long they took to answer, or that it was too long.
@@ -24,9 +24,9 @@ pub(super) struct Judged {
 /// Demands that nothing is about, and why.
 type Idle = (Vec<&'static str>, &'static str);
 
-impl Judged {
+impl CheckedCounts {
     /// The demands of a rule that nothing is about. What is so for one reason is told at once.
-    pub(super) fn vacuous(&self, rule: usize, demand: &Demand) -> Vec<Vacuous> {
+    pub(super) fn vacuous(&self, rule: usize, demand: &Demand) -> Vec<VacuousRule> {
         let parts = self.parts(demand);
         let mut idle: Vec<Idle> = Vec::new();
         for (part, _, why) in parts.iter().filter(|(_, count, _)| *count == 0) {
@@ -37,7 +37,7 @@ impl Judged {
         }
         let told = |(of, why): Idle| {
             let part = (of.len() < parts.len()).then(|| of.join(" and "));
-            Vacuous { rule, part, why: why.to_owned(), is_suspect: true }
+            VacuousRule { rule, part, why: why.to_owned(), is_suspect: true }
         };
         idle.into_iter().map(told).collect()
     }

@@ -4,17 +4,17 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use kymo_model::timeline::{TimeNs, Track, TrackId, TrackKind};
 
-use super::chosen::{Chosen, Era};
-use super::follow::Follow;
-use super::found::OfRule;
-use super::judged::Judged;
-use super::{Demand, Matcher, Meant, Vacuous};
+use super::chosen::{Era, RuleTracks};
+use super::follow::Deadlines;
+use super::found::RuleViolations;
+use super::judged::CheckedCounts;
+use super::{Demand, EventSelector, Matcher, VacuousRule};
 use crate::elapsed;
 use crate::tasks::{TaskId, Tasks};
 
 /// Memory of a rule.
 #[derive(Default)]
-pub(super) struct Memory {
+pub(super) struct RuleState {
     /// Flags of the chosen tracks that the rule is about.
     is_meant: Vec<bool>,
     /// On which of them what must follow comes.
@@ -25,16 +25,16 @@ pub(super) struct Memory {
     tasks: Vec<Option<bool>>,
     /// Number of cases that it is about.
     pub(super) matched: u64,
-    pub(super) judged: Judged,
+    pub(super) judged: CheckedCounts,
     /// The first event of a track; of a task, of the one that stands for all of its tracks.
     pub(super) first: BTreeMap<TrackId, TimeNs>,
     /// The last event of a track, or the state that it is in, since when.
     pub(super) last: BTreeMap<TrackId, (TimeNs, String)>,
-    pub(super) follow: Follow,
+    pub(super) follow: Deadlines,
 }
 
-impl Memory {
-    pub(super) fn new(demand: &Demand, tracks: &[Track], chosen: &Chosen) -> Self {
+impl RuleState {
+    pub(super) fn new(demand: &Demand, tracks: &[Track], chosen: &RuleTracks) -> Self {
         let is_meant = |track: &Track| match demand {
             Demand::Gap { stream, .. } | Demand::Value { stream, .. } => stream(&track.name),
             Demand::Follows { after, .. } => (after.stream)(&track.name),
@@ -49,7 +49,7 @@ impl Memory {
         };
         let among = |is_one: &dyn Fn(&Track) -> bool| -> Vec<bool> {
             let tracks = tracks.iter().enumerate();
-            tracks.map(|(id, track)| chosen.has(TrackId(id)) && is_one(track)).collect()
+            tracks.map(|(id, track)| chosen.contains(TrackId(id)) && is_one(track)).collect()
         };
         let (meant, expected) = (among(&is_meant), among(&is_expected));
         let mut memory = Self { is_meant: meant, is_expected: expected, ..Self::default() };
@@ -61,7 +61,7 @@ impl Memory {
 
     /// Keeps tracks whose events can come after each other: times of clocks that begin elsewhere say
     /// nothing of that.
-    fn keep_comparable(&mut self, chosen: &Chosen) {
+    fn keep_comparable(&mut self, chosen: &RuleTracks) {
         let eras = |of: &[bool]| -> BTreeSet<Era> {
             let tracks = of.iter().enumerate().filter(|(_, is_one)| **is_one);
             tracks.map(|(id, _)| chosen.era(TrackId(id))).collect()
@@ -77,7 +77,7 @@ impl Memory {
         }
     }
 
-    pub(super) fn means(&self, track: TrackId) -> bool {
+    pub(super) fn is_selected(&self, track: TrackId) -> bool {
         self.is_meant.get(track.0).copied().unwrap_or(false)
     }
 
@@ -92,7 +92,12 @@ impl Memory {
         tracks.map(|(id, _)| TrackId(id))
     }
 
-    pub(super) fn means_task(&mut self, task: TaskId, names: &Matcher, tasks: &Tasks) -> bool {
+    pub(super) fn is_task_selected(
+        &mut self,
+        task: TaskId,
+        names: &Matcher,
+        tasks: &Tasks,
+    ) -> bool {
         if self.tasks.len() <= task.0 {
             self.tasks.resize(task.0 + 1, None);
         }
@@ -112,7 +117,7 @@ impl Memory {
         track: TrackId,
         time: TimeNs,
         most: u64,
-        found: &mut OfRule<'_>,
+        found: &mut RuleViolations<'_>,
     ) {
         if let Some((since, state)) = self.last.remove(&track) {
             found.limit(&format!("{state} lasted"), elapsed(since, time), most);
@@ -120,7 +125,7 @@ impl Memory {
     }
 
     /// Returns the parts of the rule for which there are no cases.
-    pub(super) fn vacuous(&self, rule: usize, demand: &Demand) -> Vec<Vacuous> {
+    pub(super) fn vacuous(&self, rule: usize, demand: &Demand) -> Vec<VacuousRule> {
         let has_track = self.is_meant.contains(&true);
         let is_nothing = self.matched == 0;
         let (why, is_suspect) = match demand {
@@ -138,12 +143,17 @@ impl Memory {
             Demand::State { .. } if is_nothing => ("such a state was never entered", false),
             _ => return Vec::new(),
         };
-        vec![Vacuous { rule, part: None, why: why.to_owned(), is_suspect }]
+        vec![VacuousRule { rule, part: None, why: why.to_owned(), is_suspect }]
     }
 
     /// Returns the reason why a rule that something must follow has no cases.
-    fn unfollowed(&self, rule: usize, after: &Meant, expect: &Meant) -> Option<Vacuous> {
-        let suspect = |why| Some(Vacuous { rule, part: None, why, is_suspect: true });
+    fn unfollowed(
+        &self,
+        rule: usize,
+        after: &EventSelector,
+        expect: &EventSelector,
+    ) -> Option<VacuousRule> {
+        let suspect = |why| Some(VacuousRule { rule, part: None, why, is_suspect: true });
         if let Some(why) = self.blind {
             return suspect(format!("streams of {} {why}", expect.name));
         }
@@ -154,6 +164,6 @@ impl Memory {
             return suspect(format!("there is no stream of {}", expect.name));
         }
         let why = format!("{} never came", after.name);
-        (self.matched == 0).then_some(Vacuous { rule, part: None, why, is_suspect: false })
+        (self.matched == 0).then_some(VacuousRule { rule, part: None, why, is_suspect: false })
     }
 }

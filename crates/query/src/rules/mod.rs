@@ -12,12 +12,15 @@ mod number;
 use kymo_model::timeline::{Clock, Content, Event, TimeNs, Track};
 
 use crate::bounds::Bounds;
-use crate::{Doubts, LeftOut, Load, Messages, Pass, Sched, Seen, Standing, Stretch, Tasks};
-use chosen::Chosen;
+use crate::{
+    InitialState, LatencyCaveats, Load, Messages, Omission, Pass, ResolvedEvent, RunSlice, Sched,
+    Tasks,
+};
+use chosen::RuleTracks;
 use ending::Ending;
-use event::Now;
-use found::{At, Found};
-use memory::Memory;
+use event::CurrentEvent;
+use found::{ViolationSite, Violations};
+use memory::RuleState;
 
 pub use found::Violation;
 pub use number::Number;
@@ -69,9 +72,9 @@ pub enum Demand {
     /// One thing follows another.
     Follows {
         /// Event that starts the time.
-        after: Meant,
+        after: EventSelector,
         /// Event that must come.
-        expect: Meant,
+        expect: EventSelector,
         /// Time within which it must come.
         within: u64,
     },
@@ -94,7 +97,7 @@ pub enum Demand {
 }
 
 /// Events that are meant: those of some streams, with some text.
-pub struct Meant {
+pub struct EventSelector {
     /// Name of the events for people.
     pub name: String,
     /// Streams of the events.
@@ -103,8 +106,8 @@ pub struct Meant {
     pub text: Option<Matcher>,
 }
 
-impl Meant {
-    fn says(&self, event: &Event<'_>) -> bool {
+impl EventSelector {
+    fn matches(&self, event: &Event<'_>) -> bool {
         self.text.as_ref().is_none_or(|text| text(&text_of(event)))
     }
 }
@@ -123,16 +126,16 @@ fn text_of(event: &Event<'_>) -> String {
 
 /// Looks whether rules hold.
 pub struct Rules {
-    chosen: Chosen,
-    all: Vec<(Rule, Memory)>,
+    chosen: RuleTracks,
+    all: Vec<(Rule, RuleState)>,
     sched: Sched,
     messages: Messages,
-    found: Found,
+    found: Violations,
 }
 
 /// A rule, or a part of one, that nothing in the recording is about: it holds, and that proves nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Vacuous {
+pub struct VacuousRule {
     /// The rule's place among all.
     pub rule: usize,
     /// Part of the rule that has no cases, where it is not all of it.
@@ -151,9 +154,10 @@ impl Rules {
         chosen: Option<Vec<bool>>,
         rules: Vec<Rule>,
     ) -> Self {
-        let (found, chosen) = (Found::new(rules.len()), Chosen::new(chosen, tracks, clocks));
+        let (found, chosen) =
+            (Violations::new(rules.len()), RuleTracks::new(chosen, tracks, clocks));
         let with_memory = |rule: Rule| {
-            let memory = Memory::new(&rule.demand, tracks, &chosen);
+            let memory = RuleState::new(&rule.demand, tracks, &chosen);
             (rule, memory)
         };
         Self {
@@ -185,7 +189,7 @@ impl Rules {
 
     /// The rules that nothing is about. Of loads this is known after violations.
     #[must_use]
-    pub fn vacuous(&self) -> Vec<Vacuous> {
+    pub fn vacuous(&self) -> Vec<VacuousRule> {
         let rules = self.all.iter().enumerate();
         rules.flat_map(|(at, (rule, memory))| memory.vacuous(at, &rule.demand)).collect()
     }
@@ -196,24 +200,24 @@ impl Rules {
     pub fn violations(&mut self, load: &Load, tasks: &Tasks) -> (Vec<Violation>, Vec<u64>) {
         let Self { all, chosen, found, .. } = self;
         for (index, (rule, memory)) in all.iter_mut().enumerate() {
-            memory.loads(&rule.demand, load, tasks, chosen, &mut found.of(index, None));
+            memory.loads(&rule.demand, load, tasks, chosen, &mut found.for_rule(index, None));
         }
-        std::mem::replace(found, Found::new(all.len())).sorted()
+        std::mem::replace(found, Violations::new(all.len())).sorted()
     }
 
     /// Counts the pairs that have messages that rules are about and whose latencies may be wrong.
     #[must_use]
-    pub fn doubts(&self) -> Doubts {
-        let is_meant = |name: &str| self.messages_meant().any(|message| message(name));
-        self.messages.doubts(|key| {
+    pub fn latency_caveats(&self) -> LatencyCaveats {
+        let is_meant = |name: &str| self.selected_messages().any(|message| message(name));
+        self.messages.latency_caveats(|key| {
             let is_chosen =
-                [key.from, key.to].into_iter().flatten().any(|end| self.chosen.has(end));
+                [key.from, key.to].into_iter().flatten().any(|end| self.chosen.contains(end));
             is_chosen && is_meant(&key.name)
         })
     }
 
     /// The messages that rules are about.
-    fn messages_meant(&self) -> impl Iterator<Item = &Matcher> {
+    fn selected_messages(&self) -> impl Iterator<Item = &Matcher> {
         self.all.iter().filter_map(|(rule, _)| match &rule.demand {
             Demand::Message { message, .. } => Some(message),
             _ => None,
@@ -223,7 +227,7 @@ impl Rules {
 
 impl Pass for Rules {
     fn follows_messages(&self) -> bool {
-        self.messages_meant().next().is_some()
+        self.selected_messages().next().is_some()
     }
 
     fn follows_states(&self) -> bool {
@@ -235,37 +239,37 @@ impl Pass for Rules {
         self.messages.begin(bounds);
     }
 
-    fn standing(&mut self, what: &Standing<'_>, begin: TimeNs) {
-        self.sched.standing(what, begin);
-        self.messages.standing(what, begin);
-        let Standing::State(track, state) = what else { return };
+    fn initial_state(&mut self, what: &InitialState<'_>, begin: TimeNs) {
+        self.sched.initial_state(what, begin);
+        self.messages.initial_state(what, begin);
+        let InitialState::State(track, state) = what else { return };
         for (rule, memory) in &mut self.all {
-            memory.stand(&rule.demand, (*track, state), begin);
+            memory.set_initial_state(&rule.demand, (*track, state), begin);
         }
     }
 
-    fn event(&mut self, seen: &Seen<'_>) {
+    fn event(&mut self, seen: &ResolvedEvent<'_>) {
         let (progress, moved) = (self.sched.take(seen), self.messages.take(seen));
         let (time, track, offset) = (seen.time, seen.event.track, Some(seen.event.offset));
         let Self { all, chosen, found, .. } = self;
         if seen.gap().is_some() {
             for (index, (rule, memory)) in all.iter_mut().enumerate() {
-                memory.cut(&rule.demand, seen, chosen, &mut found.of(index, None));
+                memory.cut(&rule.demand, seen, chosen, &mut found.for_rule(index, None));
             }
             return;
         }
-        if !chosen.has(track) {
+        if !chosen.contains(track) {
             return;
         }
         let progress = progress.map(|(_, progress)| progress);
-        let now = Now { seen, progress, moved: moved.as_ref(), chosen };
+        let now = CurrentEvent { seen, progress, moved: moved.as_ref(), chosen };
         for (index, (rule, memory)) in all.iter_mut().enumerate() {
-            let mut found = found.of(index, Some(At { time, track, offset }));
+            let mut found = found.for_rule(index, Some(ViolationSite { time, track, offset }));
             memory.event(&rule.demand, &now, &mut found);
         }
     }
 
-    fn unfinished(&mut self, stretch: &Stretch) {
+    fn unfinished(&mut self, stretch: &RunSlice) {
         self.sched.unfinished(stretch);
     }
 
@@ -276,7 +280,7 @@ impl Pass for Rules {
         let Self { all, chosen, sched, messages, found } = self;
         let ending = Ending { bounds, tasks, chosen, sched, messages };
         for (index, (rule, memory)) in all.iter_mut().enumerate() {
-            memory.end(&rule.demand, &ending, &mut found.of(index, None));
+            memory.end(&rule.demand, &ending, &mut found.for_rule(index, None));
         }
     }
 
@@ -284,13 +288,13 @@ impl Pass for Rules {
         self.follows_messages() && self.messages.awaits()
     }
 
-    fn after(&mut self, seen: &Seen<'_>) {
-        self.messages.after(seen);
+    fn event_after(&mut self, seen: &ResolvedEvent<'_>) {
+        self.messages.event_after(seen);
     }
 
-    fn left_out(&self) -> Vec<LeftOut> {
+    fn omissions(&self) -> Vec<Omission> {
         let follows = self.all.iter().map(|(_, memory)| memory.follow.given_up());
-        let events = LeftOut {
+        let events = Omission {
             count: follows.sum(),
             one: "event could not be waited for: whether what must follow it did is not known",
             many: "events were too many to wait for: whether what must follow them did is not \
@@ -298,10 +302,10 @@ impl Pass for Rules {
         };
         let mut left_out = vec![events];
         if self.follows_messages() {
-            left_out.extend(self.messages.left_out());
+            left_out.extend(self.messages.omissions());
         }
         if self.all.iter().any(|(rule, _)| matches!(rule.demand, Demand::Task { .. })) {
-            left_out.extend(self.sched.left_out());
+            left_out.extend(self.sched.omissions());
         }
         left_out
     }

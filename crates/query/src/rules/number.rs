@@ -17,7 +17,7 @@ pub enum Number {
 
 impl Number {
     /// The number that a value is.
-    pub(super) fn of(value: &Value) -> Option<Self> {
+    pub(super) fn from_value(value: &Value) -> Option<Self> {
         match value {
             Value::Int(number) => Some(Self::Int((*number).into())),
             Value::UInt(number) => Some(Self::Int((*number).into())),
@@ -43,14 +43,16 @@ impl PartialOrd for Number {
         match (*self, *other) {
             (Self::Int(one), Self::Int(other)) => Some(one.cmp(&other)),
             (Self::Float(one), Self::Float(other)) => one.partial_cmp(&other),
-            (Self::Int(one), Self::Float(other)) => beside(one, other),
-            (Self::Float(one), Self::Int(other)) => beside(other, one).map(Ordering::reverse),
+            (Self::Int(one), Self::Float(other)) => compare_integer(one, other),
+            (Self::Float(one), Self::Int(other)) => {
+                compare_integer(other, one).map(Ordering::reverse)
+            }
         }
     }
 }
 
 /// Compares an integer with a number that may lie between two.
-fn beside(integer: i128, number: f64) -> Option<Ordering> {
+fn compare_integer(integer: i128, number: f64) -> Option<Ordering> {
     if number.is_nan() {
         return None;
     }

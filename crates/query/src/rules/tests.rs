@@ -8,9 +8,13 @@ fn is(name: &'static str) -> Matcher {
     Box::new(move |text| text == name)
 }
 
-fn meant(stream: &'static str, text: &'static str) -> Meant {
+fn meant(stream: &'static str, text: &'static str) -> EventSelector {
     let name = format!("{text} of {stream}");
-    Meant { name, stream: is(stream), text: Some(Box::new(move |said| said.starts_with(text))) }
+    EventSelector {
+        name,
+        stream: is(stream),
+        text: Some(Box::new(move |said| said.starts_with(text))),
+    }
 }
 
 fn timeline() -> crate::fixture::Timeline {
@@ -20,7 +24,7 @@ fn timeline() -> crate::fixture::Timeline {
 /// Goes through what is told, in a window.
 fn checked(told: Vec<Told>, window: Window, demand: Demand) -> Rules {
     let (tracks, clocks) = (timeline().tracks(), timeline().clocks());
-    let of_track = |id: usize| window.wants(TrackId(id));
+    let of_track = |id: usize| window.includes_track(TrackId(id));
     let chosen = window.tracks.as_ref().map(|_| (0..tracks.len()).map(of_track).collect());
     let rule = Rule { name: "rule".to_owned(), demand };
     let mut rules = Rules::new((&tracks, &clocks), chosen, vec![rule]);
@@ -356,7 +360,10 @@ fn messages_that_tell_when_they_arrive_are_looked_at_once() {
         (Some(50), "M took 20 ns, more than 8 ns".to_owned()),
     ];
     assert_eq!(violations_in(told(), of_b, demand()), expected);
-    assert_eq!(checked(told(), Window::default(), demand()).doubts(), Doubts::default());
+    assert_eq!(
+        checked(told(), Window::default(), demand()).latency_caveats(),
+        LatencyCaveats::default()
+    );
 }
 
 #[test]
@@ -433,7 +440,10 @@ fn what_tells_when_it_arrives_is_no_reason_for_doubt() {
         (100, 1, begin(1)),
     ];
     let demand = Demand::Message { message: is("M"), latency_max: 1000 };
-    assert_eq!(checked(told, Window::default(), demand).doubts(), Doubts::default());
+    assert_eq!(
+        checked(told, Window::default(), demand).latency_caveats(),
+        LatencyCaveats::default()
+    );
 }
 
 #[test]
@@ -447,8 +457,8 @@ fn what_arrives_before_it_left_is_doubtful_and_breaks_no_rule() {
     };
     let demand = || Demand::Message { message: is("M"), latency_max: 0 };
     assert_eq!(violations(told(), demand()), []);
-    let doubts = checked(told(), Window::default(), demand()).doubts();
-    assert_eq!(doubts, Doubts { backwards: 2, ..Doubts::default() });
+    let doubts = checked(told(), Window::default(), demand()).latency_caveats();
+    assert_eq!(doubts, LatencyCaveats { backwards: 2, ..LatencyCaveats::default() });
 }
 
 #[test]

@@ -69,7 +69,7 @@ pub(super) struct Job {
     /// Number of gaps so far: it only matters whether there are others than before.
     gaps: u32,
     /// Last event of the task: the job before was complete, or the task preempted.
-    last: Last,
+    last: LastChange,
     ran_ns: u64,
     running_since: Option<TimeNs>,
     releases: Option<Box<Releases>>,
@@ -77,7 +77,7 @@ pub(super) struct Job {
 
 /// Last event of a task.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-enum Last {
+enum LastChange {
     /// Nothing that matters.
     #[default]
     Nothing,
@@ -93,30 +93,30 @@ pub(super) struct Releases {
     /// Release of the job, where that is known.
     release: Option<Release>,
     /// Releases that came before the job was complete.
-    waiting: Option<Box<Waiting>>,
+    waiting: Option<Box<WaitingReleases>>,
     /// Releases whose budget was over before the task ran, when it was released again.
-    passed: Option<Box<Waiting>>,
+    passed: Option<Box<WaitingReleases>>,
     /// Releases behind those, of which nothing else is kept.
     counted: u64,
     released_last: Option<TimeNs>,
     /// Release time of the job that started last.
     started_last: Option<TimeNs>,
     /// Releases after which the task did not run yet.
-    delayed: Delayed,
+    delayed: DelayedReleases,
 }
 
 /// Releases after which a task did not run yet, in their order: few tasks have more than one.
 #[derive(Debug, Clone, Default)]
-struct Delayed {
+struct DelayedReleases {
     first: Option<TimeNs>,
-    rest: Option<Box<Later>>,
+    rest: Option<Box<LaterReleases>>,
 }
 
 /// Those after the first.
 #[derive(Debug, Clone, Default)]
-struct Later(VecDeque<TimeNs>);
+struct LaterReleases(VecDeque<TimeNs>);
 
-impl Delayed {
+impl DelayedReleases {
     const NONE: Self = Self { first: None, rest: None };
 
     fn len(&self) -> usize {
@@ -144,7 +144,7 @@ impl Delayed {
 
 /// Releases one after another: few tasks have any that wait.
 #[derive(Debug, Clone, Default)]
-struct Waiting(VecDeque<Release>);
+struct WaitingReleases(VecDeque<Release>);
 
 impl Releases {
     const NONE: &Self = &Self {
@@ -154,7 +154,7 @@ impl Releases {
         counted: 0,
         released_last: None,
         started_last: None,
-        delayed: Delayed::NONE,
+        delayed: DelayedReleases::NONE,
     };
 }
 
@@ -200,7 +200,7 @@ impl Job {
     }
 
     /// It runs already when the window begins.
-    pub(super) fn stand(&mut self, begin: TimeNs) {
+    pub(super) fn start_running(&mut self, begin: TimeNs) {
         (self.running_since, self.is_started) = (Some(begin), true);
     }
 
@@ -208,7 +208,7 @@ impl Job {
     pub(super) fn lose(&mut self) {
         self.running_since = None;
         if self.is_completed() {
-            self.last = Last::Nothing;
+            self.last = LastChange::Nothing;
         }
         self.is_run_unknown = true;
         self.forget_delays();
@@ -263,7 +263,7 @@ impl Job {
                 self.release = Some(release);
                 self.running_since = Some(release.time);
                 if self.is_completed() {
-                    self.last = Last::Completed(release.time);
+                    self.last = LastChange::Completed(release.time);
                 }
                 self.start(figures);
             }
@@ -309,7 +309,7 @@ impl Job {
 
     /// Returns true if the job before is complete, and the stretch not over.
     fn is_completed(&self) -> bool {
-        matches!(self.last, Last::Completed(_))
+        matches!(self.last, LastChange::Completed(_))
     }
 
     /// Nothing has run for what is next.
@@ -365,7 +365,7 @@ impl Job {
 
     /// Tells the delay when something starts that it was released for, and the longest of several.
     pub(super) fn begin(&mut self, time: TimeNs, figures: &mut TaskSched) -> Option<u64> {
-        (self.running_since, self.last) = (Some(time), Last::Nothing);
+        (self.running_since, self.last) = (Some(time), LastChange::Nothing);
         let started = self.start(figures);
         if !figures.tells_completion {
             return self.run_after_releases(time, figures);
@@ -391,12 +391,12 @@ impl Job {
     /// It ran after what it was released for, and nothing tells since when.
     fn forget_delays(&mut self) {
         if let Some(releases) = &mut self.releases {
-            releases.delayed = Delayed::NONE;
+            releases.delayed = DelayedReleases::NONE;
         }
     }
 
     /// A job that goes on in the stretch of the one before runs since that was complete.
-    fn went_on(&mut self, figures: &mut TaskSched) {
+    fn continue_previous(&mut self, figures: &mut TaskSched) {
         match self.running_since {
             Some(since) if self.release.is_some() => {
                 self.run_after_releases(since, figures);
@@ -414,18 +414,18 @@ impl Job {
         } else {
             self.is_run_unknown = true;
         }
-        let ran_on = self.last != Last::Completed(time);
+        let ran_on = self.last != LastChange::Completed(time);
         if ran_on {
-            self.went_on(figures);
+            self.continue_previous(figures);
         }
         self.running_since = None;
         match (std::mem::take(&mut self.last), self.release) {
             // It ran on for a moment after it was complete, or not at all: that is of no job.
-            (Last::Completed(_), None) => self.reset(),
-            (Last::Completed(at), Some(_)) if at == time => self.reset(),
+            (LastChange::Completed(_), None) => self.reset(),
+            (LastChange::Completed(at), Some(_)) if at == time => self.reset(),
             _ => {
                 self.start(figures);
-                self.last = Last::Preempted(time);
+                self.last = LastChange::Preempted(time);
                 figures.preemptions = figures.preemptions.saturating_add(1);
             }
         }
@@ -441,13 +441,13 @@ impl Job {
         if self.is_released_before() {
             self.release = self.take_passed();
         }
-        let is_over = self.last == Last::Preempted(time);
+        let is_over = self.last == LastChange::Preempted(time);
         if is_over {
             // It stopped since it was complete: the recording says the one before the other.
             figures.preemptions = figures.preemptions.saturating_sub(1);
         }
         if !is_over {
-            self.went_on(figures);
+            self.continue_previous(figures);
         }
         let now = self.running_since.map_or(0, |since| elapsed(since, time));
         let run_ns = self.ran_ns.saturating_add(now);
@@ -492,7 +492,7 @@ impl Job {
             self.release = self.waiting.as_mut().and_then(|waiting| waiting.0.pop_front());
         }
         self.is_started = is_running && self.release.is_some();
-        self.last = if is_over { Last::Nothing } else { Last::Completed(time) };
+        self.last = if is_over { LastChange::Nothing } else { LastChange::Completed(time) };
         self.running_since = self.running_since.map(|_| time);
         (self.ran_ns, self.is_run_unknown) = (0, false);
     }

@@ -7,9 +7,11 @@ use std::ops::{Deref, DerefMut};
 use kymo_model::timeline::{Activity, Content, TimeNs, TrackId};
 
 use crate::bounds::Bounds;
-use crate::own::own;
+use crate::own::item_mut;
 use crate::tasks::{TaskId, Tasks};
-use crate::{Distribution, LeftOut, Pass, Run, Seen, Standing, Stretch, elapsed, took};
+use crate::{
+    Distribution, InitialState, Omission, Pass, ResolvedEvent, RunChange, RunSlice, elapsed, took,
+};
 use job::Job;
 pub use job::{Completed, Open, Release};
 
@@ -190,7 +192,7 @@ impl Sched {
         tasks.flat_map(|(id, (_, job))| job.open().map(move |open| (TaskId(id), open)))
     }
 
-    fn of(&mut self, task: TaskId) -> Option<&mut (TaskSched, Job)> {
+    fn task_mut(&mut self, task: TaskId) -> Option<&mut (TaskSched, Job)> {
         if self.tasks.len() <= task.0 {
             self.tasks.resize_with(task.0 + 1, Default::default);
         }
@@ -203,7 +205,7 @@ impl Sched {
     }
 
     /// Returns the number of gaps in the recording that a task is of.
-    fn gaps_of(&self, task: TaskId, tasks: &Tasks) -> u32 {
+    fn gap_count(&self, task: TaskId, tasks: &Tasks) -> u32 {
         if self.gaps.is_empty() {
             return 0;
         }
@@ -212,18 +214,18 @@ impl Sched {
 
     /// Counts running tasks up to where events are missing. Any other job that waits may have run
     /// there, on any processor, and be complete: it is reported no more.
-    fn gap(&mut self, seen: &Seen<'_>) {
+    fn gap(&mut self, seen: &ResolvedEvent<'_>) {
         for stretch in seen.cut {
-            if let Some((figures, job)) = self.of(stretch.task) {
+            if let Some((figures, job)) = self.task_mut(stretch.task) {
                 if stretch.since < stretch.until {
                     figures.stretch_ns.add(elapsed(stretch.since, stretch.until));
                 }
                 job.lose();
             }
         }
-        if let Some(recording) = seen.lacks_events() {
+        if let Some(recording) = seen.events_missing_from() {
             self.gaps.resize(self.gaps.len().max(recording + 1), 0);
-            if let Some(gaps) = own(&mut self.gaps, recording) {
+            if let Some(gaps) = item_mut(&mut self.gaps, recording) {
                 *gaps = gaps.wrapping_add(1);
             }
         }
@@ -232,7 +234,7 @@ impl Sched {
     /// Forgets what is not known any more at the end of all that is looked at.
     pub(crate) fn cross_all(&mut self, tasks: &Tasks) {
         let gaps: Vec<_> =
-            (0..self.tasks.len()).map(|id| self.gaps_of(TaskId(id), tasks)).collect();
+            (0..self.tasks.len()).map(|id| self.gap_count(TaskId(id), tasks)).collect();
         for ((_, job), gaps) in self.tasks.iter_mut().zip(gaps) {
             job.cross(gaps);
         }
@@ -240,25 +242,25 @@ impl Sched {
 
     /// Takes an event. Tells the job that it completes, and its delay when it starts one. A job that
     /// was released before the window is complete, and nothing else is told of it.
-    pub fn take(&mut self, seen: &Seen<'_>) -> Option<(TaskId, Progress)> {
+    pub fn take(&mut self, seen: &ResolvedEvent<'_>) -> Option<(TaskId, Progress)> {
         self.gap(seen);
-        if let Some((_, job)) = seen.lost.and_then(|lost| self.of(lost.task)) {
+        if let Some((_, job)) = seen.lost.and_then(|lost| self.task_mut(lost.task)) {
             job.lose();
         }
         let (task, _) = seen.task?;
-        let gaps = self.gaps_of(task, seen.tasks);
+        let gaps = self.gap_count(task, seen.tasks);
         let tells_completion = seen.tasks.get(task).is_some_and(|task| task.tells_completion);
         let Content::Activity(activity) = &seen.event.content else { return None };
         let is_cut = matches!(activity, Activity::Complete { .. }) && self.is_cut(seen.event.track);
-        let (figures, job) = self.of(task)?;
+        let (figures, job) = self.task_mut(task)?;
         job.cross(gaps);
         figures.tells_completion = tells_completion;
         if let Activity::Begin { priority: Some(priority), .. } = activity {
             figures.run_with(*priority);
         }
         let progress = match (activity, seen.run) {
-            (_, Some(Run::Begins)) => job.begin(seen.time, figures).map(Progress::Started),
-            (_, Some(Run::Ends { since })) => {
+            (_, Some(RunChange::Begins)) => job.begin(seen.time, figures).map(Progress::Started),
+            (_, Some(RunChange::Ends { since })) => {
                 job.end(since, seen.time, figures);
                 None
             }
@@ -293,23 +295,23 @@ impl Pass for Sched {
         self.bounds = Some(bounds.clone());
     }
 
-    fn standing(&mut self, what: &Standing<'_>, begin: TimeNs) {
-        if let Standing::Task(task, priority) = what
-            && let Some((figures, job)) = self.of(*task)
+    fn initial_state(&mut self, what: &InitialState<'_>, begin: TimeNs) {
+        if let InitialState::Task(task, priority) = what
+            && let Some((figures, job)) = self.task_mut(*task)
         {
-            job.stand(begin);
+            job.start_running(begin);
             if let Some(priority) = priority {
                 figures.run_with(*priority);
             }
         }
     }
 
-    fn event(&mut self, seen: &Seen<'_>) {
+    fn event(&mut self, seen: &ResolvedEvent<'_>) {
         self.take(seen);
     }
 
-    fn unfinished(&mut self, stretch: &Stretch) {
-        if let Some((figures, job)) = self.of(stretch.task) {
+    fn unfinished(&mut self, stretch: &RunSlice) {
+        if let Some((figures, job)) = self.task_mut(stretch.task) {
             figures.stretch_ns.add(elapsed(stretch.since, stretch.until));
             job.run_until(stretch.until);
         }
@@ -320,7 +322,7 @@ impl Pass for Sched {
         self.cross_all(tasks);
         for (id, (figures, job)) in self.tasks.iter_mut().enumerate() {
             let home = tasks.get(TaskId(id)).map(|task| task.home);
-            let Some((_, end)) = home.and_then(|home| bounds.of(home)) else { continue };
+            let Some((_, end)) = home.and_then(|home| bounds.time_range(home)) else { continue };
             let late = |open: &Open| open.release.is_late(end);
             let late = job.open().filter(late).count() as u64;
             let open = job.open().count() as u64 + job.counted();
@@ -332,22 +334,22 @@ impl Pass for Sched {
         }
     }
 
-    fn left_out(&self) -> Vec<LeftOut> {
-        let jobs = LeftOut {
+    fn omissions(&self) -> Vec<Omission> {
+        let jobs = Omission {
             count: self.tasks.iter().map(|(figures, _)| figures.counted).sum(),
             one: "job waited behind too many others of its task: it is counted, and how long it took \
                   is not known",
             many: "jobs waited behind too many others of their task: they are counted, and how \
                    long they took is not known",
         };
-        let backwards = LeftOut {
+        let backwards = Omission {
             count: self.tasks.iter().map(|(figures, _)| figures.backwards).sum(),
             one: "job is complete before it is released, as times go back: how long it took is not \
                   known",
             many: "jobs are complete before they are released, as times go back: how long they took \
                    is not known",
         };
-        let undelayed = LeftOut {
+        let undelayed = Omission {
             count: self.tasks.iter().map(|(figures, _)| figures.undelayed).sum(),
             one: "release came after too many others before its task ran: its delay is not known",
             many: "releases came after too many others before their task ran: their delays are not known",

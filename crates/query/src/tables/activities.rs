@@ -10,21 +10,22 @@ use kymo_model::Table;
 use kymo_model::table::{Cell, Column, RowKind};
 use kymo_model::timeline::{Activity, Content, TimeNs, TimelineView, TrackId, TrackKind, Window};
 
-use super::stream::{CommonRow, Described, Rows};
+use super::stream::{CommonRow, Rows, TableDescription};
 use super::tracks::track_id;
 use super::{Description, Maker};
-use crate::nest::{Ends, Nest};
+use crate::nest::{Nest, ReturnMatch};
 use crate::{
-    Analysis, Bounds, CpuId, InterruptRun, Pass, Run, Seen, Stretch, TaskId, Tasks, is_idle_name,
+    Analysis, Bounds, CpuId, InterruptChange, Pass, ResolvedEvent, RunChange, RunSlice, TaskId,
+    Tasks, is_idle_name,
 };
 
-static SLICES: Described<SliceRows> = Described {
+static SLICES: TableDescription<SliceRows> = TableDescription {
     name: "slices",
     about: "a stretch of a track with a beginning: a run, a call, an interrupt, a state",
     columns: SLICES_COLUMNS,
 };
 
-static TASK_STATES: Described<TaskStateRows> = Described {
+static TASK_STATES: TableDescription<TaskStateRows> = TableDescription {
     name: "task_states",
     about: "a stretch of time in which a task was in one state",
     columns: TASK_STATES_COLUMNS,
@@ -84,7 +85,7 @@ struct Slices<'r, 'a> {
     /// Ids of the runs of tasks that are not over.
     runs: HashMap<(TaskId, CpuId), i64, RandomState>,
     /// Runs that go on at the end, with their ids.
-    unfinished: Vec<(Stretch, i64)>,
+    unfinished: Vec<(RunSlice, i64)>,
 }
 
 struct SliceRow<'a> {
@@ -200,14 +201,14 @@ impl<'r, 'a> Slices<'r, 'a> {
         });
     }
 
-    fn run(&mut self, seen: &Seen<'_>) {
+    fn run(&mut self, seen: &ResolvedEvent<'_>) {
         let Some((task, cpu)) = seen.task else { return };
         match seen.run {
-            Some(Run::Begins) => {
+            Some(RunChange::Begins) => {
                 let id = self.next_id();
                 self.runs.insert((task, cpu), id);
             }
-            Some(Run::Ends { .. }) => {
+            Some(RunChange::Ends { .. }) => {
                 let known = self.runs.remove(&(task, cpu));
                 let Some(stretch) = seen.stretch() else { return };
                 let id = known.unwrap_or_else(|| self.next_id());
@@ -217,8 +218,8 @@ impl<'r, 'a> Slices<'r, 'a> {
         }
     }
 
-    fn ran(&mut self, stretch: &Stretch, id: i64, is_complete: bool, tasks: &Tasks) {
-        let Stretch { task, cpu, track, since, until } = *stretch;
+    fn ran(&mut self, stretch: &RunSlice, id: i64, is_complete: bool, tasks: &Tasks) {
+        let RunSlice { task, cpu, track, since, until } = *stretch;
         self.push(&SliceRow {
             id,
             since,
@@ -234,11 +235,11 @@ impl<'r, 'a> Slices<'r, 'a> {
         });
     }
 
-    fn interrupt(&mut self, seen: &Seen<'_>) {
+    fn interrupt(&mut self, seen: &ResolvedEvent<'_>) {
         let Some(interrupt) = seen.interrupt else { return };
         let mut stack = self.interrupts.remove(&interrupt.cpu).unwrap_or_default();
         let cpu = seen.tasks.cpu_number(interrupt.cpu);
-        if interrupt.run == InterruptRun::Begins {
+        if interrupt.run == InterruptChange::Begins {
             for open in stack.drain(interrupt.around.min(stack.len())..).rev().collect::<Vec<_>>() {
                 self.close(&open, "interrupt", (None, false), cpu, seen.tasks);
             }
@@ -254,7 +255,7 @@ impl<'r, 'a> Slices<'r, 'a> {
                 parent: stack.last().map(|open| open.id),
                 depth: stack.len(),
             });
-        } else if interrupt.run == InterruptRun::Ends {
+        } else if interrupt.run == InterruptChange::Ends {
             // Others within it lack their own ends.
             for open in
                 stack.drain((interrupt.around + 1).min(stack.len())..).rev().collect::<Vec<_>>()
@@ -268,11 +269,11 @@ impl<'r, 'a> Slices<'r, 'a> {
         self.interrupts.insert(interrupt.cpu, stack);
     }
 
-    fn call(&mut self, seen: &Seen<'_>, activity: &Activity<'_>) {
+    fn call(&mut self, seen: &ResolvedEvent<'_>, activity: &Activity<'_>) {
         let track = seen.event.track;
         let mut nest = self.calls.remove(&track).unwrap_or_default();
         let begins = matches!(activity, Activity::Begin { .. });
-        while let Some(over) = nest.pop_over(seen.time, begins) {
+        while let Some(over) = nest.pop_ended(seen.time, begins) {
             self.close(&over.call, "call", (Some(over.time), over.is_told), None, seen.tasks);
         }
         match activity {
@@ -294,8 +295,8 @@ impl<'r, 'a> Slices<'r, 'a> {
         self.calls.insert(track, nest);
     }
 
-    fn return_from(&mut self, nest: &mut Nest<Open>, name: Option<&str>, seen: &Seen<'_>) {
-        if let Ends::Calls(count) = nest.ends(name, &self.hasher) {
+    fn return_from(&mut self, nest: &mut Nest<Open>, name: Option<&str>, seen: &ResolvedEvent<'_>) {
+        if let ReturnMatch::Calls(count) = nest.ends(name, &self.hasher) {
             for left in (0..count).rev() {
                 let Some(open) = nest.pop() else { break };
                 // Those within it lack their own returns.
@@ -305,7 +306,7 @@ impl<'r, 'a> Slices<'r, 'a> {
         }
     }
 
-    fn enter(&mut self, seen: &Seen<'_>, state: &str) {
+    fn enter(&mut self, seen: &ResolvedEvent<'_>, state: &str) {
         let track = seen.event.track;
         if let Some(open) = self.states.remove(&track) {
             self.close(&open, "state", (Some(seen.time), true), None, seen.tasks);
@@ -316,16 +317,16 @@ impl<'r, 'a> Slices<'r, 'a> {
     }
 
     /// Ends what is under way where events are missing: when it ends is not known.
-    fn gap(&mut self, seen: &Seen<'_>) {
+    fn gap(&mut self, seen: &ResolvedEvent<'_>) {
         for stretch in seen.cut {
             let known = self.runs.remove(&(stretch.task, stretch.cpu));
             let id = known.unwrap_or_else(|| self.next_id());
             self.ran(stretch, id, false, seen.tasks);
         }
-        if seen.lacks_events().is_none() {
+        if seen.events_missing_from().is_none() {
             return;
         }
-        let is_cut = |track: &TrackId| seen.may_lack(*track);
+        let is_cut = |track: &TrackId| seen.may_miss_events(*track);
         let mut cut: Vec<_> = self.states.extract_if(|track, _| is_cut(track)).collect();
         cut.sort_by_key(|(track, _)| *track);
         for (_, open) in cut {
@@ -342,7 +343,7 @@ impl<'r, 'a> Slices<'r, 'a> {
 }
 
 impl Pass for Slices<'_, '_> {
-    fn event(&mut self, seen: &Seen<'_>) {
+    fn event(&mut self, seen: &ResolvedEvent<'_>) {
         self.gap(seen);
         if seen.interrupt.is_some() {
             return self.interrupt(seen);
@@ -359,7 +360,7 @@ impl Pass for Slices<'_, '_> {
         }
     }
 
-    fn unfinished(&mut self, stretch: &Stretch) {
+    fn unfinished(&mut self, stretch: &RunSlice) {
         let known = self.runs.remove(&(stretch.task, stretch.cpu));
         let id = known.unwrap_or_else(|| self.next_id());
         self.unfinished.push((*stretch, id));
@@ -515,9 +516,15 @@ impl<'r, 'a> TaskStates<'r, 'a> {
         }
     }
 
-    fn interrupt(&mut self, cpu: CpuId, seen: &Seen<'_>, run: InterruptRun, around: usize) {
+    fn interrupt(
+        &mut self,
+        cpu: CpuId,
+        seen: &ResolvedEvent<'_>,
+        run: InterruptChange,
+        around: usize,
+    ) {
         let Some((task, depth)) = self.running.get_mut(&cpu) else { return };
-        *depth = if run == InterruptRun::Begins { around + 1 } else { around };
+        *depth = if run == InterruptChange::Begins { around + 1 } else { around };
         let (task, is_interrupted) = (*task, *depth > 0);
         let Some(current) = self.current.get(&task).copied() else { return };
         let state = if is_interrupted { State::Interrupted } else { State::Running };
@@ -526,7 +533,7 @@ impl<'r, 'a> TaskStates<'r, 'a> {
         }
     }
 
-    fn ends(&mut self, task: TaskId, cpu: CpuId, seen: &Seen<'_>) {
+    fn ends(&mut self, task: TaskId, cpu: CpuId, seen: &ResolvedEvent<'_>) {
         self.running.remove(&cpu);
         let tells_completion = seen.tasks.get(task).is_some_and(|task| task.tells_completion);
         let is_complete = self.current.get(&task).is_some_and(|current| current.is_complete);
@@ -548,7 +555,7 @@ impl<'r, 'a> TaskStates<'r, 'a> {
 }
 
 impl Pass for TaskStates<'_, '_> {
-    fn event(&mut self, seen: &Seen<'_>) {
+    fn event(&mut self, seen: &ResolvedEvent<'_>) {
         for stretch in seen.cut {
             let unknown = Current {
                 state: State::Unknown,
@@ -574,7 +581,7 @@ impl Pass for TaskStates<'_, '_> {
             is_complete: false,
         };
         match (&seen.run, &seen.event.content) {
-            (Some(Run::Begins), content) => {
+            (Some(RunChange::Begins), content) => {
                 let priority = match content {
                     Content::Activity(Activity::Begin { priority, .. }) => *priority,
                     _ => None,
@@ -583,7 +590,7 @@ impl Pass for TaskStates<'_, '_> {
                 let next = Current { state: State::Running, cpu: Some(cpu), priority, ..base };
                 self.change(task, next, seen.tasks);
             }
-            (Some(Run::Ends { .. }), _) => self.ends(task, cpu, seen),
+            (Some(RunChange::Ends { .. }), _) => self.ends(task, cpu, seen),
             (None, Content::Activity(Activity::Release { .. })) => {
                 let state = self.current.get(&task).map(|current| current.state);
                 if !matches!(state, Some(State::Running | State::Interrupted | State::Runnable)) {

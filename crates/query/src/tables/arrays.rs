@@ -8,16 +8,16 @@ use kymo_model::Table;
 use kymo_model::arrays::{ArraysView, Block, Variable, VariableId};
 use kymo_model::table::{Cell, Column, RowKind};
 
-use super::stream::{CommonRow, Described, Rows};
+use super::stream::{CommonRow, Rows, TableDescription};
 use super::{Description, Maker};
 
-static VARIABLES: Described<Variables> = Described {
+static VARIABLES: TableDescription<Variables> = TableDescription {
     name: "variables",
     about: "a named array or scalar, written once or in steps",
     columns: VARIABLES_COLUMNS,
 };
 
-static BLOCKS: Described<Blocks> = Described {
+static BLOCKS: TableDescription<Blocks> = TableDescription {
     name: "blocks",
     about: "a part of a step of a variable that one writer wrote",
     columns: BLOCKS_COLUMNS,

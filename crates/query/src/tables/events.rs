@@ -7,36 +7,39 @@ use kymo_core::{Result, Value};
 use kymo_model::Table;
 use kymo_model::table::{Cell, Column, RowKind};
 use kymo_model::timeline::{
-    Activity, Asked, Content, Event, Fields, TimelineView, TrackId, TrackKind,
+    Activity, Content, Event, EventFilter, Fields, TimelineView, TrackId, TrackKind,
 };
 
-use super::stream::{CommonRow, Described, Rows, Wanted};
+use super::stream::{CommonRow, RequestedColumns, Rows, TableDescription};
 use super::tracks::track_id;
 use super::{Description, Maker};
 
 /// Events of any name, with any fields.
-const EVERY_EVENT: Asked<'static> = Asked { is_called: &|_| true, is_field: &[] };
+const EVERY_EVENT: EventFilter<'static> = EventFilter { is_called: &|_| true, is_field: &[] };
 
-static EVENTS: Described<Events> = Described {
+static EVENTS: TableDescription<Events> = TableDescription {
     name: "events",
     about: "something that happened on a track; several rows may be of one record of the file",
     columns: EVENTS_COLUMNS,
 };
 
-static COUNTERS: Described<Events> = Described {
+static COUNTERS: TableDescription<Events> = TableDescription {
     name: "counters",
     about: "a number that stays until the next one of its track",
     columns: COUNTERS_COLUMNS,
 };
 
-static SAMPLES: Described<Events> = Described {
+static SAMPLES: TableDescription<Events> = TableDescription {
     name: "samples",
     about: "where a thread was at a timestamp",
     columns: SAMPLES_COLUMNS,
 };
 
-static GAPS: Described<Events> =
-    Described { name: "gaps", about: "from here on events are missing", columns: GAPS_COLUMNS };
+static GAPS: TableDescription<Events> = TableDescription {
+    name: "gaps",
+    about: "from here on events are missing",
+    columns: GAPS_COLUMNS,
+};
 
 /// The tables that are here.
 pub(super) fn describe() -> Vec<Description> {
@@ -44,7 +47,7 @@ pub(super) fn describe() -> Vec<Description> {
 }
 
 pub(super) fn tables(maker: &Maker, timeline: &Arc<dyn TimelineView>) -> Vec<Arc<dyn Table>> {
-    let table = |described: &'static Described<Events>,
+    let table = |described: &'static TableDescription<Events>,
                  kind: Option<TrackKind>,
                  is_row: fn(&Content<'_>) -> bool| {
         let timeline = Arc::clone(timeline);
@@ -71,7 +74,7 @@ pub(super) fn tables(maker: &Maker, timeline: &Arc<dyn TimelineView>) -> Vec<Arc
 /// Hands on the events that are rows.
 fn each_event(
     timeline: &Arc<dyn TimelineView>,
-    wanted: &Wanted,
+    wanted: &RequestedColumns,
     kind: Option<TrackKind>,
     is_row: fn(&Content<'_>) -> bool,
     rows: &mut Rows<'_, Events>,
@@ -91,7 +94,7 @@ fn each_event(
         .map(|clock| clock.is_some_and(|clock| clock.since_epoch))
         .collect();
     // Numbers of events count all of them: they are the same whatever is asked for.
-    let counts_all = wanted.has("event_id");
+    let counts_all = wanted.contains("event_id");
     if counts_all {
         window = kymo_model::timeline::Window::default();
     }
@@ -110,9 +113,9 @@ fn each_event(
             timeline: &**timeline,
         })
     };
-    let needs_fields = wanted.has("fields") || wanted.has("name");
+    let needs_fields = wanted.contains("fields") || wanted.contains("name");
     if needs_fields && timeline.has_fields() {
-        let mut events = Arc::clone(timeline).events_beside_fields(&window, EVERY_EVENT)?;
+        let mut events = Arc::clone(timeline).events_and_fields(&window, EVERY_EVENT)?;
         let mut id = 0;
         while let Some((event, fields)) = events.next_event()? {
             row(&event, id, fields.as_ref(), rows)?;

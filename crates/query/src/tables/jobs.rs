@@ -10,25 +10,25 @@ use kymo_model::Table;
 use kymo_model::table::{Cell, Column, RowKind};
 use kymo_model::timeline::{Activity, Content, TimeNs, TimelineView, TrackId, Window};
 
-use super::stream::{CommonRow, Described, Rows};
+use super::stream::{CommonRow, Rows, TableDescription};
 use super::tracks::track_id;
 use super::{Description, Maker};
-use crate::messages::{Messages, Moved, Sent, Wakeups};
+use crate::messages::{DeliveredMessage, MessageEnd, Messages, Wakeups};
 use crate::{
-    Analysis, Bounds, Completed, Pass, Progress, Run, Sched, Seen, Standing, TaskId, Tasks,
-    elapsed, is_idle_name,
+    Analysis, Bounds, Completed, InitialState, Pass, Progress, ResolvedEvent, RunChange, Sched,
+    TaskId, Tasks, elapsed, is_idle_name,
 };
 
 /// Releases of a task whose budgets are kept; the jobs of older ones have none.
 const BUDGETS_MAX: usize = 64;
 
-static FLOWS: Described<FlowRows> = Described {
+static FLOWS: TableDescription<FlowRows> = TableDescription {
     name: "flows",
     about: "a message between two tracks, or a wakeup of a task",
     columns: FLOWS_COLUMNS,
 };
 
-static JOBS: Described<JobRows> = Described {
+static JOBS: TableDescription<JobRows> = TableDescription {
     name: "jobs",
     about: "what a task was released for, from release to completion",
     columns: JOBS_COLUMNS,
@@ -142,7 +142,7 @@ impl Flows<'_, '_> {
         }
     }
 
-    fn arrived(&mut self, kind: &'static str, sent: &Sent, tasks: &Tasks) {
+    fn arrived(&mut self, kind: &'static str, sent: &DeliveredMessage, tasks: &Tasks) {
         let id = self.count;
         self.count += 1;
         let row = FlowRow {
@@ -181,16 +181,16 @@ impl Pass for Flows<'_, '_> {
         self.wakeups.begin(bounds);
     }
 
-    fn standing(&mut self, what: &Standing<'_>, begin: TimeNs) {
-        self.messages.standing(what, begin);
-        self.wakeups.standing(what, begin);
+    fn initial_state(&mut self, what: &InitialState<'_>, begin: TimeNs) {
+        self.messages.initial_state(what, begin);
+        self.wakeups.initial_state(what, begin);
     }
 
-    fn event(&mut self, seen: &Seen<'_>) {
-        if let Some(Moved::Arrived(sent)) = self.messages.take(seen) {
+    fn event(&mut self, seen: &ResolvedEvent<'_>) {
+        if let Some(MessageEnd::Arrived(sent)) = self.messages.take(seen) {
             self.arrived("message", &sent, seen.tasks);
         }
-        if let Some(Moved::Arrived(sent)) = self.wakeups.take(seen) {
+        if let Some(MessageEnd::Arrived(sent)) = self.wakeups.take(seen) {
             self.arrived("wakeup", &sent, seen.tasks);
         }
     }
@@ -385,11 +385,11 @@ impl Pass for Jobs<'_, '_> {
         self.sched.begin(bounds);
     }
 
-    fn standing(&mut self, what: &Standing<'_>, begin: TimeNs) {
-        self.sched.standing(what, begin);
+    fn initial_state(&mut self, what: &InitialState<'_>, begin: TimeNs) {
+        self.sched.initial_state(what, begin);
     }
 
-    fn event(&mut self, seen: &Seen<'_>) {
+    fn event(&mut self, seen: &ResolvedEvent<'_>) {
         let progress = self.sched.take(seen);
         if let Some((task, _)) = seen.task {
             match (&seen.run, &seen.event.content) {
@@ -400,7 +400,7 @@ impl Pass for Jobs<'_, '_> {
                     }
                     known.budgets.push_back((seen.time, *budget));
                 }
-                (Some(Run::Ends { .. }), _) => {
+                (Some(RunChange::Ends { .. }), _) => {
                     if let Some(known) = self.tasks.get_mut(&task).filter(|it| it.started.is_some())
                     {
                         known.ends.push(seen.time);

@@ -21,7 +21,7 @@ use arrow_schema::SchemaRef;
 use kymo_core::{Finding, Result};
 use kymo_model::{Dataset, FormatInfo, Table};
 
-use stream::{CommonRow, Described, RowTable, Rows, Wanted};
+use stream::{CommonRow, RequestedColumns, RowTable, Rows, TableDescription};
 
 /// An open recording whose common tables are asked for.
 #[derive(Clone)]
@@ -86,8 +86,8 @@ struct Maker {
 impl Maker {
     fn table<K: CommonRow>(
         &self,
-        described: &'static Described<K>,
-        produce: impl Fn(&Wanted, &mut Rows<'_, K>) -> Result<()> + Send + Sync + 'static,
+        described: &'static TableDescription<K>,
+        produce: impl Fn(&RequestedColumns, &mut Rows<'_, K>) -> Result<()> + Send + Sync + 'static,
     ) -> Arc<dyn Table> {
         let recording_ids = Arc::clone(&self.ids);
         Arc::new(RowTable { described, recording_ids, produce: Arc::new(produce) })

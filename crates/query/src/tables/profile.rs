@@ -7,54 +7,54 @@ use std::sync::Arc;
 use kymo_core::Result;
 use kymo_model::Table;
 use kymo_model::profile::{
-    self, Context, ContextNumber, ContextValue, FileId, FunctionId, Metric, MetricId, ModuleId,
-    ProfileView, Reach, Scope, Statistic, Step, Thread, ThreadId, Walk, base_name,
+    self, Context, ContextNumber, ContextValue, FileId, FunctionId, Metric, MetricId, MetricScope,
+    ModuleId, ProfileView, Scope, Statistic, Step, Thread, ThreadId, Walk, base_name,
 };
 use kymo_model::table::{Cell, Column, RowKind};
 
-use super::stream::{CommonRow, Described, Rows, Wanted};
+use super::stream::{CommonRow, RequestedColumns, Rows, TableDescription};
 use super::{Description, Maker};
 
-static METRICS: Described<Metrics> =
-    Described { name: "metrics", about: "what was measured", columns: METRICS_COLUMNS };
+static METRICS: TableDescription<Metrics> =
+    TableDescription { name: "metrics", about: "what was measured", columns: METRICS_COLUMNS };
 
-static THREADS: Described<Threads> = Described {
+static THREADS: TableDescription<Threads> = TableDescription {
     name: "threads",
     about: "a thread, or a stream of a GPU, of the run",
     columns: THREADS_COLUMNS,
 };
 
-static MODULES: Described<Modules> = Described {
+static MODULES: TableDescription<Modules> = TableDescription {
     name: "modules",
     about: "a program or library that contexts are in",
     columns: MODULES_COLUMNS,
 };
 
-static FILES: Described<Files> = Described {
+static FILES: TableDescription<Files> = TableDescription {
     name: "files",
     about: "a source file that contexts are in",
     columns: FILES_COLUMNS,
 };
 
-static FUNCTIONS: Described<Functions> = Described {
+static FUNCTIONS: TableDescription<Functions> = TableDescription {
     name: "functions",
     about: "a function that contexts are of",
     columns: FUNCTIONS_COLUMNS,
 };
 
-static CONTEXTS: Described<Contexts> = Described {
+static CONTEXTS: TableDescription<Contexts> = TableDescription {
     name: "contexts",
     about: "a place in the calling-context tree",
     columns: CONTEXTS_COLUMNS,
 };
 
-static METRIC_VALUES: Described<ValueRows> = Described {
+static METRIC_VALUES: TableDescription<ValueRows> = TableDescription {
     name: "metric_values",
     about: "a value of a metric, of a thread in a context",
     columns: METRIC_VALUES_COLUMNS,
 };
 
-static TOTALS: Described<Totals> = Described {
+static TOTALS: TableDescription<Totals> = TableDescription {
     name: "totals",
     about: "a statistic over threads of a metric in a context",
     columns: TOTALS_COLUMNS,
@@ -165,11 +165,11 @@ fn named(view: &dyn ProfileView) -> Result<Named> {
 
 fn each_context(
     view: &dyn ProfileView,
-    wanted: &Wanted,
+    wanted: &RequestedColumns,
     rows: &mut Rows<'_, Contexts>,
 ) -> Result<()> {
     let needs_names =
-        ["function", "short_name", "path_hash"].iter().any(|column| wanted.has(column));
+        ["function", "short_name", "path_hash"].iter().any(|column| wanted.contains(column));
     // Number and hash of each context on the way to where the walk is.
     let mut path: Vec<(ContextNumber, u64)> = Vec::new();
     for step in Walk::new(view)? {
@@ -238,12 +238,12 @@ fn each_total(view: &dyn ProfileView, rows: &mut Rows<'_, Totals>) -> Result<()>
 }
 
 /// The word for how far up the tree a value counts.
-fn scope_of(reach: Reach) -> &'static str {
+fn scope_name(reach: MetricScope) -> &'static str {
     match reach {
-        Reach::Point => "point",
-        Reach::Function => "self",
-        Reach::Lexical => "lexical",
-        Reach::Execution => "total",
+        MetricScope::Point => "point",
+        MetricScope::Function => "self",
+        MetricScope::Lexical => "lexical",
+        MetricScope::Execution => "total",
     }
 }
 
@@ -540,7 +540,7 @@ const METRIC_VALUES_COLUMNS: &[Column<ValueRows>] = &[
     Column::new(
         "scope",
         "point, self (without calls), lexical (self, of a loop without those in it) or total (with calls)",
-        Cell::Name(|row| Some(scope_of(row.value.column.reach).into())),
+        Cell::Name(|row| Some(scope_name(row.value.column.reach).into())),
     ),
     Column::new("value", "value, in the metric's unit", Cell::Float(|row| Some(row.value.value))),
 ];
@@ -560,7 +560,7 @@ const TOTALS_COLUMNS: &[Column<Totals>] = &[
     Column::new(
         "scope",
         "point, self (without calls), lexical (self, of a loop without those in it) or total (with calls)",
-        Cell::Name(|row| Some(scope_of(row.column.reach).into())),
+        Cell::Name(|row| Some(scope_name(row.column.reach).into())),
     ),
     Column::new(
         "statistic",

@@ -8,22 +8,22 @@ use kymo_model::table::{Cell, Column, RowKind};
 use kymo_model::timeline::Window;
 use kymo_model::{Recording, Table};
 
-use super::stream::{CommonRow, Described};
+use super::stream::{CommonRow, TableDescription};
 use super::{Description, Maker, Recorded};
 
-static RECORDINGS: Described<Recordings> = Described {
+static RECORDINGS: TableDescription<Recordings> = TableDescription {
     name: "recordings",
     about: "a recording in a file: most files hold one",
     columns: RECORDINGS_COLUMNS,
 };
 
-static FINDINGS: Described<Findings> = Described {
+static FINDINGS: TableDescription<Findings> = TableDescription {
     name: "findings",
     about: "something wrong or noteworthy in a recording",
     columns: FINDINGS_COLUMNS,
 };
 
-static ATTRIBUTES: Described<Attributes> = Described {
+static ATTRIBUTES: TableDescription<Attributes> = TableDescription {
     name: "attributes",
     about: "a name and a value that describe the recording or a part of it",
     columns: ATTRIBUTES_COLUMNS,
@@ -40,7 +40,7 @@ pub(super) fn tables(maker: &Maker) -> Vec<Arc<dyn Table>> {
     vec![
         maker.table(&RECORDINGS, move |wanted, rows| {
             let needs_times = ["start_ts", "end_ts", "start_time", "end_time", "events"];
-            let times = if needs_times.iter().any(|column| wanted.has(column)) {
+            let times = if needs_times.iter().any(|column| wanted.contains(column)) {
                 times(&of)?
             } else {
                 Vec::new()

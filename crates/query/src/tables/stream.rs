@@ -25,16 +25,17 @@ pub(super) trait CommonRow: RowKind {
 }
 
 /// Makes the rows of a table. Ends early with an error when nobody asks for more.
-pub(super) type Produce<K> = dyn Fn(&Wanted, &mut Rows<'_, K>) -> Result<()> + Send + Sync;
+pub(super) type Produce<K> =
+    dyn Fn(&RequestedColumns, &mut Rows<'_, K>) -> Result<()> + Send + Sync;
 
 /// Description of a common table.
-pub(super) struct Described<K: CommonRow> {
+pub(super) struct TableDescription<K: CommonRow> {
     pub(super) name: &'static str,
     pub(super) about: &'static str,
     pub(super) columns: &'static [Column<K>],
 }
 
-impl<K: CommonRow> Described<K> {
+impl<K: CommonRow> TableDescription<K> {
     /// Name, meaning and schema.
     pub(super) fn parts(&self) -> (&'static str, &'static str, SchemaRef) {
         (self.name, self.about, schema(self.columns))
@@ -43,23 +44,23 @@ impl<K: CommonRow> Described<K> {
 
 /// A common table of a recording.
 pub(super) struct RowTable<K: CommonRow> {
-    pub(super) described: &'static Described<K>,
+    pub(super) described: &'static TableDescription<K>,
     /// Ids of the recordings, by index.
     pub(super) recording_ids: Arc<[i64]>,
     pub(super) produce: Arc<Produce<K>>,
 }
 
 /// What of a table is asked for, as far as it spares reading.
-pub(super) struct Wanted {
+pub(super) struct RequestedColumns {
     /// Names of the columns.
     columns: Vec<&'static str>,
     /// Conditions on integer columns that every row meets: name, least, greatest.
     ranges: Vec<(&'static str, i64, i64)>,
 }
 
-impl Wanted {
+impl RequestedColumns {
     /// Returns true if a column is asked for.
-    pub(super) fn has(&self, column: &str) -> bool {
+    pub(super) fn contains(&self, column: &str) -> bool {
         self.columns.contains(&column)
     }
 
@@ -162,7 +163,7 @@ fn schema<K: RowKind>(columns: &[Column<K>]) -> SchemaRef {
 }
 
 impl<K: CommonRow> RowTable<K> {
-    fn wanted(&self, places: &[usize], filters: &[Filter]) -> Wanted {
+    fn requested_columns(&self, places: &[usize], filters: &[Filter]) -> RequestedColumns {
         let name = |place: &usize| {
             self.described.columns.get(place.checked_sub(1)?).map(|found| found.name)
         };
@@ -179,7 +180,10 @@ impl<K: CommonRow> RowTable<K> {
             };
             Some((name(&filter.column)?, least, most))
         });
-        Wanted { columns: places.iter().filter_map(name).collect(), ranges: ranges.collect() }
+        RequestedColumns {
+            columns: places.iter().filter_map(name).collect(),
+            ranges: ranges.collect(),
+        }
     }
 }
 
@@ -210,7 +214,7 @@ impl<K: CommonRow> Table for RowTable<K> {
                 places.push(filter.column);
             }
         }
-        let wanted = self.wanted(&places, &scan.filters);
+        let wanted = self.requested_columns(&places, &scan.filters);
         let shape = Shape {
             schema: Arc::new(whole.project(&places).map_err(|error| arrow(&error))?),
             places: places.iter().map(|place| place.checked_sub(1)).collect(),
@@ -234,7 +238,7 @@ impl<K: CommonRow> Table for RowTable<K> {
         let place = |column: usize| places.iter().position(|place| *place == column);
         let filters = scan.filters.iter().map(|filter| {
             // Every column of a condition has a place.
-            filter.on(place(filter.column).unwrap_or(filter.column))
+            filter.for_column(place(filter.column).unwrap_or(filter.column))
         });
         let rest = Scan {
             columns: Some((0..asked.len()).collect()),

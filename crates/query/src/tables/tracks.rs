@@ -7,14 +7,17 @@ use kymo_model::Table;
 use kymo_model::table::{Cell, Column, RowKind};
 use kymo_model::timeline::{Clock, TimelineView, Track, TrackId, TrackKind};
 
-use super::stream::{CommonRow, Described};
+use super::stream::{CommonRow, TableDescription};
 use super::{Description, Maker};
 use crate::{Tasks, is_idle_name};
 
-static CLOCKS: Described<Clocks> =
-    Described { name: "clocks", about: "a clock that gives timestamps", columns: CLOCKS_COLUMNS };
+static CLOCKS: TableDescription<Clocks> = TableDescription {
+    name: "clocks",
+    about: "a clock that gives timestamps",
+    columns: CLOCKS_COLUMNS,
+};
 
-static TRACKS: Described<Tracks> = Described {
+static TRACKS: TableDescription<Tracks> = TableDescription {
     name: "tracks",
     about: "a line of a timeline: a stream, task, processor, thread or counter",
     columns: TRACKS_COLUMNS,
@@ -98,7 +101,7 @@ impl TrackRow<'_> {
             .is_some_and(|cpu| self.tasks.cpu(cpu).is_some_and(|cpu| cpu.is_one));
         match self.track.kind {
             _ if is_cpu => "cpu",
-            TrackKind::Task if self.track.says(Track::IS_INTERRUPT) => "interrupt",
+            TrackKind::Task if self.track.has_flag(Track::IS_INTERRUPT) => "interrupt",
             TrackKind::Messages => "stream",
             kind => kind.name(),
         }

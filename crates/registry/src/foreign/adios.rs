@@ -46,7 +46,7 @@ pub(super) fn recognise(source: &Source) -> Option<Kind> {
 fn directory(source: &Source) -> Option<Kind> {
     const VERSION_AT: usize = 37;
     let probe = source.probe();
-    if let Some(head) = probe.head_of("md.idx", 64)
+    if let Some(head) = probe.file_head("md.idx", 64)
         && head.starts_with(b"ADIOS-BP v")
     {
         return match head.get(VERSION_AT)? {

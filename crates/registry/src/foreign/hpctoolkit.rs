@@ -30,7 +30,7 @@ pub(super) fn recognise(source: &Source) -> Option<Kind> {
     // A measurement directory may have anything beside its profiles.
     let is_profile = |name: &Path| name.extension().is_some_and(|end| end == "hpcrun");
     let has_profiles = || probe.entries().any(|name| is_profile(&name));
-    let head = probe.head_of(NAME, 64 << 10)?;
+    let head = probe.file_head(NAME, 64 << 10)?;
     let is_newer = source.path().join("meta.db").is_file();
     generation(&head).filter(|_| !is_newer && !has_profiles())
 }

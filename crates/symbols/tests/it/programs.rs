@@ -281,7 +281,7 @@ fn lack(program: &Path) -> Option<(String, bool)> {
     for address in [0x40_010c, 0x40_0127, 0x40_01e5] {
         resolver.resolve(address, &mut Vec::new());
     }
-    resolver.lack().map(|why| (why, resolver.is_damaged()))
+    resolver.limitation().map(|why| (why, resolver.is_damaged()))
 }
 
 /// Overwrites all of a section.
@@ -444,7 +444,7 @@ fn memory(program: &[u8], pieces: u64) -> (u64, Option<(String, bool)>) {
         for piece in 0..pieces {
             resolver.resolve(0x1_0000 + piece * 16, &mut Vec::new());
         }
-        said = resolver.lack().map(|why| (why, resolver.is_damaged()));
+        said = resolver.limitation().map(|why| (why, resolver.is_damaged()));
     });
     (counted.bytes_max, said)
 }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 use kymo_core::Severity::Warning;
-use kymo_core::{Context, Recent};
+use kymo_core::{Context, RecentEntries};
 
 use super::Told;
 use super::definitions::has_log_file;
@@ -28,7 +28,7 @@ pub(super) fn check(reader: &Reader, context: &Context<'_>, told: &mut Told) -> 
         latest: i64::MIN,
         is_log_unsorted: false,
         seen: None,
-        known: Recent::default(),
+        known: RecentEntries::default(),
         are_artifacts_known: !is_found(reader, "artifacts"),
         are_types_known: !is_found(reader, "types"),
     };
@@ -45,7 +45,7 @@ pub(super) fn check(reader: &Reader, context: &Context<'_>, told: &mut Told) -> 
             events += 1;
             if found.offset.saturating_sub(progress) > PROGRESS_BYTES {
                 progress = found.offset;
-                context.progress.at(progress);
+                context.progress.advance_to(progress);
             }
         }
         let block = reader.blocks().get(number).filter(|_| reader.is_index_sound());
@@ -72,7 +72,7 @@ struct Pass<'a> {
     /// The log file and the type of the event before, where it has no values and both are there.
     seen: Option<(LogFileId, TypeId)>,
     /// Tasks that are known to be there: few are switched between most of the time.
-    known: Recent<TaskOf, ()>,
+    known: RecentEntries<TaskOf, ()>,
     /// False if definitions cannot be read: then that is enough to report.
     are_artifacts_known: bool,
     are_types_known: bool,

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use kymo_core::{Context, Destination, Finding, Invariant as _, Result, Severity, Source};
 use kymo_model::timeline::{TimeNs, TimelineView, TrackId, Window};
-use kymo_model::{Part, Written};
+use kymo_model::{ExtractRequest, WriteReport};
 
 use crate::model::{Happening, Timeline, Values};
 use crate::read::{CUSTOM_SIZE, MADE_UP, ORDER, UNKNOWN_LOG_FILE, UNKNOWN_TYPE};
@@ -26,10 +26,10 @@ const PROGRESS_EVENTS: u64 = 1 << 14;
 /// Writes a part of some files as one file.
 pub(crate) fn extract(
     sources: &[Source],
-    part: &Part,
+    part: &ExtractRequest,
     to: &Destination,
     context: &Context<'_>,
-) -> Result<Written> {
+) -> Result<WriteReport> {
     let readers = sources.iter().map(|source| Reader::open(source, context));
     let readers = readers.collect::<Result<Vec<_>>>()?;
     let mut numbering = Numbering::default();
@@ -46,7 +46,7 @@ pub(crate) fn extract(
     while let Some((number, found)) = events.next_event()? {
         done += 1;
         if done.is_multiple_of(PROGRESS_EVENTS) {
-            context.progress.at(done);
+            context.progress.advance_to(done);
         }
         let of = readers.get(number).zip(choices.get(number));
         let (reader, choice) = of.or_broken("an event is of a file that is not there")?;
@@ -58,7 +58,7 @@ pub(crate) fn extract(
         }
         writer.write(&real_types.given(event))?;
     }
-    let mut written = Written { events: writer.num_events(), losses: numbering.apart };
+    let mut written = WriteReport { events: writer.num_events(), losses: numbering.apart };
     writer.finish(&definitions.artifacts)?;
     context.progress.end();
     file.commit()?;
@@ -97,7 +97,7 @@ fn stray(events: u64) -> Option<Finding> {
         "{events} {} of log files that are not there, and stay so: they are on no track",
         if events == 1 { "event is" } else { "events are" }
     );
-    (events > 0).then(|| Finding::whole(Severity::Warning, UNKNOWN_LOG_FILE, message))
+    (events > 0).then(|| Finding::for_whole_file(Severity::Warning, UNKNOWN_LOG_FILE, message))
 }
 
 /// Says that times of some files count from the Epoch, and those of others do not.
@@ -107,11 +107,12 @@ fn mixed_times(readers: &[Arc<Reader>]) -> Option<Finding> {
     let first = said.next()?;
     let message = "times of some of the files count from the Epoch and of others do not: together \
                    they are on one time axis, which says neither";
-    said.any(|other| other != first).then(|| Finding::whole(Severity::Warning, "clocks", message))
+    said.any(|other| other != first)
+        .then(|| Finding::for_whole_file(Severity::Warning, "clocks", message))
 }
 
 /// The events that may be asked for, in the order in which they are written.
-fn merged<'a>(readers: &'a [Arc<Reader>], part: &Part) -> Result<Merge<'a>> {
+fn merged<'a>(readers: &'a [Arc<Reader>], part: &ExtractRequest) -> Result<Merge<'a>> {
     let each = readers.iter().map(|reader| &**reader);
     if part.sort {
         return Merge::sorted(each);
@@ -126,7 +127,7 @@ fn merged<'a>(readers: &'a [Arc<Reader>], part: &Part) -> Result<Merge<'a>> {
 }
 
 /// Returns the part that is asked for, with names as the files have them.
-fn asked(part: &Part, context: &Context<'_>) -> Part {
+fn asked(part: &ExtractRequest, context: &Context<'_>) -> ExtractRequest {
     let mut part = part.clone();
     if context.is_utf8 {
         for name in part.tracks.iter_mut().flatten() {
@@ -145,7 +146,7 @@ struct Choice {
 }
 
 impl Choice {
-    fn new(reader: &Arc<Reader>, part: &Part) -> Self {
+    fn new(reader: &Arc<Reader>, part: &ExtractRequest) -> Self {
         let timeline = Timeline::new(Arc::clone(reader));
         let tracks = part.tracks.as_ref().map(|names| {
             let all = timeline.tracks();

@@ -72,7 +72,7 @@ impl Numbering {
         }
         let name = shortened(&of.name);
         let message = format!("{name} is not joined: the files use the same ids otherwise");
-        self.apart.push(Finding::whole(Severity::Warning, "join", message));
+        self.apart.push(Finding::for_whole_file(Severity::Warning, "join", message));
         None
     }
 

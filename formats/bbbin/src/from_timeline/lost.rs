@@ -46,7 +46,8 @@ impl Lost {
     pub(super) fn findings(&self, tracks: &[Track]) -> Vec<Finding> {
         let lost = SAID.iter().filter_map(|said| {
             let count = (said.count)(self);
-            let finding = || Finding::whole(Severity::Warning, said.rule, (said.words)(count));
+            let finding =
+                || Finding::for_whole_file(Severity::Warning, said.rule, (said.words)(count));
             (count > 0).then(finding)
         });
         self.events.findings(tracks).into_iter().chain(lost).chain(attributes(tracks)).collect()
@@ -185,5 +186,5 @@ fn attributes(tracks: &[Track]) -> Option<Finding> {
     let names: Vec<_> = names.iter().map(|name| shortened(name)).collect();
     let message =
         format!("attributes of tracks are not kept ({count} in all): {}", names.join(", "));
-    (count > 0).then(|| Finding::whole(Severity::Warning, "attributes", message))
+    (count > 0).then(|| Finding::for_whole_file(Severity::Warning, "attributes", message))
 }

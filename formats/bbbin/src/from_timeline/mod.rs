@@ -29,11 +29,11 @@ use std::io::{Seek, Write};
 use std::sync::Arc;
 
 use kymo_core::{Destination, Result, Value};
-use kymo_model::Written;
-use kymo_model::kernel::known_by;
+use kymo_model::WriteReport;
+use kymo_model::kernel::interrupt_key;
 use kymo_model::timeline::{
-    Activity, Content, Event as Happening, Fields, Message as Flow, Missing, TimeNs, TimelineView,
-    Times, TrackId, Window,
+    Activity, Content, Event as Happening, EventTimes, Fields, Message as Flow, Missing, TimeNs,
+    TimelineView, TrackId, Window,
 };
 
 use crate::model::GENERIC;
@@ -55,7 +55,7 @@ const DEPTH_MAX: usize = 1 << 16;
 const SEARCHED_MAX: usize = 1 << 12;
 
 /// Writes a timeline.
-pub(crate) fn write(timeline: &Arc<dyn TimelineView>, to: &Destination) -> Result<Written> {
+pub(crate) fn write(timeline: &Arc<dyn TimelineView>, to: &Destination) -> Result<WriteReport> {
     let plan = Plan::new(timeline, to.origins().first())?;
     let mut file = to.file()?;
     let mut taking = Taking::new(&plan, &mut file)?;
@@ -64,9 +64,9 @@ pub(crate) fn write(timeline: &Arc<dyn TimelineView>, to: &Destination) -> Resul
     taking.lost.ids = plan.renumbered;
     taking.lost.apart = plan.apart;
     let mut events = Arc::clone(timeline).events_with_fields(&Window::default())?;
-    let mut times = Times::default();
+    let mut times = EventTimes::default();
     while let Some(event) = events.next()? {
-        taking.event(&event, times.of(&event, timeline)?)?;
+        taking.event(&event, times.next_time(&event, timeline)?)?;
     }
     let written = taking.finish()?;
     file.commit()?;
@@ -94,7 +94,8 @@ enum Open {
 
 /// Returns true if an end is of what began with a name.
 fn is_of(began: &[u8], name: &[u8]) -> bool {
-    began == name || str::from_utf8(began).is_ok_and(|began| known_by(began).as_bytes() == name)
+    began == name
+        || str::from_utf8(began).is_ok_and(|began| interrupt_key(began).as_bytes() == name)
 }
 
 const UNKNOWN: ArtifactId = ArtifactId(UNKNOWN_TASK);
@@ -429,13 +430,13 @@ impl<'a, W: Write + Seek> Taking<'a, W> {
         bytes
     }
 
-    fn finish(mut self) -> Result<Written> {
+    fn finish(mut self) -> Result<WriteReport> {
         while let Some((log, due)) = self.pending.last() {
             self.put_due(log, due)?;
         }
         let events = self.writer.num_events();
         let finished = self.writer.finish(&self.plan.definitions.artifacts)?;
         self.lost.characters += finished.lost_characters;
-        Ok(Written { events, losses: self.lost.findings(self.plan.tracks()) })
+        Ok(WriteReport { events, losses: self.lost.findings(self.plan.tracks()) })
     }
 }

@@ -196,7 +196,7 @@ impl Plan {
             let logs: Vec<_> = logs.into_iter().collect();
             let scope = if self.role(first).is_machine { Scope::States } else { Scope::Tasks };
             // To Linux, what runs when there is nothing to do is process 0 of each processor.
-            let id = if of.task_id().is_none() && of.says(Track::IS_IDLE) {
+            let id = if of.task_id().is_none() && of.has_flag(Track::IS_IDLE) {
                 ids.choose(scope, &logs, Some(0))?
             } else {
                 ids.take(scope, &logs, of.task_id())?
@@ -224,12 +224,12 @@ impl Plan {
         let task_class = of.and_then(|of| carried::task_class(&of.attributes.to_map()));
         // What has a negative number and is no interrupt has to say so.
         let is_none =
-            id.0 < 0 && !of.is_some_and(|of| of.says(Track::IS_INTERRUPT) || of.is_idle());
+            id.0 < 0 && !of.is_some_and(|of| of.has_flag(Track::IS_INTERRUPT) || of.is_idle());
         let plain = if is_none { TaskClass::Thread } else { TaskClass::Task };
         let task_class = task_class.unwrap_or(Ok(plain));
         let kind = ArtifactKind::Task { task_class, priority };
         self.definitions.add_artifact(log, id, name, kind);
-        let says = |name: &str| of.is_some_and(|of| of.says(name));
+        let says = |name: &str| of.is_some_and(|of| of.has_flag(name));
         let more = [says(Track::IS_IDLE), says(Track::TELLS_COMPLETION)];
         if let Some(values) = of.and_then(|of| carried::Values::read(&of.attributes.to_map())) {
             self.give_values(log, &values);
@@ -271,7 +271,7 @@ impl Plan {
     /// The log files whose own functions are interrupts.
     fn interrupted(&self) -> BTreeSet<LogFileId> {
         let own = self.logs.own.iter().filter_map(|id| Some((*id, self.tracks.get(id.0)?)));
-        let own = own.filter(|(_, track)| track.says(Track::HAS_INTERRUPTS));
+        let own = own.filter(|(_, track)| track.has_flag(Track::HAS_INTERRUPTS));
         own.filter_map(|(id, _)| self.log(id)).collect()
     }
 

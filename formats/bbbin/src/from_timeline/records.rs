@@ -1,7 +1,7 @@
 //! Events with named fields: each kind of them becomes a custom type of its log file.
 
 use kymo_core::Value;
-use kymo_model::timeline::{Field, Fields, NumberKind, Numbers};
+use kymo_model::timeline::{Field, Fields, NumberKind, NumberSurvey};
 
 use super::Lost;
 use crate::spec::FieldType;
@@ -32,7 +32,7 @@ enum Kind {
 
 impl Kind {
     fn of(field: &Field<'_>) -> Self {
-        if field.bits.is_none() && Numbers::default().see(&field.value) {
+        if field.bits.is_none() && NumberSurvey::default().add(&field.value) {
             return Self::Number;
         }
         let (of, count) = type_of(&field.value, field.bits);
@@ -53,7 +53,7 @@ impl Shape {
     }
 
     /// The fields of its type, given what its numbers are.
-    pub(super) fn custom_fields(&self, numbers: &[Numbers]) -> Vec<CustomField> {
+    pub(super) fn custom_fields(&self, numbers: &[NumberSurvey]) -> Vec<CustomField> {
         let fields = self.fields.iter().zip(numbers);
         let fields = fields.map(|((name, kind), numbers)| match kind {
             Kind::Number => CustomField::scalar(name, number_type(numbers.kind())),
@@ -177,10 +177,10 @@ mod tests {
 
     /// The type of events of one kind.
     fn custom_type(events: &[&Fields<'_>]) -> CustomType {
-        let (shape, mut numbers) = (Shape::of(events[0]), Numbers::default());
+        let (shape, mut numbers) = (Shape::of(events[0]), NumberSurvey::default());
         for event in events {
             assert_eq!(Shape::of(event), shape);
-            numbers.see(&event.fields[0].value);
+            numbers.add(&event.fields[0].value);
         }
         let fields = shape.custom_fields(&[numbers]);
         CustomType { offset: 0, id: TypeId(1), name: shape.name, log_file: LogFileId(0), fields }

@@ -44,7 +44,8 @@ impl Restored {
 
     /// Leaves out counters of what events say by their fields.
     pub(super) fn leave_out_fields(&mut self, tracks: &[Track]) {
-        let counters = tracks.iter().enumerate().filter(|(_, track)| track.says(Track::IS_FIELD));
+        let counters =
+            tracks.iter().enumerate().filter(|(_, track)| track.has_flag(Track::IS_FIELD));
         self.repeated.extend(counters.map(|(id, _)| TrackId(id)));
     }
 

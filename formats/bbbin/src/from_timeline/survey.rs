@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use kymo_core::{Result, Value};
 use kymo_model::timeline::{
-    Activity, Content, Event, Fields, Numbers, TimelineView, Track, TrackId, TrackKind, Window,
+    Activity, Content, Event, Fields, NumberSurvey, TimelineView, Track, TrackId, TrackKind, Window,
 };
 
 use super::records::{SHAPES_MAX, Shape, number_type};
@@ -41,7 +41,7 @@ pub(super) struct Survey {
     pub values: BTreeMap<TrackId, Values>,
     /// The kinds of events with fields of each log file, in the order of their first, and what the
     /// numbers of their fields are.
-    pub records: Vec<(LogFileId, Shape, Vec<Numbers>)>,
+    pub records: Vec<(LogFileId, Shape, Vec<NumberSurvey>)>,
     /// States, in the order in which they are entered.
     pub entered: Vec<(TrackId, String)>,
     /// Tasks that have no track of their own: only their stretches name them.
@@ -57,7 +57,7 @@ pub(super) struct Survey {
 /// Kind of the values of a track.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Values {
-    Numbers(Numbers),
+    Numbers(NumberSurvey),
     /// The first tells what the others are.
     Other(FieldType),
 }
@@ -67,7 +67,7 @@ impl Values {
         match value {
             Value::Bool(_) => Self::Other(FieldType::Boolean),
             Value::Text(_) => Self::Other(FieldType::String),
-            _ => Self::Numbers(Numbers::default()),
+            _ => Self::Numbers(NumberSurvey::default()),
         }
     }
 
@@ -120,7 +120,7 @@ impl Survey {
             let value = value_of(&event);
             let values = survey.values.entry(event.track).or_insert_with(|| Values::of(&value));
             if let Values::Numbers(numbers) = values {
-                numbers.see(&value);
+                numbers.add(&value);
             }
         }
         Ok(survey)
@@ -137,7 +137,7 @@ impl Survey {
             return None;
         }
         let (log, shape) = kind.clone();
-        let numbers = vec![Numbers::default(); shape.len()];
+        let numbers = vec![NumberSurvey::default(); shape.len()];
         self.records.push((log, shape, numbers));
         kinds.insert(kind, place);
         Some(place)
@@ -147,7 +147,7 @@ impl Survey {
     fn see_numbers(&mut self, place: usize, event: &Fields<'_>) {
         let Some((_, _, numbers)) = self.records.get_mut(place) else { return };
         for (field, numbers) in event.fields.iter().zip(numbers) {
-            numbers.see(&field.value);
+            numbers.add(&field.value);
         }
     }
 

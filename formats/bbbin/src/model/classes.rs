@@ -55,7 +55,7 @@ mod tests {
         };
         let (id, payload) = (TrackId(0), &[][..]);
         let event = Event { track: id, time: None, offset: 0, content, payload, partial: None };
-        WORDS.iter().find(|of| of.word == word).unwrap().has(&event, Some(&track))
+        WORDS.iter().find(|of| of.word == word).unwrap().matches(&event, Some(&track))
     }
 
     #[test]

@@ -179,7 +179,7 @@ impl Lanes {
         }
         lanes.tracks = std::mem::take(&mut lanes.making).into();
         let recordings = 0..reader.recordings().len();
-        lanes.gaps = recordings.filter_map(|of| Track::of_gaps(&lanes.tracks, of)).collect();
+        lanes.gaps = recordings.filter_map(|of| Track::gap_track(&lanes.tracks, of)).collect();
         lanes
     }
 

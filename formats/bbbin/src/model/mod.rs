@@ -29,7 +29,7 @@ use std::sync::{Arc, OnceLock};
 use kymo_core::{Finding, Result};
 use kymo_model::timeline::{
     Activity, Clock, ClockId, Content, Event, Events, Missing, TimeNs, TimelineView, TrackId,
-    Tracks, Wanted, Window,
+    TrackSet, Tracks, Window,
 };
 
 use crate::Reader;
@@ -84,11 +84,11 @@ impl Timeline {
     /// Counts the events of a window that some spans have.
     fn count(&self, spans: Range<usize>, window: &Window, as_values: Values) -> u64 {
         let (mut walk, mut count) = (Walk::new(spans), 0);
-        let wanted = window.wanted(self.lanes().tracks.len());
+        let wanted = window.track_set(self.lanes().tracks.len());
         while let Some(found) = walk.next(&self.reader) {
             if window.holds(Some(TimeNs(found.event.timestamp))) {
                 self.tell(&found, as_values, &mut |(track, _)| {
-                    count += u64::from(wanted.has(track));
+                    count += u64::from(wanted.contains(track));
                 });
             }
         }
@@ -162,7 +162,7 @@ impl TimelineView for Timeline {
         Ok(self.reader.time_range().map(|range| TimeNs(*range.start())..=TimeNs(*range.end())))
     }
 
-    fn untold(self: Arc<Self>) -> Result<Vec<Finding>> {
+    fn unsupported(self: Arc<Self>) -> Result<Vec<Finding>> {
         Ok(untold::untold(&self.reader, self.lanes()))
     }
 }
@@ -172,7 +172,7 @@ struct Telling {
     timeline: Arc<Timeline>,
     walk: Walk,
     window: Window,
-    wanted: Wanted,
+    wanted: TrackSet,
     as_values: Values,
     skip: u64,
     /// Further contents of the event that was read last.
@@ -203,7 +203,7 @@ impl Telling {
     fn new(timeline: Arc<Timeline>, window: &Window, as_values: Values) -> Self {
         let (spans, skip) = timeline.plan(window, as_values);
         Self {
-            wanted: window.wanted(timeline.lanes().tracks.len()),
+            wanted: window.track_set(timeline.lanes().tracks.len()),
             timeline,
             walk: Walk::new(spans),
             window: window.clone(),
@@ -227,7 +227,7 @@ impl Telling {
             if walk.take_lack() && self.has_read && self.skip == 0 && window.holds(Some(self.time))
             {
                 let gap = Content::Activity(Activity::Gap(Missing::AllEvents));
-                let gaps = lanes.gaps.iter().filter(|track| wanted.has(**track));
+                let gaps = lanes.gaps.iter().filter(|track| wanted.contains(**track));
                 pending.extend(gaps.map(|track| (*track, gap.clone())));
                 if !pending.is_empty() {
                     if let Some(found) = found {
@@ -244,8 +244,8 @@ impl Telling {
             self.offset = found.offset;
             let switch = Switch::of(&found.event, lanes).filter(|_| self.skip == 0);
             if let Some(Switch { stops, begins, priority }) = switch {
-                self.begins = wanted.has(begins).then_some((begins, priority));
-                match (wanted.has(stops), self.begins) {
+                self.begins = wanted.contains(begins).then_some((begins, priority));
+                match (wanted.contains(stops), self.begins) {
                     (true, _) => return Advanced::Stops(stops),
                     (false, Some(_)) => return Advanced::Begins,
                     (false, None) => continue,
@@ -254,7 +254,7 @@ impl Telling {
             let end = walk.offset();
             self.custom = end.saturating_sub(found.event.custom.len() as u64)..end;
             timeline.tell(&found, self.as_values, &mut |happening: Happening| {
-                if wanted.has(happening.0) {
+                if wanted.contains(happening.0) {
                     pending.push_back(happening);
                 }
             });

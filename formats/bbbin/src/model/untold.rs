@@ -133,7 +133,7 @@ impl Counts {
                 "values whose bits are odd: a NaN of its own, a BOOLEAN that is neither 0 nor 1",
             ),
         ];
-        timeline::untold(said)
+        timeline::unsupported_findings(said)
     }
 }
 

@@ -66,5 +66,5 @@ fn at<'a>(offsets: &[u64], place: u32, bytes: &'a [u8]) -> Option<Declared<'a>> 
 
 fn read(offset: u64, bytes: &[u8]) -> Option<Declared<'_>> {
     let rest = bytes.get(usize::try_from(offset).ok()?..)?;
-    artifact(&mut Cursor::at(rest, offset, Endian::Big), &mut Budget::new(0)).ok()
+    artifact(&mut Cursor::with_offset(rest, offset, Endian::Big), &mut Budget::new(0)).ok()
 }

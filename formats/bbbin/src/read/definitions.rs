@@ -22,7 +22,7 @@ impl Budget {
     fn take(&mut self, what: &'static str, offset: u64) -> ReadResult<()> {
         let (found, limit) = (self.limit.saturating_add(1), self.limit);
         let over = ReadErrorKind::OverLimit { found, limit };
-        self.left = self.left.checked_sub(1).ok_or_else(|| over.at(what, offset))?;
+        self.left = self.left.checked_sub(1).ok_or_else(|| over.error_at(what, offset))?;
         Ok(())
     }
 }
@@ -78,7 +78,7 @@ pub(crate) fn items<'a, T>(
 pub(crate) fn count(cursor: &mut Cursor<'_>, what: &'static str) -> ReadResult<u64> {
     let offset = cursor.offset();
     let found = cursor.i64(what)?;
-    u64::try_from(found).map_err(|_| ReadErrorKind::Negative(found).at(what, offset))
+    u64::try_from(found).map_err(|_| ReadErrorKind::Negative(found).error_at(what, offset))
 }
 
 /// The bytes of a string.

@@ -12,7 +12,7 @@ pub(crate) fn event(bytes: &[u8], offset: u64) -> ReadResult<(Event<'_>, u64)> {
     if let Some(event) = bytes.first_chunk().and_then(plain_task_switch) {
         return Ok((event, TASK_SWITCH_BYTES as u64));
     }
-    let mut cursor = Cursor::at(bytes, offset, Endian::Big);
+    let mut cursor = Cursor::with_offset(bytes, offset, Endian::Big);
     let event = any_event(&mut cursor)?;
     Ok((event, cursor.offset() - offset))
 }

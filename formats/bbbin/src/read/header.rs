@@ -56,5 +56,5 @@ fn version(cursor: &mut Cursor<'_>) -> ReadResult<()> {
         _ => "is not known",
     };
     let why = format!("version {found} {why}; version {VERSION} is read");
-    Err(ReadErrorKind::OtherVersion(why.into()).at("file-format-version", offset))
+    Err(ReadErrorKind::OtherVersion(why.into()).error_at("file-format-version", offset))
 }

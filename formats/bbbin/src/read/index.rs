@@ -45,7 +45,7 @@ fn block(cursor: &mut Cursor<'_>, _: &mut Budget) -> ReadResult<Block> {
 fn positive(cursor: &mut Cursor<'_>, what: &'static str) -> ReadResult<u64> {
     let offset = cursor.offset();
     let found = cursor.i64(what)?;
-    u64::try_from(found).map_err(|_| ReadErrorKind::Negative(found).at(what, offset))
+    u64::try_from(found).map_err(|_| ReadErrorKind::Negative(found).error_at(what, offset))
 }
 
 /// An entry of TASK EXECUTIONS.

@@ -257,7 +257,7 @@ impl Reader {
         let (found, limit) = (bytes.len() as u64, self.limits.value_bytes_max);
         if found > limit {
             let over = ReadErrorKind::OverLimit { found, limit };
-            return Err(over.at("total-custom-field-size", offset));
+            return Err(over.error_at("total-custom-field-size", offset));
         }
         let of = self.custom_type(log_file, id);
         if bytes.is_empty() && of.is_none_or(|of| of.fields.is_empty()) {
@@ -421,7 +421,7 @@ impl Reader {
 
     /// Notices that what tasks and log files are called, and what else was said of them, is lost.
     pub(crate) fn notice_made_up(&self) {
-        let finding = || Finding::whole(Severity::Warning, MADE_UP, MADE_UP_WHY);
+        let finding = || Finding::for_whole_file(Severity::Warning, MADE_UP, MADE_UP_WHY);
         self.noticed.keep(&self.limits, (MADE_UP, 0), Severity::Warning, finding);
     }
 
@@ -441,7 +441,7 @@ impl Reader {
         offset: u64,
         message: impl FnOnce() -> String,
     ) {
-        let finding = || Finding::at(Severity::Warning, rule, offset, message());
+        let finding = || Finding::at_offset(Severity::Warning, rule, offset, message());
         self.noticed.keep(&self.limits, (rule, number), Severity::Warning, finding);
     }
 
@@ -548,7 +548,7 @@ impl Opening {
             Ok(start) => {
                 let place = usize::try_from(start).unwrap_or(usize::MAX);
                 let rest = bytes.get(place..).unwrap_or_default();
-                Some((start, Cursor::at(rest, start, Endian::Big)))
+                Some((start, Cursor::with_offset(rest, start, Endian::Big)))
             }
             Err(fault) => {
                 self.faults.push((section, fault));
@@ -590,7 +590,7 @@ impl Opening {
                     "num-events is {stated}, and the index knows where {located} events are: those \
                      are read"
                 );
-                let finding = Finding::at(Severity::Warning, NUM_EVENTS, start, message);
+                let finding = Finding::at_offset(Severity::Warning, NUM_EVENTS, start, message);
                 self.reader.notice(finding);
                 located
             }
@@ -614,7 +614,7 @@ impl Opening {
         }
         if let (true, Some((offset, why))) = (is_index_read, disagreement) {
             let message = format!("{why}: the index is not used");
-            let finding = Finding::whole(Severity::Warning, INDEX, message);
+            let finding = Finding::for_whole_file(Severity::Warning, INDEX, message);
             reader.notice(Finding { offset, ..finding });
         }
         let end = reader.spans.last().filter(|span| span.is_exact).map_or(first, |span| span.end);
@@ -643,7 +643,12 @@ impl Opening {
         if let (0, 1.., Some((_, bytes))) = (*num_events, switches, events) {
             let message =
                 format!("there are no events, and STATISTICS count {switches} task switches: lost");
-            self.reader.notice(Finding::at(Severity::Error, NUM_EVENTS, bytes.start, message));
+            self.reader.notice(Finding::at_offset(
+                Severity::Error,
+                NUM_EVENTS,
+                bytes.start,
+                message,
+            ));
         }
     }
 
@@ -656,7 +661,7 @@ impl Opening {
         let start = [MAGIC.to_be_bytes(), VERSION.to_be_bytes()].concat();
         if self.reader.slice(end, self.reader.size_bytes()).starts_with(&start) {
             let message = "another log set begins here, and is not read: a file has one";
-            self.reader.notice(Finding::at(Severity::Error, ANOTHER, end, message));
+            self.reader.notice(Finding::at_offset(Severity::Error, ANOTHER, end, message));
         }
     }
 

@@ -34,7 +34,7 @@ impl Kept {
         message: impl Fn() -> String,
     ) -> Option<&mut Told> {
         let is_full = self.findings.len() >= limits.findings_max;
-        let finding = || Finding::at(Severity::Warning, key.0, place, message());
+        let finding = || Finding::at_offset(Severity::Warning, key.0, place, message());
         let told = match self.findings.entry(key) {
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(_) if is_full => {
@@ -135,7 +135,11 @@ impl Noticed {
         findings.extend(kept.findings.values().map(Told::said));
         let mut findings = findings.into_vec();
         findings.extend(kept.beyond.map(|worst| {
-            Finding::whole(worst, "too-many", "there are further findings, which are not listed")
+            Finding::for_whole_file(
+                worst,
+                "too-many",
+                "there are further findings, which are not listed",
+            )
         }));
         findings
     }
@@ -150,7 +154,7 @@ mod tests {
         let (noticed, limits) =
             (Noticed::default(), Limits { findings_max: 2, ..Limits::default() });
         let keep = |number, severity| {
-            let finding = || Finding::at(severity, "rule", number, "odd");
+            let finding = || Finding::at_offset(severity, "rule", number, "odd");
             noticed.keep(&limits, ("rule", number), severity, finding);
         };
         for number in [7, 5, 7] {

@@ -26,7 +26,7 @@ pub fn values(of: &CustomType, bytes: &[u8], offset: u64) -> ReadResult<Vec<Valu
 
 /// Reads the values of fields up to one that is not whole, and says what is wrong with the bytes.
 fn values_as_far(of: &CustomType, bytes: &[u8], offset: u64) -> (Vec<Value>, Option<ReadError>) {
-    let mut cursor = Cursor::at(bytes, offset, Endian::Big);
+    let mut cursor = Cursor::with_offset(bytes, offset, Endian::Big);
     let mut values = Vec::new();
     for field in &of.fields {
         match field_value(&mut cursor, field) {
@@ -120,7 +120,7 @@ fn field_value(cursor: &mut Cursor<'_>, field: &CustomField) -> ReadResult<Value
 /// Counts the values that have bits that no other format keeps: a NaN that is not the usual one, a
 /// BOOLEAN that is neither 0 nor 1.
 pub(crate) fn odd_values(of: &CustomType, bytes: &[u8]) -> u64 {
-    let mut cursor = Cursor::at(bytes, 0, Endian::Big);
+    let mut cursor = Cursor::with_offset(bytes, 0, Endian::Big);
     let mut odd = 0;
     for field in &of.fields {
         let (Ok(field_type), Some(count)) = (field.field_type, field.elements()) else { break };

@@ -157,7 +157,7 @@ impl Walk {
             "the events of this block end at byte {:#x}, and its index says {:#x}",
             self.offset, self.end
         );
-        reader.notice(Finding::at(Severity::Error, "events", self.offset, message));
+        reader.notice(Finding::at_offset(Severity::Error, "events", self.offset, message));
     }
 }
 

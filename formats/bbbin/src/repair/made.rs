@@ -44,7 +44,7 @@ impl Retyped {
                 "values that say they are of type {of} in log file {log}, which nothing declares, \
                  have {count} other types now, by their length"
             );
-            Finding::whole(Severity::Note, "unknown-type", message)
+            Finding::for_whole_file(Severity::Note, "unknown-type", message)
         });
         said.collect()
     }

@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use std::io::{Seek, Write};
 
 use kymo_core::{Context, Destination, Error, Finding, Result, Severity, Source};
-use kymo_model::Repaired;
+use kymo_model::RepairReport;
 
 use crate::read::{Header, ORDER};
 use crate::spec::NO_TYPE;
@@ -17,7 +17,11 @@ use made::Made;
 
 /// Repairs a file. What the result still has is left as it is, and what it has besides is said; that
 /// it is checked tells.
-pub(crate) fn repair(source: &Source, to: &Destination, context: &Context<'_>) -> Result<Repaired> {
+pub(crate) fn repair(
+    source: &Source,
+    to: &Destination,
+    context: &Context<'_>,
+) -> Result<RepairReport> {
     let reader = Reader::salvage(source, context)?;
     if reader.sections().is_empty() {
         // It was not even said where they are.
@@ -50,12 +54,16 @@ pub(crate) fn repair(source: &Source, to: &Destination, context: &Context<'_>) -
     }
     corrected.extend(mended.odd);
     corrected.extend(new);
-    Ok(Repaired { kept: mended.events, unit: "events", corrected, losses })
+    Ok(RepairReport { kept: mended.events, unit: "events", corrected, losses })
 }
 
 /// Something that only the result has: it has no place in the file that was repaired.
 fn in_result(of: &Finding) -> Finding {
-    Finding::whole(of.severity, of.rule, format!("{}; so the repaired file has it", of.message))
+    Finding::for_whole_file(
+        of.severity,
+        of.rule,
+        format!("{}; so the repaired file has it", of.message),
+    )
 }
 
 /// Counts and findings of what was written.

@@ -12,7 +12,7 @@ use kymo_bbbin::{
 };
 use kymo_core::bytes::Limits;
 use kymo_core::{Context, Error, Severity, Source, Value};
-use kymo_model::Part;
+use kymo_model::ExtractRequest;
 use kymo_model::timeline::{TimeNs, Window};
 
 fn try_open(file: Vec<u8>) -> kymo_core::Result<Arc<Reader>> {
@@ -323,7 +323,8 @@ fn nothing_is_told_of_blocks_outside_of_a_range() {
     assert_eq!(lines(&timeline, &Window { from, until, ..Window::default() }), expected);
     assert_eq!(dataset.findings(), []);
     // What is kept must not depend on where times go back: a cut looks at all events, and says so.
-    let (written, cut) = extracted(&[source], &Part { from, until, ..Part::default() });
+    let (written, cut) =
+        extracted(&[source], &ExtractRequest { from, until, ..ExtractRequest::default() });
     assert_eq!(written.events, 1);
     assert!(written.losses.iter().all(|loss| loss.severity == Severity::Error));
     assert!(!written.losses.is_empty());

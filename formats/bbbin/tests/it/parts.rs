@@ -8,12 +8,12 @@ use kymo_bbbin::{Bbbin, Reader};
 use kymo_conformance::testdata;
 use kymo_core::{Context, Destination, Severity, Source};
 use kymo_model::timeline::TimeNs;
-use kymo_model::{Format, Part};
+use kymo_model::{ExtractRequest, Format};
 
 #[test]
 fn a_cut_has_the_events_of_a_time() {
     let (from, until) = (Some(TimeNs(30)), Some(TimeNs(61)));
-    let part = Part { from, until, ..Part::default() };
+    let part = ExtractRequest { from, until, ..ExtractRequest::default() };
     let (written, cut) = extracted(&[sample("classes.bin")], &part);
     assert_eq!((written.events, written.losses.len()), (4, 0));
     assert_eq!(all(&cut), all(&sample("classes.bin"))[3..8]);
@@ -43,7 +43,7 @@ fn a_cut_does_not_believe_an_index_that_has_other_times_than_events() {
     assert_eq!(bytes[said.clone()], 1_000_000_i64.to_be_bytes());
     bytes[said].copy_from_slice(&1_050_000_i64.to_be_bytes());
     let (from, until) = (Some(TimeNs(990_000)), Some(TimeNs(1_040_000)));
-    let part = Part { from, until, ..Part::default() };
+    let part = ExtractRequest { from, until, ..ExtractRequest::default() };
     let (written, _) = extracted(&[Source::from_bytes("blocks.bin", bytes)], &part);
     let rules: Vec<_> = written.losses.iter().map(|of| of.rule).collect();
     assert_eq!((written.events, rules), (50, vec!["index"]));
@@ -51,7 +51,7 @@ fn a_cut_does_not_believe_an_index_that_has_other_times_than_events() {
 
 #[test]
 fn a_filter_has_the_events_that_are_about_a_track() {
-    let part = Part { tracks: Some(vec!["pump".into()]), ..Part::default() };
+    let part = ExtractRequest { tracks: Some(vec!["pump".into()]), ..ExtractRequest::default() };
     let (written, part) = extracted(&[sample("two_logs.bin")], &part);
     // The switch to the pump, and the one from it; nobody else is in them.
     assert_eq!(written.events, 2);
@@ -64,7 +64,7 @@ fn a_filter_has_the_events_that_are_about_a_track() {
 #[test]
 fn merged_files_keep_their_log_files_apart() {
     let sources = [sample("two_logs.bin"), sample("foreign_no_type.bin")];
-    let (written, merged) = extracted(&sources, &Part::default());
+    let (written, merged) = extracted(&sources, &ExtractRequest::default());
     assert_eq!((written.events, written.losses.len()), (9, 0));
     let reader = Reader::open(&merged, &Context::default()).unwrap();
     let names: Vec<_> = reader.log_files().iter().map(|of| &*of.name).collect();
@@ -96,7 +96,7 @@ fn events_of_no_log_file_are_not_given_to_another() {
         ..Hand::default()
     };
     let sources = [first, second].map(|hand| Source::from_bytes("", hand.file()));
-    let (written, merged) = extracted(&sources, &Part::default());
+    let (written, merged) = extracted(&sources, &ExtractRequest::default());
     let reader = Reader::open(&merged, &Context::default()).unwrap();
     let logs: Vec<_> = reader.log_files().iter().map(|of| (of.id.0, of.name.as_str())).collect();
     assert_eq!(logs, [(0, "one"), (1, "again"), (2, "two")]);
@@ -125,7 +125,7 @@ fn log_files_that_use_ids_otherwise_are_not_joined() {
         };
         Source::from_bytes("", hand.file())
     };
-    let part = Part { join: true, ..Part::default() };
+    let part = ExtractRequest { join: true, ..ExtractRequest::default() };
     let logs = |source: &Source| {
         let reader = Reader::open(source, &Context::default()).unwrap();
         let artifacts = reader.artifacts().map(|of| (of.log_file.0, of.name.to_string()));
@@ -142,9 +142,9 @@ fn log_files_that_use_ids_otherwise_are_not_joined() {
 
 #[test]
 fn an_unsorted_file_is_warned_about_or_sorted() {
-    let (warned, _) = extracted(&[sample("unsorted.bin")], &Part::default());
+    let (warned, _) = extracted(&[sample("unsorted.bin")], &ExtractRequest::default());
     assert_eq!((warned.events, warned.losses[0].rule), (4, "order"));
-    let part = Part { sort: true, ..Part::default() };
+    let part = ExtractRequest { sort: true, ..ExtractRequest::default() };
     let (sorted, file) = extracted(&[sample("unsorted.bin")], &part);
     assert_eq!((sorted.events, sorted.losses.len()), (4, 0));
     let reader = Reader::open(&file, &Context::default()).unwrap();
@@ -156,15 +156,17 @@ fn an_unsorted_file_is_warned_about_or_sorted() {
 #[test]
 fn parts_of_a_recording_are_joined_and_others_get_a_number() {
     let whole = sample("two_logs.bin");
-    let (middle, time) = (Some(TimeNs(500)), Part::default());
+    let (middle, time) = (Some(TimeNs(500)), ExtractRequest::default());
     let (_, first) =
-        extracted(std::slice::from_ref(&whole), &Part { until: middle, ..time.clone() });
-    let (_, second) = extracted(std::slice::from_ref(&whole), &Part { from: middle, ..time });
+        extracted(std::slice::from_ref(&whole), &ExtractRequest { until: middle, ..time.clone() });
+    let (_, second) =
+        extracted(std::slice::from_ref(&whole), &ExtractRequest { from: middle, ..time });
     let parts = [first, second];
-    let (joined, file) = extracted(&parts, &Part { join: true, ..Part::default() });
+    let (joined, file) =
+        extracted(&parts, &ExtractRequest { join: true, ..ExtractRequest::default() });
     assert_eq!(joined.losses, []);
     assert_eq!(all(&file), all(&whole));
-    let (_, apart) = extracted(&parts, &Part::default());
+    let (_, apart) = extracted(&parts, &ExtractRequest::default());
     let names = |source: &Source| -> Vec<_> {
         dataset(source).recordings().into_iter().map(|of| of.name).collect()
     };
@@ -173,21 +175,21 @@ fn parts_of_a_recording_are_joined_and_others_get_a_number() {
     // Files of names that differ tell whose they were.
     let inputs = [("one/a.bin", &parts[0]), ("two/b.bin", &parts[1])];
     let inputs = inputs.map(|(name, part)| Source::from_bytes(name, part.bytes().unwrap()));
-    let (_, apart) = extracted(&inputs, &Part::default());
+    let (_, apart) = extracted(&inputs, &ExtractRequest::default());
     let expected = ["cpu0.log (a)", "cpu1.log (a)", "cpu0.log (b)", "cpu1.log (b)"];
     assert_eq!(names(&apart), expected);
 }
 
 #[test]
 fn a_part_of_a_file_has_what_existing_readers_need() {
-    let (_, part) = extracted(&[sample("foreign_no_type.bin")], &Part::default());
+    let (_, part) = extracted(&[sample("foreign_no_type.bin")], &ExtractRequest::default());
     let reader = Reader::open(&part, &Context::default()).unwrap();
     assert!(reader.events().all(|found| found.event.custom_type.0 == 2));
     assert!(reader.artifacts().all(|of| of.custom_type.0 == 2));
     assert_eq!(reader.types()[1].fields, []);
 }
 
-fn repaired(bytes: Vec<u8>) -> (kymo_model::Repaired, Source) {
+fn repaired(bytes: Vec<u8>) -> (kymo_model::RepairReport, Source) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("out.bin");
     let source = Source::from_bytes("", bytes);
@@ -352,7 +354,7 @@ fn no_type_that_is_written_has_the_id_0() {
     let found: Vec<_> = found.iter().map(|of| (of.severity, of.rule)).collect();
     assert_eq!(found, [(Severity::Note, "type-id")]);
     let (_, mended) = repaired(hand.file());
-    let (_, cut) = extracted(&[Source::from_bytes("", hand.file())], &Part::default());
+    let (_, cut) = extracted(&[Source::from_bytes("", hand.file())], &ExtractRequest::default());
     for file in [mended, cut] {
         assert_eq!(worst(&file), None);
         let reader = Reader::open(&file, &Context::default()).unwrap();
@@ -399,7 +401,7 @@ fn log_files_that_are_written_are_numbered_from_0() {
     let (told, mended) = repaired(hand.file());
     let said: Vec<_> = told.corrected.iter().map(|of| of.message.as_str()).collect();
     assert_eq!(said, ["log file 0 has the id 5: ids count from 0 (2 times)"]);
-    let (_, cut) = extracted(&[Source::from_bytes("", hand.file())], &Part::default());
+    let (_, cut) = extracted(&[Source::from_bytes("", hand.file())], &ExtractRequest::default());
     for file in [mended, cut] {
         assert_eq!(worst(&file), None);
         let reader = Reader::open(&file, &Context::default()).unwrap();

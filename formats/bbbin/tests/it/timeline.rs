@@ -6,7 +6,7 @@ use kymo_bbbin::{Bbbin, Reader};
 use kymo_core::bytes::Limits;
 use kymo_core::{Context, Destination, Source};
 use kymo_model::timeline::{Activity, ClockId, Content, TimeNs, Track, TrackId, TrackKind, Window};
-use kymo_model::{Format, Part};
+use kymo_model::{ExtractRequest, Format};
 
 #[test]
 fn every_class_is_on_the_track_it_is_about() {
@@ -172,7 +172,9 @@ fn states_of_one_name_are_told_apart_and_come_back() {
     };
     let expected = ["0 m: enter run", "10 m: enter stop.run", "30 m: enter stop"];
     assert_eq!(entered(&source), expected);
-    assert!(timeline(&source).untold().unwrap().iter().all(|finding| finding.rule != "states"));
+    assert!(
+        timeline(&source).unsupported().unwrap().iter().all(|finding| finding.rule != "states")
+    );
     let write = |to: &Destination| {
         Bbbin.write_timeline(timeline(&source), to, &Context::default()).unwrap()
     };
@@ -343,7 +345,11 @@ fn a_range_has_all_of_its_events_where_times_go_back_within_a_block() {
     let view = opened.timeline().unwrap();
     assert_eq!(lines(&view, &window(900, 1100)).len(), 400);
     assert_eq!(opened.findings()[0].rule, "order");
-    let part = Part { from: Some(TimeNs(49_000)), until: Some(TimeNs(51_000)), ..Part::default() };
+    let part = ExtractRequest {
+        from: Some(TimeNs(49_000)),
+        until: Some(TimeNs(51_000)),
+        ..ExtractRequest::default()
+    };
     let (written, _) = extracted(&[source], &part);
     assert_eq!((written.events, written.losses[0].rule), (1, "order"));
 }
@@ -369,7 +375,7 @@ fn an_event_that_hides_in_a_block_elsewhere_is_found_by_check_and_kept_by_cut() 
     assert_eq!(opened.findings()[0].rule, "order");
     let found = Bbbin.check(&source, &Context::default()).unwrap();
     assert!(found.iter().any(|finding| finding.rule == "order"), "{found:?}");
-    let part = Part { until: Some(TimeNs(100)), ..Part::default() };
+    let part = ExtractRequest { until: Some(TimeNs(100)), ..ExtractRequest::default() };
     let (written, _) = extracted(&[source], &part);
     assert_eq!((written.events, written.losses[0].rule), (101, "order"));
 }
@@ -402,7 +408,7 @@ fn interrupts(source: &Source) -> Vec<(String, bool, Option<i64>)> {
     let tasks = tracks.iter().filter(|track| track.kind == TrackKind::Task);
     let told = |track: &Track| {
         let priority = track.attributes.number(Track::TASK_PRIORITY);
-        (track.name.clone(), track.says(Track::IS_INTERRUPT), priority)
+        (track.name.clone(), track.has_flag(Track::IS_INTERRUPT), priority)
     };
     tasks.map(told).collect()
 }

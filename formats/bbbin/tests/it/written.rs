@@ -11,7 +11,7 @@ use kymo_model::timeline::{
     Activity, Clock, ClockId, Content, Event, Events, Message, Missing, TimeNs, TimelineView,
     Track, TrackId, TrackKind, Tracks, Window,
 };
-use kymo_model::{Format, Part, Written};
+use kymo_model::{ExtractRequest, Format, WriteReport};
 
 /// What the timeline of a file tells is what that of the file made of it tells.
 #[test]
@@ -114,7 +114,7 @@ fn every_class_survives_being_written() {
 #[test]
 fn what_the_timeline_does_not_tell_is_said() {
     let untold = |name| -> Vec<_> {
-        let found = timeline(&sample(name)).untold().unwrap();
+        let found = timeline(&sample(name)).unsupported().unwrap();
         found.into_iter().map(|finding| (finding.rule, finding.message)).collect()
     };
     let say = |rule, what: &str| (rule, format!("not told by the timeline: {what}"));
@@ -169,13 +169,17 @@ fn texts_are_utf_8_for_those_who_ask() {
     assert_eq!(names, ["k\u{FFFD}che.log"]);
     assert_eq!(opened.findings()[0].rule, "utf-8");
     // A part of it has the bytes that it had.
-    let part = Part { tracks: Some(vec!["control".into()]), ..Part::default() };
+    let part = ExtractRequest { tracks: Some(vec!["control".into()]), ..ExtractRequest::default() };
     let (_, cut) = written_as(&made, &part, &utf8);
     let bytes = cut.bytes().unwrap();
     assert!(bytes.windows(10).any(|at| at == "küche.log".as_bytes()));
 }
 
-fn written_as(source: &Source, part: &Part, context: &Context<'_>) -> (Written, Source) {
+fn written_as(
+    source: &Source,
+    part: &ExtractRequest,
+    context: &Context<'_>,
+) -> (WriteReport, Source) {
     written(|to| Bbbin.extract(std::slice::from_ref(source), part, to, context).unwrap())
 }
 
@@ -238,7 +242,7 @@ impl Made {
         self.at(time, track, Activity::End)
     }
 
-    fn written(self) -> (Written, Source) {
+    fn written(self) -> (WriteReport, Source) {
         written(|to| Bbbin.write_timeline(Arc::new(self), to, &Context::default()).unwrap())
     }
 }
@@ -345,9 +349,9 @@ fn what_is_missing_survives_being_written() {
         lines
     };
     assert_eq!((told.losses, sorted(&again)), (Vec::new(), sorted(&file)));
-    assert_eq!(timeline(&file).untold().unwrap(), []);
+    assert_eq!(timeline(&file).unsupported().unwrap(), []);
     // Whoever asks for a task is told that something is missing.
-    let part = Part { tracks: Some(vec!["b".into()]), ..Part::default() };
+    let part = ExtractRequest { tracks: Some(vec!["b".into()]), ..ExtractRequest::default() };
     let (_, part) = written(|to| {
         Bbbin.extract(std::slice::from_ref(&file), &part, to, &Context::default()).unwrap()
     });
@@ -459,7 +463,7 @@ fn times_that_count_from_the_epoch_do_so_when_they_are_read_again() {
         let named = reader.artifacts().filter(|of| of.name == kymo_bbbin::Text(b"Epoch")).count();
         assert_eq!(named, if since_epoch { 2 } else { 0 });
         assert_eq!(all(&file), ["5 a: send M"]);
-        assert_eq!(timeline(&file).untold().unwrap(), []);
+        assert_eq!(timeline(&file).unsupported().unwrap(), []);
     }
 }
 
@@ -577,7 +581,7 @@ fn interrupts_are_told_from_functions_when_they_are_read_again() {
     assert_eq!(told.losses, []);
     let tracks = timeline(&file).tracks();
     let cpus = tracks.iter().filter(|track| track.attributes.contains_key(Track::CPU_ID));
-    let found: Vec<_> = cpus.map(|track| track.says(Track::HAS_INTERRUPTS)).collect();
+    let found: Vec<_> = cpus.map(|track| track.has_flag(Track::HAS_INTERRUPTS)).collect();
     assert_eq!(found, [true, false]);
     assert_eq!(worst(&file), None);
 }

@@ -74,7 +74,8 @@ fn check_step<'a>(
         let missing = total - written;
         let message =
             format!("{missing} of {total} values of {path} are in no block (step {step})");
-        let finding = Finding::at(Severity::Warning, "block-missing", first.unwrap_or(0), message);
+        let finding =
+            Finding::at_offset(Severity::Warning, "block-missing", first.unwrap_or(0), message);
         findings.push(finding);
     }
 }
@@ -107,7 +108,8 @@ fn check_overlaps(
         for other in later.take_while(|other| start(other) < end(place)) {
             let Some(left) = pairs_left.checked_sub(1) else {
                 let why = format!("{path} has too many blocks to look for overlaps");
-                let finding = Finding::at(Severity::Warning, "block-overlap", place.offset, why);
+                let finding =
+                    Finding::at_offset(Severity::Warning, "block-overlap", place.offset, why);
                 return findings.push(finding);
             };
             *pairs_left = left;
@@ -116,7 +118,7 @@ fn check_overlaps(
                     (place.offset.min(other.offset), place.offset.max(other.offset));
                 let why =
                     format!("shares values of {path} with the block at {first:#x} (step {step})");
-                findings.push(Finding::at(Severity::Warning, "block-overlap", second, why));
+                findings.push(Finding::at_offset(Severity::Warning, "block-overlap", second, why));
             }
         }
     }

@@ -41,7 +41,7 @@ pub(crate) fn check(reader: &Reader, limits: &Limits) -> Vec<Finding> {
 /// Rules of a single element beyond those of reading it.
 fn check_element(element: &Element<'_>, findings: &mut Findings) {
     let mut found = |severity, rule, message: String| {
-        findings.push(Finding::at(severity, rule, element.offset, message));
+        findings.push(Finding::at_offset(severity, rule, element.offset, message));
     };
     for (what, bytes) in [("name", element.name), ("path", element.path)] {
         if bytes.iter().any(u8::is_ascii_control) {
@@ -92,11 +92,11 @@ fn check_attribute_type(
 fn check_end(reader: &Reader, findings: &mut Findings) {
     if let End::ZeroWord { offset } = reader.end() {
         let message = "a length of zero ends the file, as an appending writer leaves it";
-        findings.push(Finding::at(Severity::Note, "zero-word", offset, message));
+        findings.push(Finding::at_offset(Severity::Note, "zero-word", offset, message));
     }
     if reader.grouping().dialects().is_empty() {
         let message = "the sizes of types are those of several writers";
-        findings.push(Finding::whole(Severity::Note, "element-sizes", message));
+        findings.push(Finding::for_whole_file(Severity::Note, "element-sizes", message));
     }
 }
 
@@ -123,7 +123,7 @@ fn check_types(reader: &Reader, findings: &mut Findings) {
             words(earlier)
         );
         let offset = at.map_or(0, |element| element.offset);
-        findings.push(Finding::at(Severity::Warning, "type-change", offset, message));
+        findings.push(Finding::at_offset(Severity::Warning, "type-change", offset, message));
     }
 }
 
@@ -139,7 +139,12 @@ fn check_attributes(reader: &Reader, findings: &mut Findings) {
         if is_of_dataset && !reader.grouping().has_path(&path) && findings.has_room() {
             let (name, path) = (beginning(element.name), shortened(&path));
             let why = format!("{name} describes {path}, which is not there");
-            findings.push(Finding::at(Severity::Note, "dangling-attribute", element.offset, why));
+            findings.push(Finding::at_offset(
+                Severity::Note,
+                "dangling-attribute",
+                element.offset,
+                why,
+            ));
         }
         let first = *firsts.entry(hasher.hash_one((&path, element.name))).or_insert(index);
         if first == index {
@@ -172,7 +177,7 @@ fn conflict(reader: &Reader, before: &Element<'_>, element: &Element<'_>, path: 
         shown(element),
         shown(before)
     );
-    Finding::at(Severity::Warning, "attribute-conflict", element.offset, why)
+    Finding::at_offset(Severity::Warning, "attribute-conflict", element.offset, why)
 }
 
 /// The beginning of a text, with control characters escaped.

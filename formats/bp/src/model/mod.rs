@@ -87,7 +87,7 @@ impl ArraysView for Arrays {
         Ok(Step { shape, blocks })
     }
 
-    fn values_at_once(&self, block: BlockId) -> u64 {
+    fn values_per_read(&self, block: BlockId) -> u64 {
         let element = usize::try_from(block.0).ok().and_then(|index| self.reader.element(index));
         let value_type = element.and_then(|element| crate::read::ValueType::of(&element));
         value_type.map_or(1, |value_type| self.reader.values_at_once(value_type))

@@ -274,7 +274,7 @@ fn read_text_length(tags: &mut Cursor<'_>, what: &'static str) -> ReadResult<u64
     if found <= limit {
         Ok(found)
     } else {
-        Err(ReadErrorKind::OverLimit { found, limit }.at(what, offset))
+        Err(ReadErrorKind::OverLimit { found, limit }.error_at(what, offset))
     }
 }
 
@@ -282,7 +282,7 @@ fn read_text_length(tags: &mut Cursor<'_>, what: &'static str) -> ReadResult<u64
 fn read_size(tags: &mut Cursor<'_>, what: &'static str) -> ReadResult<u64> {
     let offset = tags.offset();
     let found = tags.i32(what)?;
-    u64::try_from(found).map_err(|_| ReadErrorKind::Negative(found.into()).at(what, offset))
+    u64::try_from(found).map_err(|_| ReadErrorKind::Negative(found.into()).error_at(what, offset))
 }
 
 /// Returns an error for a part that an element needs and does not have.

@@ -86,7 +86,7 @@ impl Reader {
         let Walk { index, grouping, end, mut findings } = walk;
         if index.bytes.is_empty() {
             let why = "the file is empty: nothing was recorded, or writing it failed at the start";
-            findings.push(Finding::at(Severity::Warning, "empty-file", 0, why));
+            findings.push(Finding::at_offset(Severity::Warning, "empty-file", 0, why));
         }
         for grouped in grouping.variables().iter().filter(|grouped| grouped.is_uneven()) {
             let first = grouping.members_of(grouped).first();
@@ -97,7 +97,7 @@ impl Reader {
                 shortened(grouped.path())
             );
             let at = first.map_or(0, |element| element.offset);
-            findings.push(Finding::at(Severity::Warning, "uneven-steps", at, why));
+            findings.push(Finding::at_offset(Severity::Warning, "uneven-steps", at, why));
         }
         let limits = context.limits;
         Arc::new(Self { index, grouping, end, findings: findings.into_vec(), limits })

@@ -1,7 +1,7 @@
 //! From element to element through a file, sound or damaged.
 
 use bytes::Bytes;
-use kymo_core::ahead::{self, Wanted};
+use kymo_core::ahead::{self, CancelToken};
 use kymo_core::bytes::{Endian, ReadError, ReadErrorKind, ReadResult};
 use kymo_core::{Context, Finding, Findings, Severity, Source, Window};
 
@@ -96,12 +96,12 @@ impl Walk {
         let ends = starts.iter().skip(1).copied().chain([u64::MAX]);
         let jobs = starts.iter().zip(ends).map(|(&start, end)| {
             let mut walk = Walker { offset: start, ..Walker::new(bytes, endian, &quiet) };
-            move |wanted: Wanted<'_>| {
+            move |wanted: CancelToken<'_>| {
                 walk.go_ahead(&mut source.window(bytes), end, wanted);
                 walk
             }
         });
-        ahead::beside(jobs, |jobs| {
+        ahead::run_with_jobs(jobs, |jobs| {
             let mut walk = Walker::new(bytes, endian, context);
             let mut window = source.window(bytes);
             let mut jobs = starts.iter().copied().zip(jobs).peekable();
@@ -219,7 +219,7 @@ impl<'a, 'c> Walker<'a, 'c> {
 
     /// Goes from element to element as far as that is wanted, and no further than to what one
     /// cannot go on after.
-    fn go_ahead(&mut self, window: &mut Window<'_>, end: u64, wanted: Wanted<'_>) {
+    fn go_ahead(&mut self, window: &mut Window<'_>, end: u64, wanted: CancelToken<'_>) {
         let findings_max = self.context.limits.findings_max as u64;
         while self.offset < end
             && wanted.is_wanted()
@@ -244,13 +244,13 @@ impl<'a, 'c> Walker<'a, 'c> {
         };
         self.entries.extend(further.entries.iter().map(renumbered));
         self.offset = further.offset;
-        self.context.progress.at(self.offset);
+        self.context.progress.advance_to(self.offset);
     }
 
     /// Takes the element that stands here, if one does; gives what does.
     fn take_next(&mut self, window: &mut Window<'_>) -> ReadResult<Place> {
         let left = self.size() - self.offset;
-        let head = window.at(self.offset, HEAD_BYTES);
+        let head = window.bytes_at(self.offset, HEAD_BYTES);
         if let Some((id, header)) = self.headers.expected(head)
             && header.length <= left
         {
@@ -322,7 +322,7 @@ impl<'a, 'c> Walker<'a, 'c> {
         if found <= limit {
             Ok(())
         } else {
-            Err(ReadErrorKind::OverLimit { found, limit }.at("elements", self.offset))
+            Err(ReadErrorKind::OverLimit { found, limit }.error_at("elements", self.offset))
         }
     }
 
@@ -343,7 +343,7 @@ impl<'a, 'c> Walker<'a, 'c> {
         self.headers.passed(header);
         self.offset += length;
         if self.entries.len().is_multiple_of(PROGRESS_ELEMENTS) {
-            self.context.progress.at(self.offset);
+            self.context.progress.advance_to(self.offset);
         }
     }
 
@@ -389,7 +389,7 @@ impl<'a, 'c> Walker<'a, 'c> {
                 .first_chunk()
                 .map_or(0, |word| number(*word, self.endian));
             let why = format!("stated as {stated}, but its tags end after {}", element.length);
-            let finding = Finding::at(Severity::Error, "element-length", self.offset, why);
+            let finding = Finding::at_offset(Severity::Error, "element-length", self.offset, why);
             self.findings.push(finding);
             return self.push(&element);
         }
@@ -428,7 +428,7 @@ impl<'a, 'c> Walker<'a, 'c> {
             let part = rest.get(..SEARCH_BYTES).unwrap_or(rest);
             let tags = spec::GRP_TAG..=spec::GRPATRS_TAG;
             let Some(skip) = part.iter().position(|&byte| tags.contains(&byte.into())) else {
-                self.context.progress.at(offset);
+                self.context.progress.advance_to(offset);
                 offset += part.len().max(1) as u64;
                 continue;
             };
@@ -460,7 +460,7 @@ impl<'a, 'c> Walker<'a, 'c> {
         let ReadError { what, offset, kind } = error;
         let lost = counted(bytes);
         let why = format!("{what}: {kind}; {lost} from {:#x} on cannot be read", self.offset);
-        self.findings.push(Finding::at(Severity::Error, "element", *offset, why));
+        self.findings.push(Finding::at_offset(Severity::Error, "element", *offset, why));
     }
 
     fn zero_word(&mut self) -> End {
@@ -470,11 +470,21 @@ impl<'a, 'c> Walker<'a, 'c> {
         if has_data(looked_at) {
             let more = counted(after.len() as u64);
             let why = format!("{more} after the length of zero that ends the file are not read");
-            self.findings.push(Finding::at(Severity::Warning, "data-after-end", offset, why));
+            self.findings.push(Finding::at_offset(
+                Severity::Warning,
+                "data-after-end",
+                offset,
+                why,
+            ));
         } else if looked_at.len() < after.len() {
             let (zeros, more) = (looked_at.len(), counted((after.len() - looked_at.len()) as u64));
             let why = format!("{zeros} zeros end the file; {more} after them are not looked at");
-            self.findings.push(Finding::at(Severity::Warning, "data-after-end", offset, why));
+            self.findings.push(Finding::at_offset(
+                Severity::Warning,
+                "data-after-end",
+                offset,
+                why,
+            ));
         }
         self.note_zeros_at_start("there is no element in it");
         End::ZeroWord { offset }
@@ -484,7 +494,12 @@ impl<'a, 'c> Walker<'a, 'c> {
     fn note_zeros_at_start(&mut self, outcome: &str) {
         if self.entries.is_empty() {
             let why = format!("the file begins with a length of zero: {outcome}");
-            self.findings.push(Finding::at(Severity::Warning, "no-elements", self.offset, why));
+            self.findings.push(Finding::at_offset(
+                Severity::Warning,
+                "no-elements",
+                self.offset,
+                why,
+            ));
         }
     }
 
@@ -496,7 +511,7 @@ impl<'a, 'c> Walker<'a, 'c> {
         let severity = if is_word { Severity::Warning } else { Severity::Error };
         let passed = counted(passed);
         let why = format!("a length of zero, but no end: a sound element follows after {passed}");
-        self.findings.push(Finding::at(severity, "data-after-end", self.offset, why));
+        self.findings.push(Finding::at_offset(severity, "data-after-end", self.offset, why));
         self.note_zeros_at_start("whoever does not look behind it finds no element");
         self.offset = next;
     }
@@ -510,11 +525,16 @@ impl<'a, 'c> Walker<'a, 'c> {
         }
         if rest.iter().all(|&byte| byte == 0) {
             let why = format!("{} of zero after the last element", counted(rest.len() as u64));
-            self.findings.push(Finding::at(Severity::Warning, "trailing-bytes", offset, why));
+            self.findings.push(Finding::at_offset(
+                Severity::Warning,
+                "trailing-bytes",
+                offset,
+                why,
+            ));
             return Ok(End::Trailing { offset });
         }
         let short = ReadErrorKind::Short { needed: spec::LENGTH_BYTES, left: rest.len() as u64 };
-        Err(short.at("element length", offset))
+        Err(short.error_at("element length", offset))
     }
 }
 
@@ -527,7 +547,7 @@ fn place_at(head: &[u8], left: u64, offset: u64, endian: Endian) -> ReadResult<P
     };
     let found = number(*word, endian);
     let Ok(length) = u64::try_from(found) else {
-        return Err(ReadErrorKind::Negative(found.into()).at(WHAT, offset));
+        return Err(ReadErrorKind::Negative(found.into()).error_at(WHAT, offset));
     };
     match length {
         0 => Ok(Place::ZeroWord),
@@ -584,11 +604,11 @@ fn misplaced(element: &Element<'_>) -> Option<Finding> {
         }
     });
     let (rule, message) = problems.next()?;
-    Some(Finding::at(Severity::Warning, rule, element.offset, message))
+    Some(Finding::at_offset(Severity::Warning, rule, element.offset, message))
 }
 
 fn odd(error: &ReadError) -> Finding {
-    Finding::at(Severity::Warning, "tag", error.offset, error.kind.to_string())
+    Finding::at_offset(Severity::Warning, "tag", error.offset, error.kind.to_string())
 }
 
 fn number(word: [u8; 4], endian: Endian) -> i32 {

@@ -43,7 +43,7 @@ impl Text {
     fn packet(&mut self, bytes: &[u8], start: usize, order: Endian) -> ReadResult<usize> {
         let offset = start as u64;
         let rest = bytes.get(start..).unwrap_or_default();
-        let mut cursor = Cursor::at(rest, offset, order);
+        let mut cursor = Cursor::with_offset(rest, offset, order);
         let magic = cursor.u32("magic of a packet of metadata")?;
         if magic != spec::METADATA_MAGIC {
             return Err(ReadError::invalid("packet of metadata", offset, "it has no magic"));

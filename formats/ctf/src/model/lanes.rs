@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use kymo_core::Numbered;
+use kymo_core::CacheEntry;
 use kymo_model::kernel::{KernelEvent, softirq_name};
 use kymo_model::timeline::{Activity, ClockId, Message, Missing, Track, TrackId, TrackKind};
 use serde_json::{Map, json};
@@ -33,7 +33,7 @@ pub(super) struct Lanes {
 }
 
 /// Tracks that were found last: few tasks run most of the time.
-pub(super) type Recent = kymo_core::Recent<Key, TrackId>;
+pub(super) type Recent = kymo_core::RecentEntries<Key, TrackId>;
 
 /// Owner of a track.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -48,7 +48,7 @@ pub(super) enum Key {
     Location(i64),
 }
 
-impl Numbered for Key {
+impl CacheEntry for Key {
     #[inline]
     fn number(self) -> u64 {
         match self {

@@ -18,8 +18,8 @@ use std::sync::{Arc, OnceLock};
 
 use kymo_core::Result;
 use kymo_model::timeline::{
-    Activity, Asked, Clock, ClockId, Content, Event, Events, FieldedEvents, Fields, Tally, TimeNs,
-    TimelineView, Track, TrackId, TrackKind, Tracks, Wanted, Window, WithFields,
+    Activity, Clock, ClockId, Content, Event, EventFilter, Events, FieldedEvents, Fields, TimeNs,
+    TimelineView, Track, TrackId, TrackKind, TrackSet, TrackStatistics, Tracks, Window, WithFields,
 };
 use serde_json::{Map, json};
 
@@ -115,15 +115,19 @@ impl TimelineView for Timeline {
         Some(events.map(|event| event.name.to_string()).collect())
     }
 
-    fn events_asked(self: Arc<Self>, window: &Window, asked: Asked<'_>) -> Result<Box<dyn Events>> {
+    fn filtered_events(
+        self: Arc<Self>,
+        window: &Window,
+        asked: EventFilter<'_>,
+    ) -> Result<Box<dyn Events>> {
         let kinds = self.kinds_asked(asked);
         Ok(self.told(window, Some(kinds), || Telling::Text(Plain::default())))
     }
 
-    fn events_beside_fields(
+    fn events_and_fields(
         self: Arc<Self>,
         window: &Window,
-        asked: Asked<'_>,
+        asked: EventFilter<'_>,
     ) -> Result<Box<dyn FieldedEvents>> {
         let kinds = Some(self.kinds_asked(asked));
         let both = || Telling::Both(Plain::default(), Collected::default());
@@ -151,12 +155,12 @@ impl TimelineView for Timeline {
         Some(self.reader.file_name(packet?.file))
     }
 
-    fn tallies(self: Arc<Self>, window: &Window) -> Result<Vec<Tally>> {
+    fn tallies(self: Arc<Self>, window: &Window) -> Result<Vec<TrackStatistics>> {
         if window.last.is_none() {
             return Ok(self.tallied(window));
         }
         let count = self.reader.tracks().len() + self.lanes().len();
-        Tally::of(&mut *self.events(window)?, count)
+        TrackStatistics::from_events(&mut *self.events(window)?, count)
     }
 
     fn range(self: Arc<Self>, clock: ClockId) -> Result<Option<RangeInclusive<TimeNs>>> {
@@ -169,10 +173,11 @@ impl TimelineView for Timeline {
 
 impl Timeline {
     /// Counts events stream by stream: their order does not matter, and nobody reads their texts.
-    fn tallied(&self, window: &Window) -> Vec<Tally> {
+    fn tallied(&self, window: &Window) -> Vec<TrackStatistics> {
         let (reader, lanes) = (&*self.reader, self.lanes());
         let count = reader.tracks().len() + lanes.len();
-        let (wanted, mut tallies) = (window.wanted(count), vec![Tally::default(); count]);
+        let (wanted, mut tallies) =
+            (window.track_set(count), vec![TrackStatistics::default(); count]);
         let mut facts = Facts::telling(&lanes.roles, Telling::Nothing);
         let mut recent = Recent::default();
         for (stream, packets) in self.chosen(window).packets(reader) {
@@ -182,7 +187,8 @@ impl Timeline {
                     return ControlFlow::Continue(());
                 }
                 let mut see = |track: TrackId| {
-                    if let Some(tally) = tallies.get_mut(track.0).filter(|_| wanted.has(track)) {
+                    if let Some(tally) = tallies.get_mut(track.0).filter(|_| wanted.contains(track))
+                    {
                         tally.count(time);
                     }
                 };
@@ -196,7 +202,7 @@ impl Timeline {
             for gap in gaps {
                 let time = Some(TimeNs(gap.time_ns));
                 let track = lanes.gap(gap.cpu).map(|(track, _)| track);
-                let track = track.filter(|track| window.holds(time) && wanted.has(*track));
+                let track = track.filter(|track| window.holds(time) && wanted.contains(*track));
                 if let Some(tally) = track.and_then(|track| tallies.get_mut(track.0)) {
                     tally.count(time);
                 }
@@ -211,7 +217,7 @@ impl Timeline {
     }
 
     /// Returns true if each kind of event is asked for, by their numbers.
-    fn kinds_asked(&self, Asked { is_called, is_field }: Asked<'_>) -> Vec<bool> {
+    fn kinds_asked(&self, EventFilter { is_called, is_field }: EventFilter<'_>) -> Vec<bool> {
         let mut kinds = Vec::new();
         for (layouts, stream) in self.layouts() {
             // What all events of a stream have is looked up once.
@@ -273,7 +279,7 @@ struct All {
     timeline: Arc<Timeline>,
     merged: Merged,
     window: Window,
-    wanted: Wanted,
+    wanted: TrackSet,
     facts: Facts,
     recent: Recent,
     /// Further meanings of the event that was read last, with its time and its offset.
@@ -295,7 +301,7 @@ impl All {
     ) -> Self {
         let chosen = timeline.chosen(window);
         let streams = timeline.reader.tracks().len();
-        let wanted = window.wanted(streams + timeline.lanes().len());
+        let wanted = window.track_set(streams + timeline.lanes().len());
         let telling = if wanted.has_any(0..streams) { telling } else { Telling::Nothing };
         let mut facts = Facts::telling(&timeline.lanes().roles, telling);
         facts.only(kinds);
@@ -342,7 +348,7 @@ impl All {
             return Some(());
         }
         self.offset = taken.offset;
-        if self.wanted.has(TrackId(stream_track)) && self.facts.wants(taken.event.kind) {
+        if self.wanted.contains(TrackId(stream_track)) && self.facts.wants(taken.event.kind) {
             if let Telling::Fields(_) | Telling::Both(..) = self.facts.telling {
                 (self.name, self.part) = (Arc::clone(&taken.event.name), taken.packet.part);
             }
@@ -355,7 +361,7 @@ impl All {
         if let Some(role) = lanes.roles.get(taken.event.kind) {
             let Self { wanted, pending, recent, facts, .. } = self;
             lanes.tell(role, facts.cpu(taken.packet), facts, recent, &mut |(track, activity)| {
-                if wanted.has(track) {
+                if wanted.contains(track) {
                     pending.push_back((track, Some(activity)));
                 }
             });
@@ -367,7 +373,8 @@ impl All {
     fn lacks(&mut self, gap: &Gap) {
         (self.time, self.offset) = (Some(TimeNs(gap.time_ns)), gap.offset);
         let is_held = self.window.holds(self.time);
-        let told = self.timeline.lanes().gap(gap.cpu).filter(|(track, _)| self.wanted.has(*track));
+        let told =
+            self.timeline.lanes().gap(gap.cpu).filter(|(track, _)| self.wanted.contains(*track));
         self.pending
             .extend(told.filter(|_| is_held).map(|(track, activity)| (track, Some(activity))));
     }

@@ -48,7 +48,7 @@ impl Role {
             name => {
                 // What perf has recorded has the subsystem before its name.
                 let own = ["sched:", "irq:"].iter().find_map(|lead| name.strip_prefix(lead));
-                Self::Kernel(KernelEvent::of(own.unwrap_or(name))?)
+                Self::Kernel(KernelEvent::from_name(own.unwrap_or(name))?)
             }
         })
     }

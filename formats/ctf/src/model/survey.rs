@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use foldhash::fast::RandomState;
-use kymo_core::{Finding, Recent, Severity};
+use kymo_core::{Finding, RecentEntries, Severity};
 use kymo_model::kernel::KernelEvent;
 use kymo_model::timeline::ClockId;
 
@@ -30,7 +30,7 @@ pub(super) struct Survey {
     tasks: Lookup<i64, usize>,
     names: Vec<Name>,
     /// The places of the names of tasks that were seen last.
-    recent: Recent<Key, usize>,
+    recent: RecentEntries<Key, usize>,
     /// The clock of the stream that is gone through.
     clock: Option<ClockId>,
     /// True if there are requests for wakeups: they are releases then; otherwise wakeups are.
@@ -213,5 +213,5 @@ impl Survey {
 fn too_many(reader: &Reader, most: usize) {
     let message = format!("more than {most} tasks and names: the rest are on no track");
     let rule = "too-many-tasks";
-    reader.add(Place::Whole(rule), Finding::whole(Severity::Warning, rule, message));
+    reader.add(Place::Whole(rule), Finding::for_whole_file(Severity::Warning, rule, message));
 }

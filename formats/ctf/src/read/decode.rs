@@ -505,7 +505,7 @@ impl<'a> Decoder<'a> {
         let end = start.saturating_add(bits);
         if end > self.state.end {
             let (needed, left) = (bits.div_ceil(8), self.state.end.saturating_sub(start) / 8);
-            return Err(ReadErrorKind::Short { needed, left }.at("event", self.at()));
+            return Err(ReadErrorKind::Short { needed, left }.error_at("event", self.at()));
         }
         self.state.position = end;
         Ok(start)

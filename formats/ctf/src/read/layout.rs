@@ -872,7 +872,7 @@ impl<'a> Builder<'a> {
         let count = if is_own { &mut self.own } else { &mut self.shared };
         if *count >= REGISTERS_MAX {
             let (found, limit) = (u64::from(*count) + 1, REGISTERS_MAX.into());
-            return Err(ReadErrorKind::OverLimit { found, limit }.at("lengths and tags", 0));
+            return Err(ReadErrorKind::OverLimit { found, limit }.error_at("lengths and tags", 0));
         }
         // Even ones are shared, odd ones are the event's.
         let next = Register(*count * 2 + u32::from(is_own));
@@ -916,7 +916,7 @@ fn within_limit(count: usize, what: &'static str) -> ReadResult<()> {
         return Ok(());
     }
     let (found, limit) = (count as u64 + 1, NODES_MAX as u64);
-    Err(ReadErrorKind::OverLimit { found, limit }.at(what, 0))
+    Err(ReadErrorKind::OverLimit { found, limit }.error_at(what, 0))
 }
 
 fn invalid(why: &'static str) -> ReadError {

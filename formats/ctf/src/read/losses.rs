@@ -1,7 +1,7 @@
 //! Losses of the tracer: events that it had no room for, and packets that are not there.
 
 use kymo_core::{Finding, Severity};
-use kymo_model::timeline::{Shown, TimeNs};
+use kymo_model::timeline::{DisplayTime, TimeNs};
 
 use super::{Packet, Place, Reader, Track};
 use crate::types::Role;
@@ -99,13 +99,13 @@ fn tell(
     let name = &track.name;
     let message = format!("the tracer {what} {count} {units} of {name}{places}{times}");
     let offset = first.packet.offset;
-    let mut finding = Finding::at(Severity::Warning, rule, offset, message);
+    let mut finding = Finding::at_offset(Severity::Warning, rule, offset, message);
     finding.file = Some(reader.file_name(first.packet.file));
     reader.add(Place::Track(number, rule), finding);
 }
 
-fn moment(reader: &Reader, packet: &Packet, ticks: u64) -> Option<Shown> {
+fn moment(reader: &Reader, packet: &Packet, ticks: u64) -> Option<DisplayTime> {
     let clock = reader.clocks().get(packet.clock?)?;
     let time = TimeNs(clock.nanoseconds(ticks)?);
-    Some(Shown { time, since_epoch: clock.since_epoch })
+    Some(DisplayTime { time, since_epoch: clock.since_epoch })
 }

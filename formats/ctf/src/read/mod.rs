@@ -267,7 +267,7 @@ impl Reader {
     fn lacks_frequency(&self, clock: &Clock, place: usize, metadata: Option<&Path>) {
         let name = kymo_core::shortened(&clock.name);
         let message = format!("freq of the clock {name} is no number above 0: times are not known");
-        let mut finding = Finding::whole(Severity::Warning, "clock", message);
+        let mut finding = Finding::for_whole_file(Severity::Warning, "clock", message);
         finding.file = metadata.map(|file| file.display().to_string());
         self.add(Place::Clock(place), finding);
     }
@@ -275,7 +275,7 @@ impl Reader {
     /// Takes note of a folder that is another by another name.
     fn leaves_out(&self, folder: &Path) {
         let message = "a link leads to a folder that is read by another name".to_owned();
-        let mut finding = Finding::whole(Severity::Note, LINKED, message);
+        let mut finding = Finding::for_whole_file(Severity::Note, LINKED, message);
         let file = folder.display().to_string();
         finding.file = Some(file.clone());
         self.add(Place::Named(file), finding);
@@ -284,7 +284,7 @@ impl Reader {
     /// Takes note that there is nothing but metadata.
     fn lacks_packets(&self) {
         let message = "there are no packets: nothing was recorded, or the streams are missing";
-        let finding = Finding::whole(Severity::Warning, EMPTY, message.to_owned());
+        let finding = Finding::for_whole_file(Severity::Warning, EMPTY, message.to_owned());
         self.add(Place::Whole(EMPTY), finding);
     }
 
@@ -292,7 +292,7 @@ impl Reader {
     fn lacks(&self, name: &Path, message: impl Into<String>) {
         let file = name.display().to_string();
         let message = message.into();
-        let mut finding = Finding::whole(Severity::Warning, "missing-file", message);
+        let mut finding = Finding::for_whole_file(Severity::Warning, "missing-file", message);
         finding.file = Some(file.clone());
         self.add(Place::Named(file), finding);
     }
@@ -300,7 +300,7 @@ impl Reader {
     /// Takes note of an index that cannot be relied on. Nothing else is read by it.
     fn doubts(&self, name: &Path, message: &str) {
         let file = name.display().to_string();
-        let mut finding = Finding::whole(Severity::Warning, "index", message);
+        let mut finding = Finding::for_whole_file(Severity::Warning, "index", message);
         finding.file = Some(file.clone());
         self.add(Place::Named(file), finding);
     }
@@ -372,7 +372,7 @@ impl Reader {
     /// Takes note of a file that is not of the trace.
     fn leaves_foreign(&self, file: usize) {
         let message = "it is no stream of this trace, as no packet of one is in it: it is not read";
-        let mut finding = Finding::whole(Severity::Warning, "foreign-file", message);
+        let mut finding = Finding::for_whole_file(Severity::Warning, "foreign-file", message);
         let name = self.file_name(file);
         finding.file = Some(name.clone());
         self.add(Place::Named(name), finding);
@@ -395,7 +395,7 @@ impl Reader {
             }
             if let Some(needed) = packet.cut_from {
                 let kind = ReadErrorKind::Short { needed, left: packet.bytes };
-                self.report(file, &kind.at("packet", offset));
+                self.report(file, &kind.error_at("packet", offset));
             }
             offset += packet.bytes;
             self.packets.push(packet);
@@ -668,7 +668,7 @@ fn describe(source: &Source, folder: &Path, limits: &Limits) -> Result<Trace> {
     let found = (kinds + trace.clocks.len() + trace.environment.len()) as u64;
     let limit = limits.items_max;
     if found > limit {
-        let error = ReadErrorKind::OverLimit { found, limit }.at("blocks of the metadata", 0);
+        let error = ReadErrorKind::OverLimit { found, limit }.error_at("blocks of the metadata", 0);
         return Err(in_metadata(source, folder, error));
     }
     Ok(trace)

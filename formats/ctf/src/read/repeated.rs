@@ -47,7 +47,7 @@ fn tell(reader: &Reader, (number, track): (usize, &Track), first: usize, count: 
     let Some(packet) = reader.packets().get(first) else { return };
     let (packets, are) = if count == 1 { ("packet", "is") } else { ("packets", "are") };
     let message = format!("{count} {packets} of {} {are} there twice, and read once", track.name);
-    let mut finding = Finding::at(Severity::Warning, REPEATED, packet.offset, message);
+    let mut finding = Finding::at_offset(Severity::Warning, REPEATED, packet.offset, message);
     finding.file = Some(reader.file_name(packet.file));
     reader.add(Place::Track(number, REPEATED), finding);
 }

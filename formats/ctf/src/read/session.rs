@@ -67,18 +67,18 @@ pub(super) fn find(source: &Source, limits: &Limits) -> Result<Session> {
 
 /// The first bytes of the metadata of a trace: of a directory itself, or of one that a session has.
 pub(crate) fn head(probe: &Probe<'_>, bytes: u64) -> Option<Vec<u8>> {
-    if let Some(head) = probe.head_of(spec::METADATA_FILE, bytes) {
+    if let Some(head) = probe.file_head(spec::METADATA_FILE, bytes) {
         return Some(head);
     }
     let is_folder = |name: &PathBuf| FOLDERS.iter().any(|folder| Path::new(folder) == name);
     let mut open: Vec<_> = probe.entries().filter(is_folder).collect();
     for _ in 0..SNIFFED_MAX {
         let folder = open.pop()?;
-        if let Some(head) = probe.head_of(folder.join(spec::METADATA_FILE), bytes) {
+        if let Some(head) = probe.file_head(folder.join(spec::METADATA_FILE), bytes) {
             return Some(head);
         }
         if folder.components().count() < DEPTH_MAX {
-            open.extend(probe.entries_of(&folder).map(|name| folder.join(name)));
+            open.extend(probe.folder_entries(&folder).map(|name| folder.join(name)));
         }
     }
     None
@@ -88,7 +88,7 @@ pub(crate) fn head(probe: &Probe<'_>, bytes: u64) -> Option<Vec<u8>> {
 /// that they cannot be read; what is missing is said when the directory is opened.
 pub(crate) fn has_streams(probe: &Probe<'_>) -> bool {
     let is_stream = |name: &PathBuf| {
-        let head = probe.head_of(name, spec::SIGNATURE_BYTES)?;
+        let head = probe.file_head(name, spec::SIGNATURE_BYTES)?;
         (name != Path::new(spec::METADATA_FILE)).then(|| spec::is_stream(&head))
     };
     let streams: Vec<_> =

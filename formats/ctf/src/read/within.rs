@@ -307,7 +307,7 @@ impl<'a> Within<'a> {
     /// Makes a finding about an event that can be read.
     pub(super) fn warning(&self, head: &Head, rule: &'static str, message: String) -> Finding {
         let offset = self.packet.offset + head.start / 8;
-        let mut finding = Finding::at(Severity::Warning, rule, offset, message);
+        let mut finding = Finding::at_offset(Severity::Warning, rule, offset, message);
         finding.file = Some(self.reader.file_name(self.packet.file));
         finding
     }
@@ -331,7 +331,7 @@ impl<'a> Within<'a> {
             "{ticks} ticks are beyond what 64 bits of nanoseconds hold: such events have no time"
         );
         let offset = self.packet.offset + start / 8;
-        let mut finding = Finding::at(Severity::Warning, TIME_RANGE, offset, message);
+        let mut finding = Finding::at_offset(Severity::Warning, TIME_RANGE, offset, message);
         finding.file = Some(self.reader.file_name(self.packet.file));
         self.reader.add_first(Place::Packet(self.index, TIME_RANGE), finding);
     }

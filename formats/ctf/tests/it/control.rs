@@ -11,7 +11,7 @@ use kymo_conformance::{golden, testdata};
 use kymo_core::bytes::Limits;
 use kymo_core::{Context, Probe, Source};
 use kymo_ctf::Ctf;
-use kymo_model::timeline::{ClockId, Content, Tally, TimeNs, TrackId, Window};
+use kymo_model::timeline::{ClockId, Content, TimeNs, TrackId, TrackStatistics, Window};
 use kymo_model::{Confidence, Dataset, Format};
 
 const METADATA: &str = include_str!("control.tsdl");
@@ -797,7 +797,7 @@ fn tallies_are_those_of_all_events() {
     let count = timeline.tracks().len();
     for window in windows {
         let mut events = Arc::clone(&timeline).events(&window).unwrap();
-        let expected = Tally::of(&mut *events, count).unwrap();
+        let expected = TrackStatistics::from_events(&mut *events, count).unwrap();
         assert_eq!(Arc::clone(&timeline).tallies(&window).unwrap(), expected, "{window:?}");
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use kymo_core::bytes::Limits;
 use kymo_core::{Context, Result, Source, Value};
 use kymo_ctf::{Ctf, Reader};
-use kymo_model::timeline::{Asked, ClockId, Content, Events, TimeNs, TrackKind, Window};
+use kymo_model::timeline::{ClockId, Content, EventFilter, Events, TimeNs, TrackKind, Window};
 use kymo_model::{Dataset, DumpRequest, Field, Flow, Format, Record, RecordSink};
 
 const HEAD: &str = "/* CTF 1.8 */ typealias integer { size = 8; align = 8; } := u8;
@@ -281,8 +281,8 @@ fn events_are_left_out_by_name_before_they_are_read() {
     let (_folder, source) = trace(&metadata, &[("stream", &[0, 1, 1, 0])]);
     let timeline = open(&source).timeline().unwrap();
     let called = |window: Window| {
-        let asked = Asked { is_called: &|name| name == "p:b", is_field: &[] };
-        told(Arc::clone(&timeline).events_asked(&window, asked).unwrap())
+        let asked = EventFilter { is_called: &|name| name == "p:b", is_field: &[] };
+        told(Arc::clone(&timeline).filtered_events(&window, asked).unwrap())
     };
     assert_eq!(called(Window::default()), ["p:b", "p:b"]);
     assert_eq!(called(Window { last: Some(1), ..Window::default() }), ["p:b"]);
@@ -299,8 +299,8 @@ fn events_are_left_out_by_their_fields_and_others_have_them_beside_their_texts()
     assert_eq!(timeline.declared().unwrap(), ["a", "b"]);
     let fielded = |window: Window, is_field: &[&dyn Fn(&str) -> bool]| {
         let mut found = Vec::new();
-        let asked = Asked { is_called: &|_| true, is_field };
-        let events = Arc::clone(&timeline).events_beside_fields(&window, asked);
+        let asked = EventFilter { is_called: &|_| true, is_field };
+        let events = Arc::clone(&timeline).events_and_fields(&window, asked);
         let mut events = events.unwrap();
         while let Some((event, fields)) = events.next_event().unwrap() {
             if let (Content::Text(text), Some(fields)) = (&event.content, fields) {

@@ -87,7 +87,7 @@ impl Checking {
         let is_said = |one: &Finding| one.file.as_deref() == Some(FileKind::Cct.name());
         if is_absent && database.profile.is_some() && !database.findings().iter().any(is_said) {
             let why = "is not there: values by context are in it, which profile.db has, too";
-            let finding = Finding::whole(Severity::Warning, "file-missing", why);
+            let finding = Finding::for_whole_file(Severity::Warning, "file-missing", why);
             let file = Some(FileKind::Cct.name().to_owned());
             self.findings.push(Finding { file, ..finding });
         }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use kymo_core::Result;
 use kymo_model::profile::{
-    By, Context, MetricId, ProfileView, Question, Step, ThreadId, Walk, flat,
+    Context, FlatGrouping, MetricId, MetricQuery, ProfileView, Step, ThreadId, Walk, flat,
 };
 use kymo_model::timeline::{TimelineView, Window};
 
@@ -49,8 +49,8 @@ fn profile(view: &Profiles) {
         noted(view.thread_values(ThreadId(thread)).map(|values| values.for_each(drop)));
     }
     if !view.metrics().is_empty() {
-        let question = Question { view, metric: MetricId(0), threads: None };
-        noted(flat(&question, By::Function).map(drop));
+        let question = MetricQuery { view, metric: MetricId(0), threads: None };
+        noted(flat(&question, FlatGrouping::Function).map(drop));
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use kymo_core::bytes::ReadResult;
-use kymo_model::profile::Reach;
+use kymo_model::profile::MetricScope;
 
 use super::Checking;
 use crate::loops::{LexAware, Loops};
@@ -39,9 +39,9 @@ pub(super) fn check(checking: &mut Checking) {
 /// Meanings of the kinds of values: a metric, by its place, and its scope.
 #[derive(Default)]
 struct Kinds {
-    instances: HashMap<u64, (usize, Reach)>,
+    instances: HashMap<u64, (usize, MetricScope)>,
     /// Sums over threads, by the ids of the summary.
-    sums: HashMap<u64, (usize, Reach)>,
+    sums: HashMap<u64, (usize, MetricScope)>,
     /// The id of a sum over threads, by the id of a thread's value.
     sum_of: HashMap<u64, u64>,
     /// The other way round.
@@ -200,7 +200,8 @@ struct Wrong {
 fn tree(checking: &mut Checking, file: &ProfileDb) {
     let database = Arc::clone(&checking.database);
     let Some(meta) = &database.meta else { return };
-    let function = meta.scopes.iter().find(|scope| reach_of(&scope.name) == Some(Reach::Function));
+    let function =
+        meta.scopes.iter().find(|scope| reach_of(&scope.name) == Some(MetricScope::Function));
     let bit = function.map_or(0, |scope| u32::from(scope.propagation_index));
     let above: HashMap<u32, Below> = TreeWalk::new(Arc::clone(&database))
         .map(|(context, parent, _)| {
@@ -242,21 +243,21 @@ fn below(
     database: &Arc<Database>,
     profile: &Profile,
     above: &HashMap<u32, Below>,
-    kinds: &HashMap<u64, (usize, Reach)>,
+    kinds: &HashMap<u64, (usize, MetricScope)>,
 ) -> HashMap<(u32, u64), f64> {
     let mut sums = HashMap::new();
     for row in rows::values_of(Arc::clone(database), profile.index, *profile) {
         // A number that is none is told of by who looks at values one by one.
         let Ok(number) = u32::try_from(row.context) else { continue };
         let reach = kinds.get(&row.metric).map(|(_, reach)| *reach);
-        if number == 0 && reach == Some(Reach::Execution) {
+        if number == 0 && reach == Some(MetricScope::Execution) {
             // Also where no entry point has anything.
             sums.entry((0, row.metric)).or_default();
         }
         let Some(to) = above.get(&number) else { continue };
         let counts = match reach {
-            Some(Reach::Execution) => true,
-            Some(Reach::Function) => to.flows && to.parent != 0,
+            Some(MetricScope::Execution) => true,
+            Some(MetricScope::Function) => to.flows && to.parent != 0,
             _ => false,
         };
         if counts {
@@ -270,7 +271,7 @@ fn below(
 fn compare(
     file: &ProfileDb,
     profile: &Profile,
-    kinds: &HashMap<u64, (usize, Reach)>,
+    kinds: &HashMap<u64, (usize, MetricScope)>,
     below: HashMap<(u32, u64), f64>,
     has_root: bool,
 ) -> Vec<Wrong> {
@@ -298,7 +299,7 @@ fn compare(
 fn reaches(
     database: &Arc<Database>,
     profile: &Profile,
-    kinds: &HashMap<u64, (usize, Reach)>,
+    kinds: &HashMap<u64, (usize, MetricScope)>,
 ) -> Vec<Wrong> {
     let mut wrong = Vec::new();
     let rows = || rows::values_of(Arc::clone(database), profile.index, *profile);
@@ -308,7 +309,7 @@ fn reaches(
     // Metrics list scopes that they need not be shown in, and have no values of then.
     let is_there: HashSet<_> = known().map(|(_, kind)| kind).collect();
     let mut known = known().peekable();
-    let mut values: HashMap<(usize, Reach), f64> = HashMap::new();
+    let mut values: HashMap<(usize, MetricScope), f64> = HashMap::new();
     while let Some((row, kind)) = known.next() {
         values.insert(kind, row.value);
         if known.peek().is_some_and(|(next, _)| next.context == row.context) {
@@ -327,8 +328,8 @@ fn reaches(
 }
 
 /// A value of context 0 that is not `execution`.
-fn beyond_execution(values: &HashMap<(usize, Reach), f64>) -> Option<String> {
-    let others = values.iter().filter(|((_, reach), _)| *reach != Reach::Execution);
+fn beyond_execution(values: &HashMap<(usize, MetricScope), f64>) -> Option<String> {
+    let others = values.iter().filter(|((_, reach), _)| *reach != MetricScope::Execution);
     let ((_, reach), value) = others.min_by_key(|(kind, _)| **kind)?;
     let value = shown(*value);
     Some(format!("{value}, {}: the whole has execution values alone", reach.name()))
@@ -336,16 +337,16 @@ fn beyond_execution(values: &HashMap<(usize, Reach), f64>) -> Option<String> {
 
 /// A value of a context that is less than one that reaches less far.
 fn less(
-    values: &HashMap<(usize, Reach), f64>,
-    is_there: &HashSet<(usize, Reach)>,
+    values: &HashMap<(usize, MetricScope), f64>,
+    is_there: &HashSet<(usize, MetricScope)>,
 ) -> Option<String> {
     let mut kinds: Vec<_> = values.iter().collect();
     kinds.sort_by_key(|(kind, _)| **kind);
     kinds.into_iter().find_map(|((metric, reach), near)| {
         let next = match reach {
-            Reach::Point => Reach::Function,
-            Reach::Function => Reach::Execution,
-            Reach::Lexical | Reach::Execution => return None,
+            MetricScope::Point => MetricScope::Function,
+            MetricScope::Function => MetricScope::Execution,
+            MetricScope::Lexical | MetricScope::Execution => return None,
         };
         is_there.contains(&(*metric, next)).then_some(())?;
         let far = values.get(&(*metric, next)).copied().unwrap_or(0.0);

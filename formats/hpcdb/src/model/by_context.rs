@@ -5,7 +5,7 @@ use std::sync::Arc;
 use kymo_core::Result;
 use kymo_core::bytes::{ReadError, ReadResult};
 use kymo_model::profile::{
-    Column, Context, MetricId, Reach, Statistic, ThreadId, ThreadSet, ThreadValue, Values,
+    Column, Context, MetricId, MetricScope, Statistic, ThreadId, ThreadSet, ThreadValue, Values,
     inclusive_by_context,
 };
 
@@ -116,7 +116,7 @@ impl Profiles {
             let Some(id) = self.columns.id(*column) else { continue };
             self.each_value(file, &context, id, |thread, value| {
                 if is_meant(threads, thread) {
-                    statistic.combine(to, statistic.of(value));
+                    statistic.combine(to, statistic.apply(value));
                 }
             })?;
         }
@@ -149,7 +149,7 @@ impl Profiles {
         contexts: &[Context],
         to: &mut [f64],
     ) -> Result<()> {
-        let Some(id) = self.columns.id(Column { metric, reach: Reach::Execution }) else {
+        let Some(id) = self.columns.id(Column { metric, reach: MetricScope::Execution }) else {
             return Ok(());
         };
         let mut others = Vec::new();

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use kymo_model::profile::{Column, Metric, MetricId, Reach, Statistic};
+use kymo_model::profile::{Column, Metric, MetricId, MetricScope, Statistic};
 
 use crate::spec::combine_name;
 use crate::types;
@@ -99,7 +99,8 @@ impl Columns {
     pub(super) fn without_inclusive(&self) -> Vec<MetricId> {
         let metrics = (0..).map(MetricId).zip(&self.metrics);
         let without = metrics.filter(|(_, metric)| {
-            !metric.reaches.contains(&Reach::Execution) && metric.reaches.contains(&Reach::Function)
+            !metric.reaches.contains(&MetricScope::Execution)
+                && metric.reaches.contains(&MetricScope::Function)
         });
         without.map(|(id, _)| id).collect()
     }
@@ -108,7 +109,7 @@ impl Columns {
     pub(super) fn has_sums(&self) -> bool {
         let mut metrics = (0..).map(MetricId).zip(&self.ids);
         metrics.all(|(metric, _)| {
-            let column = Column { metric, reach: Reach::Execution };
+            let column = Column { metric, reach: MetricScope::Execution };
             self.id(column).is_none() || self.statistic(column, Statistic::Sum).is_some()
         })
     }
@@ -131,12 +132,12 @@ impl Columns {
 }
 
 /// The place of a reach in the order that ids go by where a metric has all of them.
-pub(crate) fn place_of_reach(reach: Reach) -> usize {
+pub(crate) fn place_of_reach(reach: MetricScope) -> usize {
     match reach {
-        Reach::Point => 0,
-        Reach::Function => 1,
-        Reach::Lexical => 2,
-        Reach::Execution => 3,
+        MetricScope::Point => 0,
+        MetricScope::Function => 1,
+        MetricScope::Lexical => 2,
+        MetricScope::Execution => 3,
     }
 }
 
@@ -164,12 +165,12 @@ pub(crate) fn statistic_of(formula: &str, combine: &str) -> Option<Statistic> {
 }
 
 /// Returns the scope of values for a propagation scope; `None` for one that we do not know.
-pub(crate) fn reach_of(scope: &str) -> Option<Reach> {
+pub(crate) fn reach_of(scope: &str) -> Option<MetricScope> {
     Some(match scope {
-        "point" => Reach::Point,
-        "function" => Reach::Function,
-        "lex_aware" => Reach::Lexical,
-        "execution" => Reach::Execution,
+        "point" => MetricScope::Point,
+        "function" => MetricScope::Function,
+        "lex_aware" => MetricScope::Lexical,
+        "execution" => MetricScope::Execution,
         _ => return None,
     })
 }

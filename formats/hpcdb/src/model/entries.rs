@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashSet};
 use kymo_core::Result;
 use kymo_core::bytes::{ReadError, ReadResult};
 use kymo_model::profile::{
-    Context, ContextId, MetricId, ProfileView, Reach, Statistic, ThreadId, ThreadSet,
+    Context, ContextId, MetricId, MetricScope, ProfileView, Statistic, ThreadId, ThreadSet,
 };
 
 use super::Profiles;
@@ -118,7 +118,7 @@ impl Profiles {
                     let (id, value) = value?;
                     let of = self.columns.summed(id.into());
                     if let Some((column, Statistic::Sum)) = of
-                        && column.reach == Reach::Execution
+                        && column.reach == MetricScope::Execution
                     {
                         take(*context, column.metric, value);
                     }
@@ -142,7 +142,9 @@ impl Profiles {
         for entry in 0..context.n_metrics {
             let (id, _) = file.index(&context, entry)?;
             let column = self.columns.column(id.into());
-            let Some(column) = column.filter(|of| of.reach == Reach::Execution) else { continue };
+            let Some(column) = column.filter(|of| of.reach == MetricScope::Execution) else {
+                continue;
+            };
             for index in file.range(&context, entry)? {
                 let (profile, value) = file.value(&context, index)?;
                 let at = file.value_offset(&context, index);
@@ -165,7 +167,7 @@ impl Profiles {
         let wanted: HashSet<u32> = contexts.iter().copied().collect();
         let mut take = |context: u32, id: u16, value: f64| {
             let column = self.columns.column(id.into());
-            if let Some(column) = column.filter(|of| of.reach == Reach::Execution) {
+            if let Some(column) = column.filter(|of| of.reach == MetricScope::Execution) {
                 take(context, column.metric, value);
             }
         };

@@ -8,7 +8,7 @@ use std::sync::{Arc, PoisonError};
 use kymo_core::bytes::ReadResult;
 use kymo_core::{NumberFile, Result};
 use kymo_model::profile::{
-    Column, Context, MetricId, Reach, Statistic, ThreadId, ThreadSet, inclusive_by_context,
+    Column, Context, MetricId, MetricScope, Statistic, ThreadId, ThreadSet, inclusive_by_context,
 };
 
 use super::Profiles;
@@ -96,7 +96,7 @@ impl Profiles {
             let ids = columns.iter().map(|column| self.columns.id(*column));
             let found = file.each_found(&profile, ctx_id, ids, |place, value| {
                 if let Some(to) = to.get_mut(place) {
-                    statistic.combine(to, statistic.of(value));
+                    statistic.combine(to, statistic.apply(value));
                 }
             });
             file.part.told(found)?;
@@ -108,7 +108,7 @@ impl Profiles {
     fn combine(&self, of: Statistic, columns: &[Column], id: u64, value: f64, to: &mut [f64]) {
         let Some(column) = self.columns.column(id) else { return };
         let wanted = columns.iter().zip(to).filter(|(wanted, _)| **wanted == column);
-        wanted.for_each(|(_, to)| of.combine(to, of.of(value)));
+        wanted.for_each(|(_, to)| of.combine(to, of.apply(value)));
     }
 
     /// Returns the values that were asked for last, or reads them now.
@@ -214,7 +214,7 @@ impl Profiles {
         if contexts.len() <= FEW {
             return inclusive_by_context(self, metric, contexts, to);
         }
-        let column = Column { metric, reach: Reach::Execution };
+        let column = Column { metric, reach: MetricScope::Execution };
         let (rest, listed): (Vec<_>, Vec<_>) = contexts.iter().copied().partition(super::is_rest);
         let numbers: HashSet<u64> = listed.iter().map(|context| context.number.0).collect();
         for (thread, to) in self.meant(None).into_iter().zip(&mut *to) {

@@ -18,8 +18,8 @@ use kymo_core::{Error, Result};
 use kymo_model::profile::{
     Column, Context, ContextId, ContextNumber, ContextValue, Derived, FileId, Function, FunctionId,
     IdKind, IdPart, Metric, MetricId, ModuleId, ProfileView, Relation, Scope, Siblings, Statistic,
-    SummaryValue, Thread, ThreadId, ThreadSet, ThreadValue, Values, statistics_of_threads,
-    totals_of_called,
+    SummaryValue, Thread, ThreadId, ThreadSet, ThreadValue, Values, callee_totals,
+    statistics_of_threads,
 };
 
 use crate::read::{Database, Meta, NO_ACTIVITY, ProfileDb};
@@ -365,13 +365,13 @@ impl ProfileView for Profiles {
         self.database.is_salvaged()
     }
 
-    fn leads_round(&self, below: ContextId) -> Result<()> {
+    fn on_cycle(&self, below: ContextId) -> Result<()> {
         let why = "the tree leads round: some of these are reached twice";
         let round = self.told(|_| Err(ReadError::invalid("children", below.0, why)));
         self.salvaged(round, || ())
     }
 
-    fn names_on_top(&self, of: Option<FunctionId>) -> Error {
+    fn overlapping_names(&self, of: Option<FunctionId>) -> Error {
         let why = "names come to more than the file has room for: they lie on top of each other";
         let at = of.map_or(0, |function| function.0);
         let error = self.told(|_| Err::<(), _>(ReadError::invalid("function name", at, why)));
@@ -509,7 +509,7 @@ impl ProfileView for Profiles {
         self.salvaged(read, || ())
     }
 
-    fn kept_statistics(&self) -> Option<Values<'_, SummaryValue>> {
+    fn stored_statistics(&self) -> Option<Values<'_, SummaryValue>> {
         let summary = self.summary.as_ref()?;
         let rows = rows::values_of(Arc::clone(&self.database), 0, *summary);
         let values = rows.filter_map(|row| {
@@ -535,7 +535,7 @@ impl ProfileView for Profiles {
         self.compare_cct();
         let totals = self.entry_totals(threads).and_then(|mut totals| {
             let called = self.columns.without_inclusive();
-            for (metric, total) in called.iter().zip(totals_of_called(self, &called, threads)?) {
+            for (metric, total) in called.iter().zip(callee_totals(self, &called, threads)?) {
                 let index = usize::try_from(metric.0).unwrap_or(usize::MAX);
                 let unlisted = || Error::request(format!("metric {} has no total", metric.0));
                 *totals.get_mut(index).ok_or_else(unlisted)? = total;
@@ -545,7 +545,7 @@ impl ProfileView for Profiles {
         self.salvaged(totals, || vec![0.0; self.columns.metrics().len()])
     }
 
-    fn whole(&self) -> Option<Context> {
+    fn whole_context(&self) -> Option<Context> {
         // In the first drafts 0 is the number of an entry point.
         let is_entry = |entry: &Context| entry.number == ContextNumber(0);
         let entries = self.entries().ok()?;
@@ -556,7 +556,7 @@ impl ProfileView for Profiles {
         self.contexts_max()
     }
 
-    fn numbered_again(&self, context: &Context) -> Result<()> {
+    fn on_duplicate(&self, context: &Context) -> Result<()> {
         let why = "another context has this number: it is left out, with all below it";
         let error = ReadError::invalid("ctxId", context.id.0, why);
         self.database.noted::<()>(&self.meta()?.part, Err(error));

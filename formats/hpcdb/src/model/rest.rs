@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use kymo_core::Result;
 use kymo_model::profile::{
-    Column, Context, ContextId, ContextNumber, Function, FunctionId, Metric, MetricId, Reach,
+    Column, Context, ContextId, ContextNumber, Function, FunctionId, Metric, MetricId, MetricScope,
     Relation, Scope, Statistic, ThreadId, ThreadSet, ThreadValue, Values,
 };
 
@@ -82,7 +82,7 @@ impl Profiles {
         to: &mut [f64],
     ) -> Result<()> {
         let columns: Vec<_> =
-            columns.iter().map(|of| Column { reach: Reach::Execution, ..*of }).collect();
+            columns.iter().map(|of| Column { reach: MetricScope::Execution, ..*of }).collect();
         let (mut parts, mut part) = (vec![0.0; columns.len()], vec![0.0; columns.len()]);
         for entry in self.entries()? {
             self.statistics_of(Statistic::Sum, &entry, &columns, threads, &mut part)?;
@@ -100,7 +100,7 @@ impl Profiles {
         let mut spent: BTreeMap<(ThreadId, MetricId), (f64, f64)> = BTreeMap::new();
         for found in self.values_of_context(&root(0))? {
             let ThreadValue { thread, column, value } = found?;
-            if column.reach == Reach::Execution {
+            if column.reach == MetricScope::Execution {
                 spent.entry((thread, column.metric)).or_default().0 += value;
             }
         }
@@ -108,7 +108,7 @@ impl Profiles {
             for found in self.values_of_context(&entry)? {
                 let ThreadValue { thread, column, value } = found?;
                 let whole = spent.get_mut(&(thread, column.metric));
-                if let (Reach::Execution, Some((_, parts))) = (column.reach, whole) {
+                if let (MetricScope::Execution, Some((_, parts))) = (column.reach, whole) {
                     *parts += value;
                 }
             }
@@ -123,7 +123,7 @@ impl Profiles {
         Ok(Box::new(values))
     }
 
-    fn reaches(&self, metric: MetricId) -> Vec<Reach> {
+    fn reaches(&self, metric: MetricId) -> Vec<MetricScope> {
         let index = usize::try_from(metric.0).unwrap_or(usize::MAX);
         let metric = self.columns.metrics().get(index);
         metric.map(|Metric { reaches, .. }| reaches.clone()).unwrap_or_default()

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use kymo_core::bytes::{ReadError, ReadResult};
 use kymo_core::{Error, Result};
 use kymo_model::timeline::{
-    Attributes, Clock, ClockId, Content, Event, Events, Merged, Run, TimeNs, TimelineView, Track,
-    TrackId, TrackKind, Tracks, Window,
+    Attributes, Clock, ClockId, Content, Event, Events, MergedEvents, Run, TimeNs, TimelineView,
+    Track, TrackId, TrackKind, Tracks, Window,
 };
 
 use super::thread_of;
@@ -101,7 +101,7 @@ impl TimelineView for Timeline {
         let idle: Arc<[u32]> = idle(&self.0).into();
         for (index, trace) in self.traces().into_iter().enumerate() {
             let (Some(trace), Some(file)) = (trace, &self.0.trace) else { continue };
-            if window.wants(TrackId(index)) {
+            if window.includes_track(TrackId(index)) {
                 // Of one that is found not to be sorted all is read: any of it may be within.
                 let range = self.0.noted(&file.part, within(file, &trace, window));
                 let range = range.unwrap_or(0..trace.count);
@@ -109,7 +109,7 @@ impl TimelineView for Timeline {
                 runs.push(Elements { database, idle, track: TrackId(index), trace, range });
             }
         }
-        Ok(Box::new(Merged::new(runs, window)?))
+        Ok(Box::new(MergedEvents::new(runs, window)?))
     }
 
     fn range(self: Arc<Self>, _clock: ClockId) -> Result<Option<RangeInclusive<TimeNs>>> {

@@ -233,7 +233,7 @@ impl Database {
         let mut noted = self.noted_so_far();
         if noted.seen.insert((FileKind::Meta, line, "taxonomy")) {
             let severity = kymo_core::Severity::Warning;
-            let finding = Finding::whole(severity, "taxonomy", message);
+            let finding = Finding::for_whole_file(severity, "taxonomy", message);
             noted.findings.push(Finding { file: Some(TAXONOMY.to_owned()), ..finding });
         }
     }
@@ -297,7 +297,7 @@ fn absent(kind: FileKind) -> Finding {
         _ => "values and what names threads are in it",
     };
     let message = format!("is not there: {what}");
-    let finding = Finding::whole(kymo_core::Severity::Error, "file-missing", message);
+    let finding = Finding::for_whole_file(kymo_core::Severity::Error, "file-missing", message);
     Finding { file: Some(kind.name().to_owned()), ..finding }
 }
 
@@ -313,6 +313,6 @@ fn lost(kind: FileKind, error: &Error) -> Finding {
     let is_cut = matches!(error, Error::Read(error) | Error::ReadIn { error, .. }
         if error.what == "footer");
     let rule = if is_cut { "unreadable" } else { "file-unreadable" };
-    let finding = Finding::whole(kymo_core::Severity::Error, rule, message);
+    let finding = Finding::for_whole_file(kymo_core::Severity::Error, rule, message);
     Finding { offset, file: Some(kind.name().to_owned()), ..finding }
 }

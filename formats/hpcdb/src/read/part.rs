@@ -67,7 +67,7 @@ impl Part {
             endian: Endian::Little,
             sections: Vec::new(),
             bytes: source.bytes()?,
-            file: source.name_within().map(PathBuf::from),
+            file: source.relative_name().map(PathBuf::from),
             items_max: limits.items_max,
         };
         let read = part.read_header();
@@ -99,7 +99,7 @@ impl Part {
         let makes_sense = |endian: Endian| -> ReadResult<bool> {
             let at = SECTIONS_AT + 8;
             let rest = self.cursor("first section", at)?.rest();
-            let pointer = Cursor::at(rest, at, endian).u64("first section")?;
+            let pointer = Cursor::with_offset(rest, at, endian).u64("first section")?;
             let is_within = (self.kind.header_bytes()..self.len()).contains(&pointer);
             Ok(is_within && pointer.is_multiple_of(8))
         };
@@ -176,7 +176,7 @@ impl Part {
             let why = format!("{offset:#x} lies beyond the end");
             return Err(ReadError::invalid(what, self.len(), why));
         };
-        Ok(Cursor::at(rest, offset, self.endian))
+        Ok(Cursor::with_offset(rest, offset, self.endian))
     }
 
     /// Fails unless so many bytes from a pointer on are there. `listed` is where the file says so.
@@ -212,7 +212,7 @@ impl Part {
         }
         if table.count > self.items_max {
             let (found, limit) = (table.count, self.items_max);
-            return Err(ReadErrorKind::OverLimit { found, limit }.at(what, listed));
+            return Err(ReadErrorKind::OverLimit { found, limit }.error_at(what, listed));
         }
         let bytes = table.count.saturating_mul(table.stride);
         self.within(what, listed, table.pointer, bytes)?;
@@ -276,7 +276,7 @@ impl Part {
         offset: u64,
         message: impl Into<String>,
     ) -> Finding {
-        self.named(Finding::at(severity, rule, offset.min(self.len()), message))
+        self.named(Finding::at_offset(severity, rule, offset.min(self.len()), message))
     }
 
     /// An unreadable place as a finding.

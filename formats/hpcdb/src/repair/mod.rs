@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 use kymo_core::bytes::Limits;
 use kymo_core::{Context, Destination, Error, Finding, Result, Severity, Source, create_below};
-use kymo_model::Repaired;
+use kymo_model::RepairReport;
 
 use crate::check;
 use crate::read::{Database, Part, Trust};
@@ -32,7 +32,11 @@ use crate::write::Form;
 const FINDINGS_MAX: usize = 1 << 20;
 
 /// Writes a sound database of what is left of one.
-pub(crate) fn repair(source: &Source, to: &Destination, context: &Context<'_>) -> Result<Repaired> {
+pub(crate) fn repair(
+    source: &Source,
+    to: &Destination,
+    context: &Context<'_>,
+) -> Result<RepairReport> {
     if !source.is_directory() {
         let why = "a database is repaired as a whole: name its directory";
         return Err(Error::request(why));
@@ -60,7 +64,7 @@ pub(crate) fn repair(source: &Source, to: &Destination, context: &Context<'_>) -
         database,
         found,
         to: directory.path().to_path_buf(),
-        repaired: Repaired { unit: "files", ..Repaired::default() },
+        repaired: RepairReport { unit: "files", ..RepairReport::default() },
     };
     repairing.meta()?;
     repairing.values()?;
@@ -100,7 +104,7 @@ struct Repairing<'a> {
     found: Vec<Finding>,
     /// Destination of the output.
     to: PathBuf,
-    repaired: Repaired,
+    repaired: RepairReport,
 }
 
 /// Health of a file.
@@ -242,7 +246,7 @@ pub(crate) fn copy_rest(
             Err(error) => {
                 let file = Some(name.display().to_string());
                 let message = format!("it was not copied: {error}");
-                let finding = Finding::whole(Severity::Warning, "lost", message);
+                let finding = Finding::for_whole_file(Severity::Warning, "lost", message);
                 left.unreadable.push(Finding { file, ..finding });
             }
         }
@@ -268,5 +272,5 @@ fn said(
     message: impl Into<String>,
 ) -> Finding {
     let file = Some(kind.name().to_owned());
-    Finding { file, ..Finding::whole(severity, rule, message) }
+    Finding { file, ..Finding::for_whole_file(severity, rule, message) }
 }

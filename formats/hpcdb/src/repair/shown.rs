@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use kymo_core::{Context, Destination, Error, Finding, Result, Severity, Source};
-use kymo_model::Repaired;
+use kymo_model::RepairReport;
 use kymo_model::profile::{
     ContextNumber, ProfileSink, ProfileView, Statistic, ThreadId, copy_profile,
 };
@@ -29,7 +29,7 @@ pub(super) fn save(
     found: &[Finding],
     to: &Destination,
     context: &Context<'_>,
-) -> Result<Repaired> {
+) -> Result<RepairReport> {
     let nothing = || Error::request("there is nothing that can be shown");
     let meta = database.meta.as_ref().ok_or_else(nothing)?;
     let view = Profiles::new(Arc::clone(database)).ok_or_else(nothing)?;
@@ -76,11 +76,11 @@ pub(super) fn save(
     );
     let mut corrected = vec![Finding {
         file: Some(FileKind::Meta.name().to_owned()),
-        ..Finding::whole(Severity::Warning, "repaired", why)
+        ..Finding::for_whole_file(Severity::Warning, "repaired", why)
     }];
     corrected.extend(odd);
     let kept = 3 + u64::from(samples > 0);
-    Ok(Repaired { kept, unit: "files", corrected, losses })
+    Ok(RepairReport { kept, unit: "files", corrected, losses })
 }
 
 /// Returns the losses: what sound files have and the new ones do not. These are statistics other

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use kymo_core::Result;
 use kymo_core::bytes::ReadResult;
-use kymo_model::profile::Reach;
+use kymo_model::profile::MetricScope;
 
 use super::values::{all_values, each_value, sums_of};
 use crate::model::reach_of;
@@ -204,8 +204,8 @@ fn by_tree(database: &Arc<Database>, file: &ProfileDb, found: &mut [Difference])
 struct Witnesses<'a> {
     file: &'a ProfileDb,
     /// The ids of a metric's other scopes, by the id of each.
-    metrics: HashMap<u16, Vec<(Reach, u16)>>,
-    reaches: HashMap<u16, Reach>,
+    metrics: HashMap<u16, Vec<(MetricScope, u16)>>,
+    reaches: HashMap<u16, MetricScope>,
     parents: HashMap<u32, (u32, bool)>,
     /// The children of each context, each with whether it counts for the function above.
     children: HashMap<u32, Vec<(u32, bool)>>,
@@ -260,7 +260,8 @@ impl<'a> Witnesses<'a> {
 
     fn know_tree(&mut self, database: &Arc<Database>) {
         let scopes = database.meta.iter().flat_map(|meta| &meta.scopes);
-        let mut function = scopes.filter(|scope| reach_of(&scope.name) == Some(Reach::Function));
+        let mut function =
+            scopes.filter(|scope| reach_of(&scope.name) == Some(MetricScope::Function));
         let bit = function.next().map_or(0, |scope| u32::from(scope.propagation_index));
         for (context, parent, _) in TreeWalk::new(Arc::clone(database)) {
             let flows = context.propagation.checked_shr(bit).is_some_and(|bits| bits & 1 == 1);
@@ -320,8 +321,8 @@ impl<'a> Witnesses<'a> {
                 continue;
             };
             let is_ordered = !self.negative.contains(&metric)
-                && own != Reach::Lexical
-                && *reach != Reach::Lexical;
+                && own != MetricScope::Lexical
+                && *reach != MetricScope::Lexical;
             opinions.push(readings.map(|value| {
                 let (near, far) = if own < *reach { (value, other) } else { (other, value) };
                 if near.to_bits() == far.to_bits() {
@@ -373,8 +374,8 @@ impl<'a> Witnesses<'a> {
     /// Returns true if a value counts for the context above.
     fn counts(&self, metric: u16, parent: u32, flows: bool) -> bool {
         match self.reaches.get(&metric) {
-            Some(Reach::Execution) => true,
-            Some(Reach::Function) => flows && parent != 0,
+            Some(MetricScope::Execution) => true,
+            Some(MetricScope::Function) => flows && parent != 0,
             _ => false,
         }
     }

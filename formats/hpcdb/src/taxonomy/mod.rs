@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use kymo_model::profile::{
-    Column, Derived, Formula, Input, Metric, MetricId, Reach, Side, Statistic,
+    Column, Derived, Formula, Input, Metric, MetricId, MetricScope, Side, Statistic,
 };
 
 use crate::model::{reach_of, statistic_of};
@@ -33,7 +33,7 @@ pub(crate) struct Taxonomy {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Named {
     metric: String,
-    reach: Option<Reach>,
+    reach: Option<MetricScope>,
     statistic: Option<Statistic>,
     /// The line it is in.
     line: usize,
@@ -174,7 +174,7 @@ fn metric_of(shown: &Shown) -> Metric {
         description: shown.description.clone(),
         is_shown: shown.is_visible,
         has_share: shown.has_share,
-        reaches: vec![Reach::Function, Reach::Execution],
+        reaches: vec![MetricScope::Function, MetricScope::Execution],
         ..named
     }
 }
@@ -241,7 +241,7 @@ mod tests {
         assert_eq!(names, ["Time", "Time:Mean", "Half of it"]);
         let half = &derived[2];
         let reaches: Vec<_> = half.inputs.iter().map(|input| input.column.reach).collect();
-        assert_eq!(reaches, [Reach::Execution, Reach::Function]);
+        assert_eq!(reaches, [MetricScope::Execution, MetricScope::Function]);
         assert_eq!(half.formula.evaluate(Side::Inclusive, &[Some(3.0), None]), Some(1.5));
         assert_eq!(half.formula.evaluate(Side::Exclusive, &[Some(3.0), None]), None);
         // A place in the tree has another formula where the taxonomy has one.

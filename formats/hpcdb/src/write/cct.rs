@@ -72,7 +72,7 @@ pub(crate) fn write(
     progress.begin("writing", gathering.values.saturating_mul(CCT_VALUE_BYTES));
     let mut written = 0;
     ahead::in_order(parts.len(), encode, |(contexts, encoded)| {
-        progress.at(written * CCT_VALUE_BYTES);
+        progress.advance_to(written * CCT_VALUE_BYTES);
         progress.note(&|| format!("{} of {count} contexts", contexts.start));
         written += encoded.blocks.iter().map(|block| block.n_values).sum::<u64>();
         encoded.put(&mut out, form, contexts)?;

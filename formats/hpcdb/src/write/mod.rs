@@ -21,9 +21,9 @@ use std::sync::Arc;
 
 use kymo_core::{AtomicDirectory, Destination, Error, NoProgress, Progress, Result, ahead};
 use kymo_model::profile::{
-    Column, Computed, ContextNumber, FileId, Function, FunctionId, Metric, MetricId, ModuleId,
-    Node, Parts, ProfileSink, Reach, Statistic, SummaryValue, SunkSample, SunkValue, Thread,
-    ThreadId,
+    Column, ComputedMetric, ContextNumber, FileId, Function, FunctionId, Metric, MetricId,
+    MetricScope, ModuleId, Node, Parts, ProfileSink, SinkValue, Statistic, SummaryValue,
+    SunkSample, Thread, ThreadId,
 };
 use kymo_model::timeline::TimeNs;
 
@@ -203,11 +203,11 @@ impl ProfileSink for Writer {
         let id = self.meta.metric(metric)?;
         // So that it is refused before anything was measured.
         let last = self.meta.statistic_count().saturating_sub(1);
-        Self::id(&self.meta, Column { metric: id, reach: Reach::Execution }, last)?;
+        Self::id(&self.meta, Column { metric: id, reach: MetricScope::Execution }, last)?;
         Ok(id)
     }
 
-    fn computed(&mut self, computed: &Computed) -> Result<()> {
+    fn computed(&mut self, computed: &ComputedMetric) -> Result<()> {
         self.meta.computed(computed);
         Ok(())
     }
@@ -252,7 +252,7 @@ impl ProfileSink for Writer {
         Ok(ids.zip(threads).filter_map(|(id, thread)| Some((id, lost(thread, &kinds)?))).collect())
     }
 
-    fn only_threads(&mut self, threads: &[(ThreadId, Thread)]) -> Result<()> {
+    fn keep_only_threads(&mut self, threads: &[(ThreadId, Thread)]) -> Result<()> {
         let early = || Error::request("it is said which are there before threads are told");
         let kinds = self.meta.id_kinds(&[]);
         self.profile.as_mut().ok_or_else(early)?.keep(threads, &kinds)?;
@@ -263,22 +263,22 @@ impl ProfileSink for Writer {
     fn values(
         &mut self,
         thread: ThreadId,
-        values: &mut dyn Iterator<Item = Result<SunkValue>>,
+        values: &mut dyn Iterator<Item = Result<SinkValue>>,
     ) -> Result<()> {
         let mut found = Vec::new();
         for value in values {
-            let SunkValue { context, column, value } = value?;
+            let SinkValue { context, column, value } = value?;
             found.push((ctx_id(context)?, Self::id(&self.meta, column, 0)?, value));
         }
         let profile = self.profile.as_mut();
         profile.ok_or_else(|| Error::request("values came before threads"))?.values(thread, found)
     }
 
-    fn values_in_parts(&mut self, thread: ThreadId, values: &dyn Parts<SunkValue>) -> Result<()> {
+    fn values_in_parts(&mut self, thread: ThreadId, values: &dyn Parts<SinkValue>) -> Result<()> {
         let (meta, form) = (&self.meta, self.form);
         let encode = |part: usize| {
             let mut rows = Rows::new(form);
-            values.tell(part, &mut |SunkValue { context, column, value }| {
+            values.read_part(part, &mut |SinkValue { context, column, value }| {
                 let id = Self::id(meta, column, 0);
                 rows.take(id.and_then(|id| Ok((ctx_id(context)?, id, value))));
             });
@@ -314,7 +314,7 @@ impl ProfileSink for Writer {
         let (meta, form) = (&self.meta, self.form);
         let encode = |part: usize| {
             let mut rows = Rows::new(form);
-            values.tell(part, &mut |found| {
+            values.read_part(part, &mut |found| {
                 let place = meta.statistic(found.statistic);
                 let id = place.and_then(|place| Self::id(meta, found.column, place));
                 rows.take(id.and_then(|id| Ok((ctx_id(found.context)?, id, found.value))));

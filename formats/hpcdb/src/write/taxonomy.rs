@@ -3,33 +3,36 @@
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
 
-use kymo_model::profile::{Computed, Expression, Metric, MetricId, Operation, Reach, Statistic};
+use kymo_model::profile::{
+    ComputedMetric, Expression, Metric, MetricId, MetricScope, Operation, Statistic,
+};
 
 /// Scopes of formulas: the inclusive one, the exclusive one of loops, the exclusive one.
-const SCOPES: [Reach; 3] = [Reach::Execution, Reach::Lexical, Reach::Function];
+const SCOPES: [MetricScope; 3] =
+    [MetricScope::Execution, MetricScope::Lexical, MetricScope::Function];
 
 /// The scope of a metric that stands for one of these: itself, if the metric has it. What has no
 /// exclusive one for functions is shown by what was measured at the very context.
-fn shown(metric: &Metric, reach: Reach) -> Option<Reach> {
-    let has = |reach: &Reach| metric.reaches.contains(reach);
-    let instead = Some(Reach::Point).filter(|_| reach == Reach::Function);
+fn shown(metric: &Metric, reach: MetricScope) -> Option<MetricScope> {
+    let has = |reach: &MetricScope| metric.reaches.contains(reach);
+    let instead = Some(MetricScope::Point).filter(|_| reach == MetricScope::Function);
     Some(reach).filter(has).or(instead.filter(has))
 }
 
 /// Returns the name of a scope.
-fn scope_name(reach: Reach) -> &'static str {
+fn scope_name(reach: MetricScope) -> &'static str {
     match reach {
-        Reach::Point => "point",
-        Reach::Function => "function",
-        Reach::Lexical => "lex_aware",
-        Reach::Execution => "execution",
+        MetricScope::Point => "point",
+        MetricScope::Function => "function",
+        MetricScope::Lexical => "lex_aware",
+        MetricScope::Execution => "execution",
     }
 }
 
 /// The text of the file.
 pub(super) fn taxonomy(
     metrics: &[Metric],
-    computed: &[Computed],
+    computed: &[ComputedMetric],
     statistics: &[Statistic],
 ) -> String {
     // A list of nothing is said to be one: without, YAML takes it for no list.
@@ -87,8 +90,8 @@ fn listed(metrics: &[Metric]) -> Vec<Listed<'_>> {
 }
 
 /// Writes the description of how a metric is shown that is computed from others.
-fn computed_root(text: &mut String, computed: &Computed, metrics: &[Listed<'_>]) {
-    let Computed { metric, format, has_share, formula, .. } = computed;
+fn computed_root(text: &mut String, computed: &ComputedMetric, metrics: &[Listed<'_>]) {
+    let ComputedMetric { metric, format, has_share, formula, .. } = computed;
     name_and_description(text, metric);
     if !format.is_empty() {
         let _ = writeln!(text, "    format: {}", serde_json::Value::from(format.as_str()));
@@ -101,13 +104,13 @@ fn computed_root(text: &mut String, computed: &Computed, metrics: &[Listed<'_>])
 
 /// The formulas of what a metric has, each made of a scope. What has no value of its own for loops
 /// has that of functions there.
-fn formulas(text: &mut String, metric: &Metric, formula: impl Fn(Reach) -> Option<String>) {
+fn formulas(text: &mut String, metric: &Metric, formula: impl Fn(MetricScope) -> Option<String>) {
     let [inclusive, custom, standard] = SCOPES.map(formula);
     let is_shown = |reach| shown(metric, reach).is_some();
-    if let (true, Some(inclusive)) = (is_shown(Reach::Execution), inclusive) {
+    if let (true, Some(inclusive)) = (is_shown(MetricScope::Execution), inclusive) {
         let _ = writeln!(text, "          inclusive:\n            standard: {inclusive}");
     }
-    if let (true, Some(standard)) = (is_shown(Reach::Function), standard) {
+    if let (true, Some(standard)) = (is_shown(MetricScope::Function), standard) {
         let custom = custom.as_ref().unwrap_or(&standard);
         let _ = writeln!(text, "          exclusive:\n            custom: {custom}");
         let _ = writeln!(text, "            standard: {standard}");
@@ -115,7 +118,11 @@ fn formulas(text: &mut String, metric: &Metric, formula: impl Fn(Reach) -> Optio
 }
 
 /// A formula in flow style, of the sums of metrics in a scope; nothing where one has none.
-fn written_formula(formula: &Expression, metrics: &[Listed<'_>], reach: Reach) -> Option<String> {
+fn written_formula(
+    formula: &Expression,
+    metrics: &[Listed<'_>],
+    reach: MetricScope,
+) -> Option<String> {
     match formula {
         Expression::Number(number) => Some(number.to_string()),
         Expression::Metric(id) => {
@@ -186,7 +193,7 @@ impl Variant {
         self.of.iter().all(|statistic| statistics.contains(statistic))
     }
 
-    fn formula(&self, listed: &Listed<'_>, reach: Reach) -> Option<String> {
+    fn formula(&self, listed: &Listed<'_>, reach: MetricScope) -> Option<String> {
         let mut formula = self.formula.to_owned();
         for (statistic, place) in self.of.iter().zip(0..) {
             let alias = alias(listed, *statistic, reach)?;
@@ -227,7 +234,7 @@ fn written(statistic: Statistic) -> (&'static str, &'static str, &'static str) {
 
 /// Returns the alias that stands for a statistic in a formula; `None` where the metric does not
 /// reach so far.
-fn alias(listed: &Listed<'_>, statistic: Statistic, reach: Reach) -> Option<String> {
+fn alias(listed: &Listed<'_>, statistic: Statistic, reach: MetricScope) -> Option<String> {
     let reach = shown(listed.metric, reach)?;
     Some(format!("*{}", anchor(listed, statistic, scope_name(reach))))
 }
@@ -307,12 +314,12 @@ roots:
     /// Checks that a metric that was measured in fewer scopes is shown by those.
     #[test]
     fn scopes_that_a_metric_does_not_have_are_in_no_formula() {
-        let reaches = vec![Reach::Point, Reach::Function, Reach::Execution];
+        let reaches = vec![MetricScope::Point, MetricScope::Function, MetricScope::Execution];
         let metric = Metric { reaches, ..Metric::named("m") };
         let shown = taxonomy(&[metric], &[], &[Statistic::Sum]);
         assert!(!shown.contains("lex_aware"), "{shown}");
         assert!(shown.contains("            custom: *m-sum-x5b_0x0x5d_-function\n"), "{shown}");
-        let metric = Metric { reaches: vec![Reach::Execution], ..Metric::named("m") };
+        let metric = Metric { reaches: vec![MetricScope::Execution], ..Metric::named("m") };
         let shown = taxonomy(&[metric], &[], &[Statistic::Sum]);
         assert!(!shown.contains("exclusive") && shown.contains("inclusive"), "{shown}");
     }
@@ -320,7 +327,7 @@ roots:
     /// hpcrun has metrics that are inclusive only: what they have besides is of the very context.
     #[test]
     fn what_has_no_scope_of_functions_is_shown_by_what_was_measured_at_the_very_context() {
-        let reaches = vec![Reach::Point, Reach::Execution];
+        let reaches = vec![MetricScope::Point, MetricScope::Execution];
         let metric = Metric { reaches, ..Metric::named("m") };
         let expected = "\
 version: 0
@@ -381,7 +388,7 @@ roots:
 
     #[test]
     fn what_is_computed_only_for_other_formulas_is_not_shown() {
-        let computed = |name: &str, is_input: bool| Computed {
+        let computed = |name: &str, is_input: bool| ComputedMetric {
             metric: Metric { is_input, ..Metric::named(name) },
             format: String::new(),
             has_share: false,

@@ -65,7 +65,7 @@ impl TraceWriter {
         self.line(thread, |form, put| {
             let encode = |part: usize| {
                 let mut told = Samples::new(form);
-                samples.tell(part, &mut |sample| told.take(Ok(sample)));
+                samples.read_part(part, &mut |sample| told.take(Ok(sample)));
                 told.ended()
             };
             ahead::in_order(samples.count(), encode, put)

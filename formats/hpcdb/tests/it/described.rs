@@ -11,8 +11,8 @@ use kymo_core::bytes::Limits;
 use kymo_core::{Context, Destination, Severity, Source};
 use kymo_hpcdb::{HpcDb, Writer};
 use kymo_model::profile::{
-    By, Column, ContextNumber, Function, IdKind, IdPart, Metric, MetricId, Node, ProfileSink,
-    Question, Reach, Relation, Scope, SunkValue, Thread, ThreadId, ThreadSet, flat,
+    Column, ContextNumber, FlatGrouping, Function, IdKind, IdPart, Metric, MetricId, MetricQuery,
+    MetricScope, Node, ProfileSink, Relation, Scope, SinkValue, Thread, ThreadId, ThreadSet, flat,
 };
 use kymo_model::timeline::{Content, TimeNs, Window};
 use kymo_model::{Dataset, Format};
@@ -285,15 +285,15 @@ fn the_described_draft_is_written_byte_by_byte_as_described() {
     writer.threads(&[thread(0, 7), thread(1, 9)]).unwrap();
     let value = |context, reach, value| {
         let (context, column) = (ContextNumber(context), Column { metric, reach });
-        Ok(SunkValue { context, column, value })
+        Ok(SinkValue { context, column, value })
     };
     let values = [
-        value(2, Reach::Execution, 2.5),
-        value(2, Reach::Function, 2.5),
-        value(1, Reach::Execution, 2.5),
+        value(2, MetricScope::Execution, 2.5),
+        value(2, MetricScope::Function, 2.5),
+        value(1, MetricScope::Execution, 2.5),
     ];
     writer.values(ThreadId(0), &mut values.into_iter()).unwrap();
-    let values = [value(2, Reach::Execution, 4.0)];
+    let values = [value(2, MetricScope::Execution, 4.0)];
     writer.values(ThreadId(1), &mut values.into_iter()).unwrap();
     let sample = Ok((TimeNs(5), Some(ContextNumber(2))));
     writer.samples(ThreadId(0), &mut [sample].into_iter()).unwrap();
@@ -349,8 +349,8 @@ fn is_read(dataset: &dyn Dataset) {
     assert_eq!(view.thread(ThreadId(0)).unwrap().to_string(), "NODE 0 [0xab] / RANK 3");
     let only: ThreadSet = [ThreadId(0)].into_iter().collect();
     for threads in [None, Some(&only)] {
-        let question = Question { view: view.as_ref(), metric: MetricId(0), threads };
-        let flat = flat(&question, By::Function).unwrap();
+        let question = MetricQuery { view: view.as_ref(), metric: MetricId(0), threads };
+        let flat = flat(&question, FlatGrouping::Function).unwrap();
         let rows = flat.rows.iter().map(|row| (row.label.as_str(), (row.exclusive, row.inclusive)));
         let rows: BTreeMap<_, _> = rows.collect();
         let expected = [("<main thread>", (0.0, 4.0)), ("main", (1.5, 4.0)), ("work", (2.5, 2.5))];

@@ -10,8 +10,8 @@ use kymo_core::bytes::Limits;
 use kymo_core::{Context, Destination, Source};
 use kymo_hpcdb::HpcDb;
 use kymo_model::profile::{
-    By, Detail, IDLE, MetricId, NamePattern, PathNode, PathTree, ProfileView, Question, ThreadId,
-    Within, bottom_up, flat, per_thread, top_down, traced,
+    Detail, FlatGrouping, IDLE, MetricId, MetricQuery, NamePattern, PathNode, PathTree,
+    ProfileView, SpentScope, ThreadId, bottom_up, flat, per_thread, top_down, traced,
 };
 use kymo_model::timeline::Window;
 use kymo_model::{Dataset, Format};
@@ -29,8 +29,8 @@ fn spent(dataset: &dyn Dataset, metric: &str) -> Vec<(String, f64, f64)> {
     let view = dataset.profile().unwrap();
     let place = view.metrics().iter().position(|known| known.name == metric).unwrap();
     let metric = MetricId(u32::try_from(place).unwrap());
-    let question = Question { view: view.as_ref(), metric, threads: None };
-    let rows = flat(&question, By::Function).unwrap().rows.into_iter();
+    let question = MetricQuery { view: view.as_ref(), metric, threads: None };
+    let rows = flat(&question, FlatGrouping::Function).unwrap().rows.into_iter();
     let mut rows: Vec<_> = rows.map(|row| (row.label, row.exclusive, row.inclusive)).collect();
     rows.sort_by(|a, b| a.0.cmp(&b.0));
     rows
@@ -108,10 +108,12 @@ fn reports(view: &dyn ProfileView) -> Vec<(String, Vec<String>)> {
     let mut reports = Vec::new();
     let name = NamePattern::new("foo").unwrap();
     for (metric, described) in (0..).map(MetricId).zip(view.metrics()) {
-        let question = Question { view, metric, threads: None };
+        let question = MetricQuery { view, metric, threads: None };
         let mut add =
             |what: &str, lines| reports.push((format!("{what} {}", described.name), lines));
-        for by in [By::Function, By::Line, By::File, By::Module] {
+        for by in
+            [FlatGrouping::Function, FlatGrouping::Line, FlatGrouping::File, FlatGrouping::Module]
+        {
             let rows = flat(&question, by).unwrap().rows.into_iter();
             add("top", sorted(rows.map(|row| format!("{row:?}"))));
         }
@@ -120,7 +122,7 @@ fn reports(view: &dyn ProfileView) -> Vec<(String, Vec<String>)> {
         }
         add("callers", shown(&bottom_up(&question, None, 99, 0.0).unwrap()));
         add("callers of foo", shown(&bottom_up(&question, Some(&name), 99, 0.0).unwrap()));
-        for within in [Within::All, Within::Function(&name)] {
+        for within in [SpentScope::All, SpentScope::Function(&name)] {
             let spent = per_thread(&question, within).unwrap();
             add("threads", vec![format!("{within:?} {spent:?}")]);
         }

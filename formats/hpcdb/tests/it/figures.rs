@@ -13,16 +13,16 @@ use kymo_core::bytes::Limits;
 use kymo_core::{Context, Source};
 use kymo_hpcdb::HpcDb;
 use kymo_model::profile::{
-    By, Derived, Detail, FlatRow, MetricId, Most, PathTree, ProfileView, Question, Statistic, Step,
-    Walk, Within, bottom_up, bottom_up_derived, flat, flat_derived, per_thread_derived, top_down,
-    top_down_derived,
+    Derived, Detail, FlatGrouping, FlatRow, MetricId, MetricQuery, PathTree, ProfileView,
+    SpentScope, Statistic, Step, TopRows, Walk, bottom_up, bottom_up_derived, flat, flat_derived,
+    per_thread_derived, top_down, top_down_derived,
 };
 use kymo_model::timeline::Window;
 use kymo_model::{Dataset, Format};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-const ALL: Most = Most { number: None, is_inclusive: false };
+const ALL: TopRows = TopRows { number: None, is_inclusive: false };
 
 /// The hash over lines of three numbers and a value.
 fn hash(dataset: &dyn Dataset, table: &str, columns: [&str; 3]) -> (String, u64) {
@@ -156,7 +156,7 @@ fn sums_over_all_threads_are_the_summary() {
         for step in Walk::new(view.as_ref()).unwrap().take(2000) {
             let Step::Enter(context, _) = step.unwrap() else { continue };
             let columns = [(0, 1), (0, 3)].map(|(metric, reach)| {
-                let reach = kymo_model::profile::Reach::ALL[reach];
+                let reach = kymo_model::profile::MetricScope::ALL[reach];
                 kymo_model::profile::Column { metric: MetricId(metric), reach }
             });
             let mut summary = [0.0; 2];
@@ -193,8 +193,8 @@ fn derived_metrics_are_computed_of_sums() {
     let flat_of = |name: &str| {
         let index = metrics.iter().position(|metric| metric.name == name).unwrap();
         let metric = MetricId(u32::try_from(index).unwrap());
-        let question = Question { view: view.as_ref(), metric, threads: None };
-        let rows = flat(&question, By::Function).unwrap().rows;
+        let question = MetricQuery { view: view.as_ref(), metric, threads: None };
+        let rows = flat(&question, FlatGrouping::Function).unwrap().rows;
         rows.into_iter().map(|row| (row.label.clone(), row)).collect::<BTreeMap<_, _>>()
     };
     let derived = derived_of(view.as_ref());
@@ -203,7 +203,8 @@ fn derived_metrics_are_computed_of_sums() {
     for (name, over, under) in DERIVED {
         let derived = derived.iter().find(|derived| derived.metric.name == name);
         let derived = derived.unwrap_or_else(|| panic!("{name} is none of {names:?}"));
-        let found = flat_derived(view.as_ref(), derived, None, By::Function, ALL).unwrap();
+        let found =
+            flat_derived(view.as_ref(), derived, None, FlatGrouping::Function, ALL).unwrap();
         let (over, under) = (flat_of(over), flat_of(under));
         assert!(!found.rows.is_empty(), "{name}");
         for row in found.rows {
@@ -259,7 +260,7 @@ fn derived_metrics_are_computed_of_paths() {
     for (name, over, under) in DERIVED {
         let question = |name: &str| {
             let index = metrics.iter().position(|metric| metric.name == name).unwrap();
-            Question {
+            MetricQuery {
                 view: view.as_ref(),
                 metric: MetricId(u32::try_from(index).unwrap()),
                 threads: None,
@@ -286,7 +287,7 @@ fn derived_metrics_are_computed_of_paths() {
             assert!(is_right, "{name} {path:?} {value}");
         }
         // They have no inclusive formula, so that threads have no value.
-        let threads = per_thread_derived(view.as_ref(), derived, None, Within::All).unwrap();
+        let threads = per_thread_derived(view.as_ref(), derived, None, SpentScope::All).unwrap();
         assert!(threads.len() == 40 && threads.iter().all(|value| value.is_nan()), "{name}");
     }
 }
@@ -298,12 +299,12 @@ fn statistics_are_those_of_the_summary_or_of_threads() {
         let view = dataset.profile().unwrap();
         let summaries = expected["metrics"].as_array().unwrap().iter();
         let has_min = summaries.into_iter().any(|metric| metric.to_string().contains("\"min\""));
-        let question = Question { view: view.as_ref(), metric: MetricId(0), threads: None };
+        let question = MetricQuery { view: view.as_ref(), metric: MetricId(0), threads: None };
         for step in Walk::new(view.as_ref()).unwrap().take(200) {
             let Step::Enter(context, _) = step.unwrap() else { continue };
             let column = kymo_model::profile::Column {
                 metric: question.metric,
-                reach: kymo_model::profile::Reach::Execution,
+                reach: kymo_model::profile::MetricScope::Execution,
             };
             let of = |statistic| {
                 let mut to = [0.0];

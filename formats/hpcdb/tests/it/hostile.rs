@@ -11,8 +11,9 @@ use kymo_core::bytes::Limits;
 use kymo_core::{Context, Destination, Result, Severity, Source};
 use kymo_hpcdb::{HpcDb, Writer};
 use kymo_model::profile::{
-    By, Column, ContextNumber, Detail, Metric, MetricId, Node, ProfileSink, Question, Reach,
-    Relation, Scope, SunkValue, Thread, ThreadId, Within, bottom_up, flat, per_thread, top_down,
+    Column, ContextNumber, Detail, FlatGrouping, Metric, MetricId, MetricQuery, MetricScope, Node,
+    ProfileSink, Relation, Scope, SinkValue, SpentScope, Thread, ThreadId, bottom_up, flat,
+    per_thread, top_down,
 };
 use kymo_model::{DumpRequest, Flow, Format, Record, RecordSink};
 
@@ -90,8 +91,8 @@ fn values_of_no_profile_are_told() {
     bytes[0xCC] = 9;
     let dataset = HpcDb.open(&changed("cct.db", &bytes), &Context::default()).unwrap();
     let view = dataset.profile().unwrap();
-    let question = Question { view: view.as_ref(), metric: MetricId(0), threads: None };
-    assert_eq!(per_thread(&question, Within::All).unwrap(), [2.0, 0.0]);
+    let question = MetricQuery { view: view.as_ref(), metric: MetricId(0), threads: None };
+    assert_eq!(per_thread(&question, SpentScope::All).unwrap(), [2.0, 0.0]);
     let findings = dataset.findings();
     let [sum, finding] = findings.as_slice() else { panic!("{findings:?}") };
     assert_eq!((finding.offset, finding.file.as_deref()), (Some(0xCC), Some("cct.db")));
@@ -117,9 +118,9 @@ fn no_number_of_a_profile_makes_threads_that_are_none() {
         let dataset = HpcDb.open(&source, &Context::default()).unwrap();
         let view = dataset.profile().unwrap();
         assert_eq!(view.thread_count(), 2);
-        let question = Question { view: view.as_ref(), metric: MetricId(0), threads: None };
+        let question = MetricQuery { view: view.as_ref(), metric: MetricId(0), threads: None };
         // The second thread had 3 there.
-        assert_eq!(per_thread(&question, Within::All).unwrap(), [2.0, 0.0]);
+        assert_eq!(per_thread(&question, SpentScope::All).unwrap(), [2.0, 0.0]);
         let findings = dataset.findings();
         let [finding, missing] = findings.as_slice() else { panic!("{findings:?}") };
         assert_eq!((finding.offset, finding.file.as_deref()), (Some(0xCC), Some("cct.db")));
@@ -137,8 +138,8 @@ fn a_list_of_no_contexts_is_told_at_a_byte_of_the_file() {
     let source = changed("cct.db", &bytes);
     let dataset = HpcDb.open(&source, &Context::default()).unwrap();
     let view = dataset.profile().unwrap();
-    let question = Question { view: view.as_ref(), metric: MetricId(0), threads: None };
-    assert_eq!(per_thread(&question, Within::All).unwrap(), [2.0, 3.0]);
+    let question = MetricQuery { view: view.as_ref(), metric: MetricId(0), threads: None };
+    assert_eq!(per_thread(&question, SpentScope::All).unwrap(), [2.0, 3.0]);
     let found =
         dataset.findings().into_iter().chain(HpcDb.check(&source, &Context::default()).unwrap());
     let found: Vec<_> = found.collect();
@@ -173,8 +174,8 @@ fn any_files_may_be_missing() {
         assert_eq!(dataset.profile().is_some(), has_values, "{there:#b}");
         assert_eq!(dataset.timeline().is_some(), has("trace.db"), "{there:#b}");
         if let Some(view) = dataset.profile() {
-            let question = Question { view: view.as_ref(), metric: MetricId(0), threads: None };
-            let mut rows = flat(&question, By::Function).unwrap().rows;
+            let question = MetricQuery { view: view.as_ref(), metric: MetricId(0), threads: None };
+            let mut rows = flat(&question, FlatGrouping::Function).unwrap().rows;
             rows.sort_by(|a, b| a.label.cmp(&b.label));
             let rows: Vec<_> =
                 rows.iter().map(|row| (row.label.as_str(), row.inclusive, row.exclusive)).collect();
@@ -183,7 +184,7 @@ fn any_files_may_be_missing() {
             let threads: Vec<_> = (0..2).map(|id| view.thread(ThreadId(id)).unwrap()).collect();
             let kind = if has("profile.db") && has("meta.db") { "THREAD 0" } else { "PROFILE 1" };
             assert_eq!((view.thread_count(), threads[0].to_string()), (2, kind.to_owned()));
-            assert_eq!(per_thread(&question, Within::All).unwrap(), [2.0, 3.0], "{there:#b}");
+            assert_eq!(per_thread(&question, SpentScope::All).unwrap(), [2.0, 3.0], "{there:#b}");
             let values = view.thread_values(ThreadId(1)).unwrap();
             let values: Vec<_> = values.map(|value| value.unwrap().value).collect();
             assert_eq!(values, [3.0; 5], "{there:#b}");
@@ -217,8 +218,8 @@ fn deep(to: &Path) {
     }
     writer.threads(&[Thread::default()]).unwrap();
     let value = |context: u64| {
-        let column = Column { metric, reach: Reach::Execution };
-        Ok(SunkValue { context: ContextNumber(context), column, value: 1.0 })
+        let column = Column { metric, reach: MetricScope::Execution };
+        Ok(SinkValue { context: ContextNumber(context), column, value: 1.0 })
     };
     writer.values(ThreadId(0), &mut (1..=DEPTH).map(value)).unwrap();
     writer.finish().unwrap();
@@ -236,8 +237,8 @@ fn a_million_contexts_below_each_other_are_read() {
     assert!(found.iter().all(|finding| finding.severity <= Severity::Note), "{found:?}");
     let dataset = HpcDb.open(&source, &Context::default()).unwrap();
     let view = dataset.profile().unwrap();
-    let question = Question { view: view.as_ref(), metric: MetricId(0), threads: None };
-    assert!((flat(&question, By::Function).unwrap().total - 1.0).abs() < 1e-12);
+    let question = MetricQuery { view: view.as_ref(), metric: MetricId(0), threads: None };
+    assert!((flat(&question, FlatGrouping::Function).unwrap().total - 1.0).abs() < 1e-12);
     let tree = top_down(&question, Detail::Lines, 40).unwrap();
     assert_eq!((tree.nodes.len(), tree.deeper), (40, 1));
     assert!(bottom_up(&question, None, 40, 0.0).unwrap().nodes.is_empty());

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use crate::support::open;
 use kymo_conformance::shared;
 use kymo_model::profile::{
-    Detail, IDLE, MetricId, Question, Within, bottom_up, per_thread, top_down, traced,
+    Detail, IDLE, MetricId, MetricQuery, SpentScope, bottom_up, per_thread, top_down, traced,
 };
 use kymo_model::timeline::Window;
 
@@ -245,8 +245,8 @@ fn each_thread_spent_what_another_reader_reads() {
     each(|path, read| {
         let view = open(path).profile().unwrap();
         for (metric, _, all) in spent(read) {
-            let question = Question { view: view.as_ref(), metric, threads: None };
-            let found = per_thread(&question, Within::All).unwrap();
+            let question = MetricQuery { view: view.as_ref(), metric, threads: None };
+            let found = per_thread(&question, SpentScope::All).unwrap();
             assert_eq!(found.len(), read.threads.len());
             for (found, thread) in found.into_iter().zip(&read.threads) {
                 let value = |root: &usize| thread.get(root).and_then(|values| values.get(&all));
@@ -266,7 +266,7 @@ fn functions_spent_by_their_paths_what_another_reader_reads() {
             below.entry(place.parent.unwrap_or(0)).or_default().push(*id);
         }
         for (metric, own, all) in spent(read) {
-            let question = Question { view: view.as_ref(), metric, threads: None };
+            let question = MetricQuery { view: view.as_ref(), metric, threads: None };
             let what = path.display().to_string();
             let mut functions: BTreeMap<String, f64> = BTreeMap::new();
             for (id, place) in read.places.iter().filter(|(_, place)| place.is_frame) {

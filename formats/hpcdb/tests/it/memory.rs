@@ -5,8 +5,8 @@ use kymo_core::{Context, Source};
 use kymo_hpcdb::HpcDb;
 use kymo_model::Format;
 use kymo_model::profile::{
-    By, Detail, FlatRow, MetricId, Most, Question, ThreadId, ThreadSet, bottom_up, flat_most,
-    top_down,
+    Detail, FlatGrouping, FlatRow, MetricId, MetricQuery, ThreadId, ThreadSet, TopRows, bottom_up,
+    flat_most, top_down,
 };
 use kymo_model::table::Scan;
 
@@ -34,10 +34,10 @@ fn database(count: u32, contexts: &dyn Fn(&mut Made, u64) -> (u64, u64)) -> Sour
 fn held_by_reports(source: &Source) -> [u64; 3] {
     let dataset = HpcDb.open(source, &Context::default()).unwrap();
     let view = dataset.profile().unwrap();
-    let question = Question { view: view.as_ref(), metric: MetricId(0), threads: None };
-    let most = Most { number: Some(20), is_inclusive: false };
+    let question = MetricQuery { view: view.as_ref(), metric: MetricId(0), threads: None };
+    let most = TopRows { number: Some(20), is_inclusive: false };
     [
-        held(|| drop(flat_most(&question, By::Function, most).unwrap())),
+        held(|| drop(flat_most(&question, FlatGrouping::Function, most).unwrap())),
         held(|| drop(top_down(&question, Detail::Lines, 40).unwrap())),
         held(|| drop(bottom_up(&question, None, 40, 0.005).unwrap())),
     ]
@@ -80,10 +80,11 @@ fn values_of_some_threads_without_values_by_context_take_a_fixed_part_of_memory(
     let dataset = HpcDb.open(&source, &Context::default()).unwrap();
     let view = dataset.profile().unwrap();
     let threads: ThreadSet = (0..3).map(ThreadId).collect();
-    let question = Question { view: view.as_ref(), metric: MetricId(0), threads: Some(&threads) };
-    let most = Most { number: Some(1), is_inclusive: false };
+    let question =
+        MetricQuery { view: view.as_ref(), metric: MetricId(0), threads: Some(&threads) };
+    let most = TopRows { number: Some(1), is_inclusive: false };
     let held = held(|| {
-        let found = flat_most(&question, By::Function, most).unwrap();
+        let found = flat_most(&question, FlatGrouping::Function, most).unwrap();
         let FlatRow { label, exclusive, .. } = &found.rows[0];
         assert_eq!((label.as_str(), *exclusive), ("foo", f64::from(3 * COUNT)));
     });
@@ -132,10 +133,10 @@ fn very_many_functions_that_call_each_other_take_less_than_32_mib() {
     let source = source([("meta.db", meta.bytes()), ("profile.db", profile)]);
     let dataset = HpcDb.open(&source, &Context::default()).unwrap();
     let view = dataset.profile().unwrap();
-    let question = Question { view: view.as_ref(), metric: MetricId(0), threads: None };
-    let most = Most { number: Some(20), is_inclusive: false };
+    let question = MetricQuery { view: view.as_ref(), metric: MetricId(0), threads: None };
+    let most = TopRows { number: Some(20), is_inclusive: false };
     let held = held(|| {
-        let found = flat_most(&question, By::Function, most).unwrap();
+        let found = flat_most(&question, FlatGrouping::Function, most).unwrap();
         assert_eq!(found.rows.len() + found.more, 1 + COUNT as usize);
     });
     assert!(held < 32 << 20, "{held}");

@@ -7,8 +7,8 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, UInt64Type};
 use kymo_model::Dataset;
 use kymo_model::profile::{
-    By, Detail, MetricId, PathTree, ProfileView, Question, Within, bottom_up, flat, per_thread,
-    top_down,
+    Detail, FlatGrouping, MetricId, MetricQuery, PathTree, ProfileView, SpentScope, bottom_up,
+    flat, per_thread, top_down,
 };
 use serde_json::Value;
 
@@ -18,10 +18,10 @@ fn tops(expected: &Value) -> Vec<&Value> {
     lists.into_iter().flatten().flatten().collect()
 }
 
-fn question<'a>(view: &'a dyn ProfileView, top: &Value) -> Question<'a> {
+fn question<'a>(view: &'a dyn ProfileView, top: &Value) -> MetricQuery<'a> {
     let name = top["metric"].as_str().unwrap();
     let index = view.metrics().iter().position(|metric| metric.name == name).unwrap();
-    Question { view, metric: MetricId(u32::try_from(index).unwrap()), threads: None }
+    MetricQuery { view, metric: MetricId(u32::try_from(index).unwrap()), threads: None }
 }
 
 /// Compares figures of functions, each by its name.
@@ -59,7 +59,7 @@ fn every_report_has_the_figures_of_functions() {
         let view = dataset.profile().unwrap();
         for top in tops(expected) {
             let question = question(view.as_ref(), top);
-            let rows = flat(&question, By::Function).unwrap().rows;
+            let rows = flat(&question, FlatGrouping::Function).unwrap().rows;
             let own = rows.iter().map(|row| (row.label.clone(), row.exclusive)).collect();
             let all = rows.iter().map(|row| (row.label.clone(), row.inclusive)).collect();
             compare(&own, &top["functions_by_exclusive"], "top, exclusive");
@@ -72,7 +72,7 @@ fn every_report_has_the_figures_of_functions() {
             let callers = bottom_up(&question, None, 1, 0.0).unwrap();
             let (own, _) = of_paths(&callers);
             compare(&own, &top["functions_by_exclusive"], "callers");
-            let threads: f64 = per_thread(&question, Within::All).unwrap().into_iter().sum();
+            let threads: f64 = per_thread(&question, SpentScope::All).unwrap().into_iter().sum();
             assert!(is_near(threads, &top["total_inclusive_over_entry_points"]), "threads");
         }
     });

@@ -5,8 +5,9 @@ use crate::support::{changed, patched};
 use kymo_core::{Context, Finding, Severity, Source};
 use kymo_hpcdb::HpcDb;
 use kymo_model::profile::{
-    By, Column, Detail, MetricId, Most, NamePattern, ProfileView, Question, Reach, Step, ThreadId,
-    ThreadSet, Walk, Within, bottom_up, flat, flat_most, per_thread, top_down,
+    Column, Detail, FlatGrouping, MetricId, MetricQuery, MetricScope, NamePattern, ProfileView,
+    SpentScope, Step, ThreadId, ThreadSet, TopRows, Walk, bottom_up, flat, flat_most, per_thread,
+    top_down,
 };
 use kymo_model::timeline::{TimeNs, Window};
 use kymo_model::{Dataset, Format};
@@ -18,8 +19,8 @@ fn open(source: &Source) -> Box<dyn Dataset> {
 type Row = (String, f64, f64);
 
 /// What a flat profile has: names, what they spent with all that they called, and themselves.
-fn rows(view: &dyn ProfileView, by: By, threads: Option<&ThreadSet>) -> Vec<Row> {
-    let question = Question { view, metric: MetricId(0), threads };
+fn rows(view: &dyn ProfileView, by: FlatGrouping, threads: Option<&ThreadSet>) -> Vec<Row> {
+    let question = MetricQuery { view, metric: MetricId(0), threads };
     let rows = flat(&question, by).unwrap().rows.into_iter();
     let mut rows: Vec<_> = rows.map(|row| (row.label, row.inclusive, row.exclusive)).collect();
     rows.sort_by(|a, b| a.0.cmp(&b.0));
@@ -95,13 +96,13 @@ fn what_was_measured_outside_of_all_entry_points_is_shown() {
     let view = dataset.profile().unwrap();
     let expected =
         [row("<main thread>", 5.0, 0.0), row("<no activity>", 4.0, 4.0), row("main", 5.0, 5.0)];
-    assert_eq!(rows(view.as_ref(), By::Function, None), expected);
+    assert_eq!(rows(view.as_ref(), FlatGrouping::Function, None), expected);
     let first: ThreadSet = [ThreadId(0)].into_iter().collect();
     let expected =
         [row("<main thread>", 2.0, 0.0), row("<no activity>", 2.0, 2.0), row("main", 2.0, 2.0)];
-    assert_eq!(rows(view.as_ref(), By::Function, Some(&first)), expected);
-    let question = Question { view: view.as_ref(), metric: MetricId(0), threads: None };
-    assert_eq!(per_thread(&question, Within::All).unwrap(), [4.0, 5.0]);
+    assert_eq!(rows(view.as_ref(), FlatGrouping::Function, Some(&first)), expected);
+    let question = MetricQuery { view: view.as_ref(), metric: MetricId(0), threads: None };
+    assert_eq!(per_thread(&question, SpentScope::All).unwrap(), [4.0, 5.0]);
     assert_eq!(question.total().unwrap().to_string(), "9");
     let tree = top_down(&question, Detail::Functions, 9).unwrap();
     assert_eq!(tree.total.to_string(), "9");
@@ -135,7 +136,7 @@ fn a_database_without_values_below_the_whole_is_shown_as_one_entry() {
         _ => Some(bytes),
     });
     let view = open(&source).profile().unwrap();
-    assert_eq!(rows(view.as_ref(), By::Function, None), [row("<no activity>", 9.0, 9.0)]);
+    assert_eq!(rows(view.as_ref(), FlatGrouping::Function, None), [row("<no activity>", 9.0, 9.0)]);
     let found = HpcDb.check(&source, &Context::default()).unwrap();
     assert_eq!(found.iter().filter(|one| one.rule == "tree-sum").count(), 0, "{found:?}");
 }
@@ -164,12 +165,12 @@ fn values_by_context_of_another_database_are_told() {
     let source = patched("cct.db", &[(0xD0, &4.0_f64.to_le_bytes())]);
     let dataset = open(&source);
     let view = dataset.profile().unwrap();
-    let question = Question { view: view.as_ref(), metric: MetricId(0), threads: None };
+    let question = MetricQuery { view: view.as_ref(), metric: MetricId(0), threads: None };
     assert_eq!(dataset.findings(), []);
     // The summary is what counts where all threads are asked for.
-    assert_eq!(rows(view.as_ref(), By::Line, None), [row("a.c:7", 5.0, 5.0)]);
+    assert_eq!(rows(view.as_ref(), FlatGrouping::Line, None), [row("a.c:7", 5.0, 5.0)]);
     let findings = dataset.findings();
-    assert_eq!(per_thread(&question, Within::All).unwrap(), [2.0, 4.0]);
+    assert_eq!(per_thread(&question, SpentScope::All).unwrap(), [2.0, 4.0]);
     assert_eq!(dataset.findings(), findings);
     let [finding] = findings.as_slice() else { panic!("{findings:?}") };
     assert_eq!((finding.rule, finding.severity), ("summary-sum", Severity::Warning));
@@ -185,7 +186,7 @@ fn a_list_of_contexts_that_is_too_short_is_told_and_nothing_is_lost() {
     let dataset = open(&source);
     let view = dataset.profile().unwrap();
     let first: ThreadSet = [ThreadId(0)].into_iter().collect();
-    assert_eq!(rows(view.as_ref(), By::Line, Some(&first)), [row("a.c:7", 2.0, 2.0)]);
+    assert_eq!(rows(view.as_ref(), FlatGrouping::Line, Some(&first)), [row("a.c:7", 2.0, 2.0)]);
     let findings = dataset.findings();
     let [finding] = findings.as_slice() else { panic!("{findings:?}") };
     assert_eq!((finding.file.as_deref(), finding.offset), (Some("cct.db"), Some(0x40)));
@@ -196,11 +197,11 @@ fn a_list_of_contexts_that_is_too_short_is_told_and_nothing_is_lost() {
 fn salvage_goes_on_past_a_record_that_cannot_be_read() {
     let source = patched("meta.db", &[(0x2A0, &[0xFF, 0xFF])]);
     let view = open(&source).profile().unwrap();
-    let question = Question { view: view.as_ref(), metric: MetricId(0), threads: None };
-    assert!(flat(&question, By::Function).is_err());
+    let question = MetricQuery { view: view.as_ref(), metric: MetricId(0), threads: None };
+    assert!(flat(&question, FlatGrouping::Function).is_err());
     let dataset = HpcDb.salvage(&source, &Context::default()).unwrap();
     let view = dataset.profile().unwrap();
-    assert_eq!(rows(view.as_ref(), By::Function, None), [row("<main thread>", 5.0, 0.0)]);
+    assert_eq!(rows(view.as_ref(), FlatGrouping::Function, None), [row("<main thread>", 5.0, 0.0)]);
     let findings = dataset.findings();
     let [finding] = findings.as_slice() else { panic!("{findings:?}") };
     assert_eq!((finding.rule, finding.offset), ("unreadable", Some(0x2A0)));
@@ -212,7 +213,7 @@ fn without_values_by_context_those_by_profile_are_summed_up() {
     let whole = open(&changed("matmul-omp", |_, bytes| Some(bytes))).profile().unwrap();
     let without = changed("matmul-omp", |name, bytes| (name != "cct.db").then_some(bytes));
     let without = open(&without).profile().unwrap();
-    let columns = Reach::ALL.map(|reach| Column { metric: MetricId(0), reach });
+    let columns = MetricScope::ALL.map(|reach| Column { metric: MetricId(0), reach });
     for threads in [&[0, 1, 3][..], &[2], &[0, 1, 2, 3]] {
         let threads: ThreadSet = threads.iter().copied().map(ThreadId).collect();
         for step in Walk::new(whole.as_ref()).unwrap() {
@@ -231,8 +232,8 @@ fn without_values_by_context_those_by_profile_are_summed_up() {
         ["multiply._omp_fn.0", "do_cos"].map(|name| NamePattern::new(name).unwrap());
     for function in [None, Some(&multiply), Some(&cosine)] {
         let spent = [&whole, &without].map(|view| {
-            let question = Question { view: view.as_ref(), metric: MetricId(0), threads: None };
-            per_thread(&question, function.map_or(Within::All, Within::Function)).unwrap()
+            let question = MetricQuery { view: view.as_ref(), metric: MetricId(0), threads: None };
+            per_thread(&question, function.map_or(SpentScope::All, SpentScope::Function)).unwrap()
         });
         for (one, other) in spent[0].iter().zip(&spent[1]) {
             assert!((one - other).abs() <= 1e-12, "{function:?}: {spent:?}");
@@ -244,10 +245,10 @@ fn without_values_by_context_those_by_profile_are_summed_up() {
 fn said(source: &Source) -> [Option<String>; 3] {
     let dataset = open(source);
     let view = dataset.profile().unwrap();
-    let question = Question { view: view.as_ref(), metric: MetricId(0), threads: None };
-    let most = Most { number: Some(1), is_inclusive: false };
+    let question = MetricQuery { view: view.as_ref(), metric: MetricId(0), threads: None };
+    let most = TopRows { number: Some(1), is_inclusive: false };
     [
-        flat_most(&question, By::Function, most).unwrap().odd,
+        flat_most(&question, FlatGrouping::Function, most).unwrap().odd,
         top_down(&question, Detail::Functions, 9).unwrap().odd,
         bottom_up(&question, None, 9, 0.5).unwrap().odd,
     ]

@@ -8,8 +8,8 @@ use kymo_conformance::capture;
 use kymo_core::{Context, Finding, Result, Source};
 use kymo_hpcdb::HpcDb;
 use kymo_model::profile::{
-    By, Detail, MetricId, Most, NamePattern, Question, ThreadId, ThreadSet, Walk, Within, flat,
-    flat_most, per_thread, top_down,
+    Detail, FlatGrouping, MetricId, MetricQuery, NamePattern, SpentScope, ThreadId, ThreadSet,
+    TopRows, Walk, flat, flat_most, per_thread, top_down,
 };
 use kymo_model::timeline::Window;
 use kymo_model::{Dataset, Format};
@@ -39,8 +39,8 @@ fn what_is_laid_out_side_by_side_is_sound() {
         source([("meta.db", meta.bytes()), ("profile.db", profile(&values, &values, 1, 1))]);
     assert_eq!(check(&source), []);
     let view = open(&source).unwrap().profile().unwrap();
-    let question = Question { view: view.as_ref(), metric: MetricId(0), threads: None };
-    let rows = flat(&question, By::Function).unwrap().rows;
+    let question = MetricQuery { view: view.as_ref(), metric: MetricId(0), threads: None };
+    let rows = flat(&question, FlatGrouping::Function).unwrap().rows;
     let rows: Vec<_> = rows.iter().map(|row| (row.label.as_str(), row.exclusive)).collect();
     assert_eq!(rows, [("<main thread>", 0.0), ("foo", 1.0), ("bar", 1.0), ("baz", 1.0)]);
 }
@@ -93,9 +93,9 @@ fn contexts_that_share_their_children_are_not_gone_through_again_and_again() {
         source([("meta.db", meta.bytes()), ("profile.db", profile(&values, &values, 1, 1))]);
     let dataset = open(&source).unwrap();
     let view = dataset.profile().unwrap();
-    let question = Question { view: view.as_ref(), metric: MetricId(0), threads: None };
+    let question = MetricQuery { view: view.as_ref(), metric: MetricId(0), threads: None };
     let used = held(|| {
-        let error = flat(&question, By::Function).unwrap_err().to_string();
+        let error = flat(&question, FlatGrouping::Function).unwrap_err().to_string();
         assert!(error.starts_with("meta.db: children at byte 0x"), "{error}");
         assert!(top_down(&question, Detail::Lines, 9).is_err());
     });
@@ -133,9 +133,9 @@ fn an_index_that_goes_up_and_down_is_no_index() {
         source([("meta.db", meta.bytes()), ("profile.db", profile(&up_and_down, &thread, 1, 1))]);
     let dataset = open(&source).unwrap();
     let view = dataset.profile().unwrap();
-    let question = Question { view: view.as_ref(), metric: MetricId(0), threads: None };
+    let question = MetricQuery { view: view.as_ref(), metric: MetricId(0), threads: None };
     // The thread has what the summary does not tell.
-    let rows = flat(&question, By::Function).unwrap().rows;
+    let rows = flat(&question, FlatGrouping::Function).unwrap().rows;
     let rows: Vec<_> = rows.iter().map(|row| (row.label.as_str(), row.exclusive)).collect();
     assert_eq!(rows, [("<main thread>", 0.0), ("foo", f64::from(COUNT))]);
     let findings = dataset.findings();
@@ -150,8 +150,9 @@ fn an_index_that_goes_up_and_down_is_no_index() {
     let dataset = open(&source).unwrap();
     let view = dataset.profile().unwrap();
     let threads: ThreadSet = [ThreadId(0)].into_iter().collect();
-    let question = Question { view: view.as_ref(), metric: MetricId(0), threads: Some(&threads) };
-    let error = flat(&question, By::Function).unwrap_err().to_string();
+    let question =
+        MetricQuery { view: view.as_ref(), metric: MetricId(0), threads: Some(&threads) };
+    let error = flat(&question, FlatGrouping::Function).unwrap_err().to_string();
     assert!(error.contains("entry 2 is out of order"), "{error}");
 }
 
@@ -188,8 +189,9 @@ fn contexts_that_share_their_values_are_refused() {
     ]);
     let view = open(&source).unwrap().profile().unwrap();
     let threads: ThreadSet = [ThreadId(0)].into_iter().collect();
-    let question = Question { view: view.as_ref(), metric: MetricId(0), threads: Some(&threads) };
-    let error = flat(&question, By::Function).unwrap_err().to_string();
+    let question =
+        MetricQuery { view: view.as_ref(), metric: MetricId(0), threads: Some(&threads) };
+    let error = flat(&question, FlatGrouping::Function).unwrap_err().to_string();
     assert!(error.starts_with("cct.db: ") && error.contains("on top of each other"), "{error}");
     assert!(check(&source).iter().any(|one| one.rule == "array-overlap"));
 }
@@ -238,9 +240,9 @@ fn names_that_share_their_bytes_are_refused() {
     let source =
         source([("meta.db", meta.bytes()), ("profile.db", profile(&values, &values, 1, 1))]);
     let view = open(&source).unwrap().profile().unwrap();
-    let question = Question { view: view.as_ref(), metric: MetricId(0), threads: None };
+    let question = MetricQuery { view: view.as_ref(), metric: MetricId(0), threads: None };
     let used = held(|| {
-        let error = flat(&question, By::Function).unwrap_err().to_string();
+        let error = flat(&question, FlatGrouping::Function).unwrap_err().to_string();
         assert!(error.starts_with("meta.db: function name at byte 0x"), "{error}");
         assert!(error.contains("names come to more than"), "{error}");
     });
@@ -377,8 +379,8 @@ fn entry_points_of_one_number_have_its_values_once() {
     let first: ThreadSet = [ThreadId(0)].into_iter().collect();
     for threads in [None, Some(&first)] {
         assert_eq!(view.totals(threads).unwrap(), vec![2.5; 2000]);
-        let question = Question { view: view.as_ref(), metric: MetricId(1999), threads };
-        let flat = flat(&question, By::Function).unwrap();
+        let question = MetricQuery { view: view.as_ref(), metric: MetricId(1999), threads };
+        let flat = flat(&question, FlatGrouping::Function).unwrap();
         let rows: Vec<_> =
             flat.rows.iter().map(|row| (row.label.as_str(), row.inclusive)).collect();
         assert_eq!((flat.total, rows), (2.5, vec![("<main thread>", 2.5)]));
@@ -405,8 +407,12 @@ fn contexts_of_one_number_do_not_have_its_values_read_again_and_again() {
     let source = source([("meta.db", meta.bytes()), ("profile.db", profile(&block, &block, 1, 1))]);
     let dataset = open(&source).unwrap();
     let view = dataset.profile().unwrap();
-    let question = Question { view: view.as_ref(), metric: MetricId(7), threads: None };
-    let found = flat_most(&question, By::Function, Most { number: Some(9), is_inclusive: true });
+    let question = MetricQuery { view: view.as_ref(), metric: MetricId(7), threads: None };
+    let found = flat_most(
+        &question,
+        FlatGrouping::Function,
+        TopRows { number: Some(9), is_inclusive: true },
+    );
     let found = found.unwrap();
     // The entry point has 2, and the context of the number 1, once.
     let rows: Vec<_> = found.rows.iter().map(|row| (row.label.as_str(), row.inclusive)).collect();
@@ -448,11 +454,12 @@ fn of_contexts_of_one_number_the_first_counts() {
     let source = source([("meta.db", meta.bytes()), ("cct.db", one_of_many_threads(COUNT))]);
     let salvaged = HpcDb.salvage(&source, &Context::default()).unwrap();
     let view = salvaged.profile().unwrap();
-    let question = Question { view: view.as_ref(), metric: MetricId(0), threads: None };
-    let found = flat(&question, By::Function).unwrap();
+    let question = MetricQuery { view: view.as_ref(), metric: MetricId(0), threads: None };
+    let found = flat(&question, FlatGrouping::Function).unwrap();
     let foo = found.rows.iter().find(|row| row.label == "foo").unwrap();
     assert!((foo.exclusive - f64::from(COUNT)).abs() < 1.0, "{foo:?}");
-    let spent = per_thread(&question, Within::Function(&NamePattern::new("foo").unwrap())).unwrap();
+    let spent =
+        per_thread(&question, SpentScope::Function(&NamePattern::new("foo").unwrap())).unwrap();
     assert_eq!(spent, vec![1.0; COUNT as usize]);
 }
 

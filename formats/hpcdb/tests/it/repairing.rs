@@ -7,8 +7,8 @@ use kymo_conformance::{shared, testdata};
 use kymo_core::bytes::Limits;
 use kymo_core::{Context, Destination, Result, Severity, Source};
 use kymo_hpcdb::HpcDb;
-use kymo_model::profile::{By, MetricId, ProfileView, Question, ThreadId, flat};
-use kymo_model::{Format, Repaired};
+use kymo_model::profile::{FlatGrouping, MetricId, MetricQuery, ProfileView, ThreadId, flat};
+use kymo_model::{Format, RepairReport};
 
 fn source(path: &Path) -> Source {
     Source::open(path, &Limits::default()).unwrap()
@@ -29,7 +29,7 @@ fn sample() -> tempfile::TempDir {
     copy_of(&testdata("hpcdb/matmul-omp"))
 }
 
-fn repair(folder: &Path, to: &Path) -> Result<Repaired> {
+fn repair(folder: &Path, to: &Path) -> Result<RepairReport> {
     let to = Destination::new(to, false);
     HpcDb.repair(&source(folder), &to, &Context::default())
 }
@@ -38,7 +38,7 @@ fn repair(folder: &Path, to: &Path) -> Result<Repaired> {
 fn repaired(folder: &Path) -> (tempfile::TempDir, Vec<String>, Vec<String>) {
     let out = tempfile::tempdir().unwrap();
     let to = out.path().join("repaired");
-    let Repaired { corrected, losses, .. } = repair(folder, &to).unwrap();
+    let RepairReport { corrected, losses, .. } = repair(folder, &to).unwrap();
     let found = HpcDb.check(&source(&to), &Context::default()).unwrap();
     let wrong: Vec<_> = found.iter().filter(|one| one.severity > Severity::Note).collect();
     assert!(wrong.is_empty(), "{wrong:#?}");
@@ -116,8 +116,8 @@ fn figures(view: &dyn ProfileView) -> Vec<String> {
     for thread in (0..u32::try_from(view.thread_count()).unwrap()).map(ThreadId) {
         let only = [thread].into_iter().collect();
         for metric in (0..u32::try_from(view.metrics().len()).unwrap()).map(MetricId) {
-            let question = Question { view, metric, threads: Some(&only) };
-            for row in flat(&question, By::Function).unwrap().rows {
+            let question = MetricQuery { view, metric, threads: Some(&only) };
+            for row in flat(&question, FlatGrouping::Function).unwrap().rows {
                 let (label, spent) = (row.label, (row.exclusive, row.inclusive));
                 lines.push(format!("{} {} {label} {spent:?}", thread.0, metric.0));
             }
@@ -142,7 +142,7 @@ fn profile_is_made_again(database: &Path) {
     let original = view(database);
     assert!(figures(made.as_ref()) == figures(original.as_ref()), "{}", database.display());
     let total = |view: &dyn ProfileView| {
-        Question { view, metric: MetricId(0), threads: None }.total().unwrap()
+        MetricQuery { view, metric: MetricId(0), threads: None }.total().unwrap()
     };
     let (made, original) = (total(made.as_ref()), total(original.as_ref()));
     assert!((made - original).abs() <= 1e-9 * original.abs(), "{made} {original}");
@@ -351,7 +351,7 @@ fn sums_of_a_summary_are_made_again_where_both_files_agree_on_the_threads() {
         assert_eq!((corrected, losses), (vec![said.to_owned()], Vec::new()), "{at:#x}");
         let dataset = HpcDb.open(&source(&out.path().join("repaired")), &Context::default());
         let view = dataset.unwrap().profile().unwrap();
-        let mut values: Vec<_> = view.kept_statistics().unwrap().map(Result::unwrap).collect();
+        let mut values: Vec<_> = view.stored_statistics().unwrap().map(Result::unwrap).collect();
         values.retain(|value| (value.value - 5.0).abs() < 1e-12);
         assert_eq!(values.len(), 5, "{at:#x}");
         for name in ["meta.db", "cct.db", "trace.db"] {
@@ -624,15 +624,15 @@ fn what_can_be_shown_is_saved() {
         let Some(view) = salvaged.profile().filter(|view| !view.metrics().is_empty()) else {
             continue;
         };
-        let question = Question { view: &*view, metric: MetricId(0), threads: None };
-        let Ok(rows) = flat(&question, By::Function) else { continue };
+        let question = MetricQuery { view: &*view, metric: MetricId(0), threads: None };
+        let Ok(rows) = flat(&question, FlatGrouping::Function) else { continue };
         if rows.rows.is_empty() {
             continue;
         }
         shown += 1;
         let out = tempfile::tempdir().unwrap();
         let to = out.path().join("repaired");
-        let Ok(Repaired { losses, .. }) = repair(folder.path(), &to) else { continue };
+        let Ok(RepairReport { losses, .. }) = repair(folder.path(), &to) else { continue };
         saved += 1;
         assert!(!losses.is_empty(), "{at:#x}");
         let found = HpcDb.check(&source(&to), &Context::default()).unwrap();

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use crate::support::{changed, patched};
 use kymo_core::{Context, Finding, Severity, Source};
 use kymo_hpcdb::HpcDb;
-use kymo_model::profile::{By, MetricId, Question, Step, ThreadId, Walk, flat};
+use kymo_model::profile::{FlatGrouping, MetricId, MetricQuery, Step, ThreadId, Walk, flat};
 use kymo_model::table::Scan;
 use kymo_model::{Dataset, Format};
 
@@ -28,8 +28,8 @@ fn read(dataset: &dyn Dataset) {
         let _ = view.context_values(&context).map(|values| values.for_each(drop));
     }
     if !view.metrics().is_empty() {
-        let question = Question { view: &*view, metric: MetricId(0), threads: None };
-        let _ = flat(&question, By::Function);
+        let question = MetricQuery { view: &*view, metric: MetricId(0), threads: None };
+        let _ = flat(&question, FlatGrouping::Function);
     }
 }
 

@@ -5,8 +5,8 @@ use kymo_core::{Context, Source};
 use kymo_hpcdb::HpcDb;
 use kymo_model::Format;
 use kymo_model::profile::{
-    By, Detail, FlatRow, MetricId, Most, PathTree, ProfileView, Question, ThreadId, ThreadSet,
-    Within, bottom_up, flat_most, per_thread, top_down,
+    Detail, FlatGrouping, FlatRow, MetricId, MetricQuery, PathTree, ProfileView, SpentScope,
+    ThreadId, ThreadSet, TopRows, bottom_up, flat_most, per_thread, top_down,
 };
 
 /// A scope, its word in the file, and the id of its values.
@@ -67,9 +67,10 @@ fn database(metrics: fn(&mut Made), scopes: &[usize]) -> Source {
 
 /// What reports say, in lines.
 fn reports(view: &dyn ProfileView, threads: Option<&ThreadSet>) -> Vec<String> {
-    let question = Question { view, metric: MetricId(0), threads };
+    let question = MetricQuery { view, metric: MetricId(0), threads };
     let flat =
-        flat_most(&question, By::Function, Most { number: None, is_inclusive: false }).unwrap();
+        flat_most(&question, FlatGrouping::Function, TopRows { number: None, is_inclusive: false })
+            .unwrap();
     let row = |row: &FlatRow| format!("top {} {} {}", row.label, row.inclusive, row.exclusive);
     let mut lines: Vec<_> = flat.rows.iter().map(row).collect();
     let tree = top_down(&question, Detail::Loops, 9).unwrap();
@@ -81,7 +82,7 @@ fn reports(view: &dyn ProfileView, threads: Option<&ThreadSet>) -> Vec<String> {
     };
     add("tree", &tree);
     add("callers", &callers);
-    lines.push(format!("threads {:?}", per_thread(&question, Within::All).unwrap()));
+    lines.push(format!("threads {:?}", per_thread(&question, SpentScope::All).unwrap()));
     assert_eq!([flat.odd, tree.odd, callers.odd], [None, None, None]);
     let totals = [flat.total, tree.total, callers.total, question.total().unwrap()];
     assert_eq!((totals, view.totals(threads).unwrap()), ([3.0; 4], vec![3.0]));

@@ -10,9 +10,9 @@ use kymo_core::bytes::Limits;
 use kymo_core::{Context, Destination, Severity, Source};
 use kymo_hpcdb::{HpcDb, Writer};
 use kymo_model::profile::{
-    By, Column, ContextNumber, ContextValue, Metric, MetricId, Node, Parts, ProfileSink,
-    ProfileView, Question, Reach, Relation, Scope, Statistic, Step, SummaryValue, SunkValue,
-    Thread, ThreadId, Walk, copy_profile, flat,
+    Column, ContextNumber, ContextValue, FlatGrouping, Metric, MetricId, MetricQuery, MetricScope,
+    Node, Parts, ProfileSink, ProfileView, Relation, Scope, SinkValue, Statistic, Step,
+    SummaryValue, Thread, ThreadId, Walk, copy_profile, flat,
 };
 use kymo_model::timeline::TimeNs;
 use kymo_model::{Dataset, Format};
@@ -93,7 +93,8 @@ fn is_the_same_as(from: &Path, to: &Path, start: Start) {
     assert!(values(copy.as_ref()) == values(original.as_ref()), "{}", from.display());
     for metric in (0..u32::try_from(original.metrics().len()).unwrap()).map(MetricId) {
         let rows = |view: &dyn ProfileView| {
-            let flat = flat(&Question { view, metric, threads: None }, By::Function).unwrap();
+            let flat =
+                flat(&MetricQuery { view, metric, threads: None }, FlatGrouping::Function).unwrap();
             let rows = flat.rows.into_iter();
             rows.map(|row| (row.label, (row.exclusive, row.inclusive))).collect::<BTreeMap<_, _>>()
         };
@@ -217,7 +218,7 @@ impl<T: Copy + Sync> Parts<T> for Pairs<T> {
         self.0.len().div_ceil(2)
     }
 
-    fn tell(&self, part: usize, take: &mut dyn FnMut(T)) {
+    fn read_part(&self, part: usize, take: &mut dyn FnMut(T)) {
         self.0.chunks(2).nth(part).unwrap_or_default().iter().copied().for_each(take);
     }
 }
@@ -259,12 +260,12 @@ fn samples_in_parts_that_go_back_in_time_are_refused() {
 fn values_in_parts_are_those_that_come_one_by_one() {
     let folder = tempfile::tempdir().unwrap();
     let column = |reach| Column { metric: MetricId(0), reach };
-    let value = |number: u64, reach, value| SunkValue {
+    let value = |number: u64, reach, value| SinkValue {
         context: ContextNumber(number),
         column: column(reach),
         value,
     };
-    let values: Vec<_> = (0..5).map(|number| value(number, Reach::Execution, 2.5)).collect();
+    let values: Vec<_> = (0..5).map(|number| value(number, MetricScope::Execution, 2.5)).collect();
     let sums: Vec<_> = values
         .iter()
         .map(|value| SummaryValue {
@@ -292,7 +293,7 @@ fn values_in_parts_are_those_that_come_one_by_one() {
         assert_eq!(by_thread, independent::values_by_context(&to));
         assert_eq!(by_thread.len(), 10);
         let view = view(&to);
-        let sums = view.kept_statistics().unwrap().map(Result::unwrap);
+        let sums = view.stored_statistics().unwrap().map(Result::unwrap);
         (by_thread, sums.collect::<Vec<_>>(), std::fs::read(to.join("cct.db")).unwrap())
     };
     assert_eq!(made("parts", true), made("one-by-one", false));

@@ -34,7 +34,7 @@ pub(crate) fn read_structure(
     let read = |number: usize| {
         let path = measurement.structs.get(number)?;
         let file = structure_file(measurement, path, is_wanted);
-        progress.at(done.fetch_add(1, Ordering::Relaxed) + 1);
+        progress.advance_to(done.fetch_add(1, Ordering::Relaxed) + 1);
         Some((path, file))
     };
     let numbers = (0..measurement.structs.len()).collect();
@@ -97,7 +97,7 @@ impl Reading {
     }
 
     fn say(&mut self, severity: Severity, path: &Path, why: String) {
-        let finding = Finding::whole(severity, "structure", why);
+        let finding = Finding::for_whole_file(severity, "structure", why);
         self.findings.extend(named(vec![finding], path));
     }
 }
@@ -139,13 +139,13 @@ pub(crate) fn lacking(
             let Some(mut module) = module else { continue };
             let mut names = Vec::new();
             module.resolve(offset, &mut names);
-            let lack = module.lack().filter(|_| names.is_empty());
+            let lack = module.limitation().filter(|_| names.is_empty());
             found.insert(path, lack);
         }
     }
     let finding = |(path, lack): (String, Option<String>)| {
         let why = format!("{}: addresses in it have no names", lack?);
-        let finding = Finding::whole(Severity::Warning, "symbols", why);
+        let finding = Finding::for_whole_file(Severity::Warning, "symbols", why);
         Some(named(vec![finding], &beside(&path, measurement.source.path())?))
     };
     found.into_iter().filter_map(finding).flatten().collect()

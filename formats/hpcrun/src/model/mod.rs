@@ -15,10 +15,10 @@ use std::sync::Arc;
 
 use kymo_core::bytes::Limits;
 use kymo_core::{Finding, Result};
-use kymo_model::measurement::Numbers;
+use kymo_model::measurement::NodeNumbers;
 use kymo_model::profile::{
-    CallTree, CallTreeBuilder, ContextId, Function, FunctionId, Metric, MetricId, Node, Reach,
-    Relation, Scope, Thread, ThreadId,
+    CallTree, CallTreeBuilder, ContextId, Function, FunctionId, Metric, MetricId, MetricScope,
+    Node, Relation, Scope, Thread, ThreadId,
 };
 
 use crate::measurement::{Measurement, PROFILE, Part};
@@ -139,7 +139,7 @@ impl Merging<'_> {
         part: &Part,
         threads: &mut Threads,
         remarks: &mut Remarks,
-    ) -> Result<(Numbers, Vec<Place>)> {
+    ) -> Result<(NodeNumbers, Vec<Place>)> {
         let (Some(profile), Some(epoch)) = (&part.profile, part.epoch()) else {
             return Ok(<_>::default());
         };
@@ -260,9 +260,9 @@ fn limits(measurement: &Measurement) -> Limits {
 pub(crate) fn metric_of(metric: &types::Metric) -> Metric {
     let show = metric.flags.fields().map_or(1, |fields| fields.show);
     let reaches = match show {
-        2 => vec![Reach::Point, Reach::Execution],
-        3 => vec![Reach::Point, Reach::Function, Reach::Lexical],
-        _ => Reach::ALL.to_vec(),
+        2 => vec![MetricScope::Point, MetricScope::Execution],
+        3 => vec![MetricScope::Point, MetricScope::Function, MetricScope::Lexical],
+        _ => MetricScope::ALL.to_vec(),
     };
     let formula = Some(metric.formula.to_string()).filter(|formula| !formula.is_empty());
     Metric {

@@ -57,7 +57,7 @@ impl Remarks {
     pub(crate) fn findings(self) -> Vec<Finding> {
         let finding = |(rule, (count, offset)): (&'static str, (u64, u64))| {
             let why = words(rule, count);
-            Finding::at(Severity::Warning, rule, offset, why)
+            Finding::at_offset(Severity::Warning, rule, offset, why)
         };
         self.0.into_iter().map(finding).collect()
     }

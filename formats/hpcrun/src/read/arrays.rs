@@ -116,7 +116,7 @@ impl Run {
 
     /// A cursor at the start of an item, that ends with it.
     pub(crate) fn cursor(&self, index: usize) -> Option<Cursor<'_>> {
-        Some(Cursor::at(self.item(index)?, self.offset_of(index), self.endian))
+        Some(Cursor::with_offset(self.item(index)?, self.offset_of(index), self.endian))
     }
 
     /// The bytes of an item.

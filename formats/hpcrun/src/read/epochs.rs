@@ -81,13 +81,13 @@ impl<'a> Reading<'a> {
             why = format!("{why}, and epochs after it that are lost: {after}");
         }
         let severity = Severity::Error;
-        self.profile.losses.push(Finding::at(severity, "epoch", error.offset, why));
+        self.profile.losses.push(Finding::at_offset(severity, "epoch", error.offset, why));
     }
 
     fn too_many(&mut self, offset: u64) {
         let limit = self.limits.items_max;
         let found = limit.saturating_add(1);
-        let error = ReadErrorKind::OverLimit { found, limit }.at("epoch", offset);
+        let error = ReadErrorKind::OverLimit { found, limit }.error_at("epoch", offset);
         self.profile.losses.push(Finding::unreadable("epoch", &error));
         self.fault("epoch", error);
     }
@@ -212,5 +212,5 @@ impl<'a> Reading<'a> {
 fn numbered(metrics: &[Metric], at: u64) -> Result<(), ReadError> {
     let (found, limit) = (metrics.len() as u64, METRICS_MAX);
     let over = ReadErrorKind::OverLimit { found, limit };
-    if found > limit { Err(over.at("number of metrics", at)) } else { Ok(()) }
+    if found > limit { Err(over.error_at("number of metrics", at)) } else { Ok(()) }
 }

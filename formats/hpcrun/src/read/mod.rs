@@ -139,7 +139,7 @@ impl<'a> Reading<'a> {
         let place = |offset: u64| usize::try_from(offset).map_or(length, |at| at.min(length));
         let (start, end) = (place(start), place(end));
         let part = self.bytes.get(start..end.max(start)).unwrap_or_default();
-        Cursor::at(part, start as u64, self.endian)
+        Cursor::with_offset(part, start as u64, self.endian)
     }
 
     /// The next bytes of a cursor of ours, to be kept without copying.
@@ -159,11 +159,11 @@ impl<'a> Reading<'a> {
             Some(_) => format!("all {read} {items} are kept, and what follows them is lost"),
             None => format!("{items} are lost: where they should be is unknown"),
         };
-        self.profile.losses.push(Finding::at(Severity::Error, rule, offset, why));
+        self.profile.losses.push(Finding::at_offset(Severity::Error, rule, offset, why));
     }
 
     fn warn(&mut self, rule: &'static str, offset: u64, message: impl Into<String>) {
-        let finding = Finding::at(Severity::Warning, rule, offset, message);
+        let finding = Finding::at_offset(Severity::Warning, rule, offset, message);
         self.profile.findings.push(finding);
     }
 
@@ -247,5 +247,5 @@ fn too_many(
     } else {
         ReadErrorKind::OverLimit { found: count, limit: items_max }
     };
-    kind.at(what, at)
+    kind.error_at(what, at)
 }

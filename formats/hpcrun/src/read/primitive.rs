@@ -269,7 +269,7 @@ fn described_path(cursor: &mut Cursor<'_>) -> ReadResult<Str> {
     let path = Str::read(cursor, what)?;
     let (found, limit) = (path.0.len() as u64, u64::from(spec::PATH_BYTES_MAX));
     let over = ReadErrorKind::OverLimit { found, limit };
-    if found > limit { Err(over.at(what, at)) } else { Ok(path) }
+    if found > limit { Err(over.error_at(what, at)) } else { Ok(path) }
 }
 
 /// Reads a load module as the writer of 2009 wrote it.

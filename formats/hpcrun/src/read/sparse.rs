@@ -275,7 +275,7 @@ impl<'a> Reading<'a> {
         let at = sparse.entry_offset(sparse.ordered());
         let at = at.min(self.bytes.len() as u64);
         let why = format!("its starts do not ascend from here on: {lost} values have no node");
-        let finding = Finding::at(Severity::Error, "index-order", at, why);
+        let finding = Finding::at_offset(Severity::Error, "index-order", at, why);
         self.profile.losses.push(finding.clone());
         self.profile.findings.push(finding);
     }

@@ -95,11 +95,11 @@ impl Trace {
         let ends = self.len().checked_sub(1).and_then(|last| Some([time(0)?, time(last)?]));
         self.ends = ends;
         if found > limit {
-            return Err(ReadErrorKind::OverLimit { found, limit }.at("trace records", offset));
+            return Err(ReadErrorKind::OverLimit { found, limit }.error_at("trace records", offset));
         }
         if left > 0 {
             let why = format!("the last record has {left} of {size} bytes, and is left out");
-            let finding = Finding::at(Severity::Error, "trace-cut", cursor.offset(), why);
+            let finding = Finding::at_offset(Severity::Error, "trace-cut", cursor.offset(), why);
             self.findings.push(finding);
         }
         Ok(())

@@ -11,7 +11,7 @@ use kymo_conformance::shared;
 use kymo_core::bytes::Limits;
 use kymo_core::{Context, Finding, Source};
 use kymo_hpcrun::{Hpcrun, ProfileBuilder};
-use kymo_model::profile::{By, MetricId, Question, flat};
+use kymo_model::profile::{FlatGrouping, MetricId, MetricQuery, flat};
 use kymo_model::{Dataset, Format};
 
 /// Files, rules and messages of what is found.
@@ -42,8 +42,8 @@ fn sampled(module: &str, address: u64) -> tempfile::TempDir {
 /// The functions that time was spent in.
 fn functions(dataset: &dyn Dataset) -> Vec<String> {
     let profile = dataset.profile().unwrap();
-    let question = Question { view: &*profile, metric: MetricId(0), threads: None };
-    let rows = flat(&question, By::Function).unwrap().rows;
+    let question = MetricQuery { view: &*profile, metric: MetricId(0), threads: None };
+    let rows = flat(&question, FlatGrouping::Function).unwrap().rows;
     let mut names: Vec<_> = rows.into_iter().map(|row| row.label).collect();
     names.sort();
     names

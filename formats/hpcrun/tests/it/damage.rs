@@ -10,7 +10,7 @@ use kymo_conformance::{golden, testdata};
 use kymo_core::bytes::Limits;
 use kymo_core::{Context, Destination, Severity, Source};
 use kymo_hpcrun::Hpcrun;
-use kymo_model::profile::{Column, MetricId, Reach, Walk};
+use kymo_model::profile::{Column, MetricId, MetricScope, Walk};
 use kymo_model::{Dataset, Format};
 
 /// A file with some bytes replaced.
@@ -185,7 +185,7 @@ fn total(dataset: &dyn Dataset) -> f64 {
     let profile = dataset.profile().unwrap();
     let mut roots = Vec::new();
     profile.roots(&mut roots).unwrap();
-    let column = Column { metric: MetricId(0), reach: Reach::Execution };
+    let column = Column { metric: MetricId(0), reach: MetricScope::Execution };
     let mut sum = 0.0;
     for root in roots {
         let mut of_root = [0.0];

@@ -9,7 +9,7 @@ use crate::opened::open;
 use kymo_conformance::shared;
 use kymo_core::{Context, Result, Severity, Source, Value};
 use kymo_hpcrun::{Hpcrun, ProfileBuilder};
-use kymo_model::profile::{By, MetricId, Question, ThreadId, flat};
+use kymo_model::profile::{FlatGrouping, MetricId, MetricQuery, ThreadId, flat};
 use kymo_model::{DumpRequest, Flow, Format, Record, RecordSink};
 
 /// Kinds of ids, and the bits that say how they were given.
@@ -79,8 +79,8 @@ fn a_short_name_that_two_threads_have_tells_the_host_too() {
 /// What the functions of a directory are called.
 fn functions(folder: &Path) -> Vec<String> {
     let profile = open(folder).profile().unwrap();
-    let question = Question { view: &*profile, metric: MetricId(0), threads: None };
-    let rows = flat(&question, By::Function).unwrap().rows;
+    let question = MetricQuery { view: &*profile, metric: MetricId(0), threads: None };
+    let rows = flat(&question, FlatGrouping::Function).unwrap().rows;
     let mut names: Vec<_> = rows.into_iter().map(|row| row.label).collect();
     names.sort();
     names

@@ -8,7 +8,7 @@ use crate::opened::open;
 use kymo_conformance::shared;
 use kymo_model::Dataset;
 use kymo_model::profile::{
-    Column, ContextNumber, IDLE, MetricId, ProfileView, Reach, Scope, Step, Walk,
+    Column, ContextNumber, IDLE, MetricId, MetricScope, ProfileView, Scope, Step, Walk,
 };
 use kymo_model::timeline::{ClockId, Content, Window};
 use serde_json::Value;
@@ -79,7 +79,7 @@ fn metric(profile: &dyn ProfileView, name: &str) -> MetricId {
 
 /// Every context with its kind, name and inclusive value, as the figures have them.
 fn contexts(profile: &dyn ProfileView, metric: MetricId) -> Vec<(String, Option<String>, f64)> {
-    let column = Column { metric, reach: Reach::Execution };
+    let column = Column { metric, reach: MetricScope::Execution };
     let mut found = Vec::new();
     for step in Walk::new(profile).unwrap() {
         let Step::Enter(context, _) = step.unwrap() else { continue };
@@ -104,7 +104,7 @@ fn totals_of_every_metric_are_those_of_the_database() {
             let mut total = 0.0;
             for root in roots {
                 let context = profile.context(root).unwrap();
-                let column = Column { metric: id, reach: Reach::Execution };
+                let column = Column { metric: id, reach: MetricScope::Execution };
                 let mut value = [0.0];
                 profile.sums(&context, &[column], None, &mut value).unwrap();
                 total += value[0];

@@ -10,10 +10,10 @@ use kymo_conformance::testdata;
 use kymo_core::bytes::Limits;
 use kymo_core::{Context, Destination, Finding, Source};
 use kymo_hpcrun::Hpcrun;
-use kymo_model::{Format, Repaired};
+use kymo_model::{Format, RepairReport};
 
 /// Repairs bytes, and hands back the repaired file.
-fn repaired(bytes: &[u8]) -> (Repaired, Vec<u8>) {
+fn repaired(bytes: &[u8]) -> (RepairReport, Vec<u8>) {
     let folder = tempfile::tempdir().unwrap();
     let to = Destination::new(folder.path().join("out"), false);
     let source = Source::from_bytes("a.hpcrun", bytes.to_vec());

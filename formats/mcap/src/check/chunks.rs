@@ -41,7 +41,7 @@ fn times(reader: &Reader, chunk: &Chunk, messages: &[InChunk]) {
         let all = messages.len();
         let why =
             format!("{outside} of {all} messages outside of the time stated, {start} to {end}");
-        reader.faults().push(Finding::at(Severity::Error, "chunk-times", chunk.offset, why));
+        reader.faults().push(Finding::at_offset(Severity::Error, "chunk-times", chunk.offset, why));
     }
 }
 
@@ -76,6 +76,6 @@ fn compare(reader: &Reader, chunk: &Chunk, mut messages: Vec<InChunk>, mut index
             "{missing} of {all} messages not indexed, {stray} of {entries} entries of no message"
         );
         let at = chunk.offset + chunk.length;
-        reader.faults().push(Finding::at(Severity::Error, "message-index", at, why));
+        reader.faults().push(Finding::at_offset(Severity::Error, "message-index", at, why));
     }
 }

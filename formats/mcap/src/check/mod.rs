@@ -54,7 +54,7 @@ pub(crate) fn uncounted(reader: &Reader, messages: u64) -> Option<Finding> {
         return None;
     }
     let why = format!("messages that the summary counts and that are lost: {lost}");
-    Some(Finding::at(Severity::Error, "messages-lost", *offset, why))
+    Some(Finding::at_offset(Severity::Error, "messages-lost", *offset, why))
 }
 
 /// Checks the rules, with a reader that has taken nothing on the word of an index. Tells how many
@@ -184,7 +184,7 @@ impl<'a> Rules<'a> {
     }
 
     fn error(&self, rule: &'static str, offset: u64, why: String) {
-        self.reader.faults().push(Finding::at(Severity::Error, rule, offset, why));
+        self.reader.faults().push(Finding::at_offset(Severity::Error, rule, offset, why));
     }
 }
 
@@ -199,5 +199,5 @@ pub(crate) fn attachment_crc(
     let stated = attachment.crc;
     let why = format!("{stated:#010x} is stated, and the attachment has {found:#010x}");
     let is_wrong = stated != 0 && stated != found;
-    is_wrong.then(|| Finding::at(Severity::Error, "attachment-crc", offset, why))
+    is_wrong.then(|| Finding::at_offset(Severity::Error, "attachment-crc", offset, why))
 }

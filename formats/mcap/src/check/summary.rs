@@ -26,7 +26,7 @@ pub(super) fn check(reader: &Reader, found: &Statistics) {
     let indexed = summary.chunks.len();
     if indexed > 0 && indexed != chunks.len() && is_whole {
         let why = format!("chunks: {indexed} indexed, {} found", chunks.len());
-        reader.faults().push(Finding::whole(Severity::Error, "chunk-index", why));
+        reader.faults().push(Finding::for_whole_file(Severity::Error, "chunk-index", why));
     }
     let offsets = reader.footer().map(|footer| summary_offsets(reader, footer));
     if let Some(Err(error)) = offsets {
@@ -63,7 +63,7 @@ fn statistics(reader: &Reader, offset: u64, stated: &Statistics, found: &Statist
         differences.push("messages of single channels: counted otherwise".to_owned());
     }
     for why in differences {
-        reader.faults().push(Finding::at(Severity::Warning, "statistics", offset, why));
+        reader.faults().push(Finding::at_offset(Severity::Warning, "statistics", offset, why));
     }
 }
 
@@ -72,7 +72,7 @@ fn definitions(reader: &Reader) {
     let summary = reader.summary();
     let differ = |what: &str, id: u16, offset: u64| {
         let why = format!("{what} {id} is defined otherwise in the data section");
-        reader.faults().push(Finding::at(Severity::Error, "conflict", offset, why));
+        reader.faults().push(Finding::at_offset(Severity::Error, "conflict", offset, why));
     };
     for (offset, schema) in summary.schemas.values() {
         if reader.schemas().get(&schema.id).is_some_and(|first| first != schema) {
@@ -89,7 +89,7 @@ fn definitions(reader: &Reader) {
 /// A chunk index agrees with the chunk and with the message indexes after it.
 fn chunk_index(reader: &Reader, index: &ChunkIndex, chunks: &BTreeMap<u64, &Chunk>) {
     let error = |why: String| {
-        reader.faults().push(Finding::at(Severity::Error, "chunk-index", index.offset, why));
+        reader.faults().push(Finding::at_offset(Severity::Error, "chunk-index", index.offset, why));
     };
     let at = index.chunk.offset;
     let Some(chunk) = chunks.get(&at) else {
@@ -123,7 +123,7 @@ fn place_index(reader: &Reader, index: &PlaceIndex) {
         _ => ("metadata-index", "metadata"),
     };
     let why = format!("there is no {name} of {} bytes at {:#x}", index.length, index.start);
-    reader.faults().push(Finding::at(Severity::Error, rule, index.offset, why));
+    reader.faults().push(Finding::at_offset(Severity::Error, rule, index.offset, why));
 }
 
 /// The groups of the summary are where the summary offsets say.
@@ -142,7 +142,7 @@ fn summary_offsets(reader: &Reader, footer: &Footer) -> ReadResult<()> {
         let is_within = start.checked_add(length).is_some_and(|end| end <= footer.offset);
         if !is_within || Frame::expect(reader.bytes(), start, opcode).is_err() {
             let why = format!("there is no {} at {start:#x}", spec::record_name(opcode));
-            let finding = Finding::at(Severity::Error, "summary-offset", frame.offset, why);
+            let finding = Finding::at_offset(Severity::Error, "summary-offset", frame.offset, why);
             reader.faults().push(finding);
         }
     }

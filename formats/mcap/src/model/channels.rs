@@ -84,7 +84,7 @@ pub(crate) fn note_orphans(reader: &Reader) {
         "{topic} belongs under channel {lacks}, which is not there: which processor it is of is not \
          known ({count} in all)"
     );
-    reader.faults().push(Finding::whole(Severity::Warning, "parent", why));
+    reader.faults().push(Finding::for_whole_file(Severity::Warning, "parent", why));
 }
 
 fn kind(channel: &Channel) -> Option<TrackKind> {

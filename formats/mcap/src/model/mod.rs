@@ -59,7 +59,7 @@ impl Timeline {
     /// The track of a message that is asked for.
     fn wanted(&self, message: &Message, window: &Window) -> Option<TrackId> {
         let track = TrackId(self.channels.binary_search(&message.channel_id).ok()?);
-        let is_wanted = window.wants(track) && window.holds(self.time(track, message));
+        let is_wanted = window.includes_track(track) && window.holds(self.time(track, message));
         is_wanted.then_some(track)
     }
 
@@ -159,7 +159,7 @@ impl TimelineView for Timeline {
         Ok(self.ranges().get(clock.0).cloned().flatten())
     }
 
-    fn untold(self: Arc<Self>) -> Result<Vec<Finding>> {
+    fn unsupported(self: Arc<Self>) -> Result<Vec<Finding>> {
         Ok(untold::untold(&self.reader))
     }
 }
@@ -195,7 +195,7 @@ struct Gaps {
 
 impl Gaps {
     fn new(timeline: &Timeline) -> Self {
-        Self { track: Track::of_gaps(&timeline.tracks, 0), last: None, is_lacking: false }
+        Self { track: Track::gap_track(&timeline.tracks, 0), last: None, is_lacking: false }
     }
 
     /// Since when something is missing, and where that is told.
@@ -262,7 +262,7 @@ impl Messages {
     /// Returns the gap before a byte, where that is asked for.
     fn gap(&mut self, offset: u64) -> Option<Next> {
         let (track, time) = self.gaps.take()?;
-        let is_asked = self.window.wants(track) && self.window.holds(Some(time));
+        let is_asked = self.window.includes_track(track) && self.window.holds(Some(time));
         (is_asked && self.skipped == 0).then_some(Next::Gap(track, time, offset))
     }
 
@@ -271,14 +271,14 @@ impl Messages {
         let (id, reader) = (message.channel_id, &self.timeline.reader);
         if !reader.channels().contains_key(&id) && self.undefined.insert(id) {
             let why = format!("messages on channel {id}, which is not defined, are left out");
-            let finding = Finding::at(Severity::Error, "undefined-channel", offset, why);
+            let finding = Finding::at_offset(Severity::Error, "undefined-channel", offset, why);
             reader.faults().push(finding);
         }
     }
 
     fn note_time(&self, message: &Message, offset: u64) {
         let why = format!("the time {} is beyond the year 2262, and left out", message.log_time);
-        let finding = Finding::at(Severity::Warning, "time-range", offset, why);
+        let finding = Finding::at_offset(Severity::Warning, "time-range", offset, why);
         self.timeline.reader.faults().push(finding);
     }
 }

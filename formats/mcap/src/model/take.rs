@@ -9,9 +9,9 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use kymo_core::{AtomicFile, Context, Destination, Error, Finding, Result, Severity, slot};
-use kymo_model::Written;
+use kymo_model::WriteReport;
 use kymo_model::timeline::{
-    Clock, Content, Event, Fielded, Fields, TimeNs, TimelineView, Times, Track, TrackId,
+    Clock, Content, Event, EventTimes, Fielded, Fields, TimeNs, TimelineView, Track, TrackId,
     fielded_tracks,
 };
 
@@ -24,16 +24,16 @@ pub(crate) fn write_timeline(
     timeline: &Arc<dyn TimelineView>,
     to: &Destination,
     _context: &Context<'_>,
-) -> Result<Written> {
+) -> Result<WriteReport> {
     let mut taking = Taking::new(timeline, to)?;
     let mut events = Fielded::new(timeline)?;
-    let mut times = Times::default();
+    let mut times = EventTimes::default();
     while let Some((event, fields)) = events.next_event()? {
-        let time = times.of(&event, timeline)?;
+        let time = times.next_time(&event, timeline)?;
         taking.event(&event, time, fields.as_ref())?;
     }
     taking.tracks_without_events()?;
-    let written = Written { events: taking.events, losses: taking.losses() };
+    let written = WriteReport { events: taking.events, losses: taking.losses() };
     taking.writer.finish()?.commit()?;
     Ok(written)
 }
@@ -223,7 +223,7 @@ impl Taking {
             (recordings > 1, "recordings", format!("{recordings} recordings become one")),
         ];
         let lost = losses.into_iter().filter(|(is_lost, ..)| *is_lost);
-        let lost = lost.map(|(_, rule, why)| Finding::whole(Severity::Warning, rule, why));
+        let lost = lost.map(|(_, rule, why)| Finding::for_whole_file(Severity::Warning, rule, why));
         lost.collect()
     }
 }

@@ -56,6 +56,6 @@ impl Counts {
             (self.publish_times, "publish-time", "publish times that are not the log time"),
             (self.sequences, "sequence", "sequence numbers that do not just count messages"),
         ];
-        timeline::untold(said)
+        timeline::unsupported_findings(said)
     }
 }

@@ -145,7 +145,7 @@ fn decompress(
     let limit = limits.value_bytes_max.min(known_bytes);
     let over = |found| {
         let kind = ReadErrorKind::OverLimit { found, limit };
-        ("chunk-limit", kind.at("uncompressed size", body.chunk.offset))
+        ("chunk-limit", kind.error_at("uncompressed size", body.chunk.offset))
     };
     if found > limit {
         return Err(over(found));

@@ -65,7 +65,7 @@ mod tests {
     fn the_same_is_found_once() {
         let faults = Faults::new(&Limits::default());
         assert!(faults.to_vec().is_empty());
-        let damaged = Finding::at(Severity::Error, "chunk-crc", 7, "differs");
+        let damaged = Finding::at_offset(Severity::Error, "chunk-crc", 7, "differs");
         faults.push(damaged.clone());
         faults.push(damaged.clone());
         assert_eq!(faults.to_vec(), [damaged]);

@@ -98,7 +98,7 @@ impl Reader {
         let found = indexing.run();
         if let (None, Some(footer)) = (found.data_end, &footer) {
             let why = "there is no data end record before the summary";
-            faults.push(Finding::at(Severity::Error, "data-end", footer.data_end(), why));
+            faults.push(Finding::at_offset(Severity::Error, "data-end", footer.data_end(), why));
         }
         let header = header(&bytes, found.header.map(|range| range.start), &faults);
         let (mut pieces, data_end) = (found.pieces, found.data_end);
@@ -130,7 +130,7 @@ impl Reader {
         let items = self.pieces.len() as u64 + survey.definitions();
         if items > self.limits.items_max {
             let why = format!("{items} records are over the limit of {}", self.limits.items_max);
-            self.faults.push(Finding::whole(Severity::Error, "items", why));
+            self.faults.push(Finding::for_whole_file(Severity::Error, "items", why));
         }
         survey
     }
@@ -245,7 +245,7 @@ fn keep_within_reason(pieces: &mut [Piece], size_bytes: u64, limits: &Limits, fa
             "its {found} bytes decompressed, and those of chunks before it, are more than \
              {in_any_case} bytes and {DECOMPRESSED_FACTOR} times the file: it is not read"
         );
-        faults.push(Finding::at(Severity::Error, "chunk-limit", chunk.offset, why));
+        faults.push(Finding::at_offset(Severity::Error, "chunk-limit", chunk.offset, why));
         *piece = Piece::Lost;
     }
 }
@@ -259,7 +259,7 @@ fn header(bytes: &[u8], offset: Option<u64>, faults: &Faults) -> Header {
     let Some(offset) = offset else {
         let at = (MAGIC.len() as u64).min(bytes.len() as u64);
         let why = "the first record is not a header";
-        faults.push(Finding::at(Severity::Error, "header", at, why));
+        faults.push(Finding::at_offset(Severity::Error, "header", at, why));
         return Header::default();
     };
     let header = Frame::expect(bytes, offset, op::HEADER).and_then(|f| record::header(f.body));

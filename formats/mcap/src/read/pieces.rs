@@ -80,7 +80,7 @@ impl<'a> Indexing<'a> {
                     "the index has room for {} records; the rest is not read",
                     self.items_max
                 );
-                self.faults.push(Finding::at(Severity::Error, "items", offset, why));
+                self.faults.push(Finding::at_offset(Severity::Error, "items", offset, why));
                 break;
             }
             offset = match self.step(offset) {
@@ -143,7 +143,7 @@ impl<'a> Indexing<'a> {
             let name = spec::record_name(opcode);
             (Severity::Warning, "record-order", format!("a {name} in the data section"))
         };
-        self.faults.push(Finding::at(severity, rule, offset, why));
+        self.faults.push(Finding::at_offset(severity, rule, offset, why));
     }
 
     /// Returns the offset at which to go on when there is no whole record at an offset: where the
@@ -171,7 +171,7 @@ impl<'a> Indexing<'a> {
         };
         let ReadError { what, offset: at, kind } = error;
         let why = format!("{what} at byte {at:#x}: {kind}; {outcome}");
-        self.faults.push(Finding::at(Severity::Error, "record", offset, why));
+        self.faults.push(Finding::at_offset(Severity::Error, "record", offset, why));
         self.found.pieces.push(chunk.map_or(Piece::Lost, Piece::Chunk));
         next
     }

@@ -49,7 +49,7 @@ impl<'a> Frame<'a> {
 /// A cursor at an offset of a file; at its end when the offset is beyond.
 pub(crate) fn cursor_at(bytes: &[u8], offset: u64) -> Cursor<'_> {
     let start = usize::try_from(offset).unwrap_or(usize::MAX).min(bytes.len());
-    Cursor::at(bytes.get(start..).unwrap_or_default(), start as u64, Endian::Little)
+    Cursor::with_offset(bytes.get(start..).unwrap_or_default(), start as u64, Endian::Little)
 }
 
 pub(crate) fn text(body: &mut Cursor<'_>, what: &'static str) -> ReadResult<String> {

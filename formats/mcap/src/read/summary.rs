@@ -110,7 +110,7 @@ impl Summary {
             let (stated, found) = (footer.summary_crc, footer.computed_crc(bytes));
             let why = format!("{stated:#010x} is stated, and the summary has {found:#010x}");
             let at = footer.offset + FRAME_BYTES + FOOTER_BYTES - 4;
-            faults.push(Finding::at(Severity::Error, "summary-crc", at, why));
+            faults.push(Finding::at_offset(Severity::Error, "summary-crc", at, why));
         }
         let read = match footer.summary_start {
             0 => Ok(()),
@@ -136,7 +136,7 @@ impl Summary {
         let length = usize::try_from(end.saturating_sub(section.offset())).unwrap_or(0);
         let section_bytes = section.rest().get(..length).unwrap_or_default();
         let mut cursor =
-            kymo_core::bytes::Cursor::at(section_bytes, section.offset(), Endian::Little);
+            kymo_core::bytes::Cursor::with_offset(section_bytes, section.offset(), Endian::Little);
         let mut items = 0_u64;
         while cursor.remaining() > 0 {
             self.take(&Frame::read(&mut cursor)?)?;

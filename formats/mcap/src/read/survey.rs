@@ -54,7 +54,12 @@ impl Survey {
             }
             if survey.definitions() > room {
                 let why = format!("the index has room for {room} schemas and channels");
-                reader.faults().push(Finding::at(Severity::Error, "items", item.offset, why));
+                reader.faults().push(Finding::at_offset(
+                    Severity::Error,
+                    "items",
+                    item.offset,
+                    why,
+                ));
                 break;
             }
         }

@@ -193,7 +193,7 @@ impl<R: Borrow<Reader>> Walk<R> {
     fn record(&mut self) -> ReadResult<Option<Item>> {
         let Place { at, end, .. } = self.place;
         let rest = self.bytes().get(at..end).unwrap_or_default();
-        let mut cursor = Cursor::at(rest, at as u64, Endian::Little);
+        let mut cursor = Cursor::with_offset(rest, at as u64, Endian::Little);
         let frame = Frame::read(&mut cursor);
         let is_whole = frame.is_ok();
         let body = frame.and_then(|frame| match frame.opcode {

@@ -139,5 +139,5 @@ impl Indices {
 }
 
 fn wrong(offset: u64, what: &str) -> Finding {
-    Finding::at(Severity::Warning, "index", offset, format!("the index {what}"))
+    Finding::at_offset(Severity::Warning, "index", offset, format!("the index {what}"))
 }

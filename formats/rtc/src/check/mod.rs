@@ -21,7 +21,7 @@ pub(crate) fn losses(scan: &Scan, limits: &Limits) -> Findings {
     }
     if scan.problems_beyond > 0 {
         let message = format!("{} further places are not told of one by one", scan.problems_beyond);
-        findings.push(Finding::whole(Severity::Error, "more", message));
+        findings.push(Finding::for_whole_file(Severity::Error, "more", message));
     }
     for unit in scan.units.iter().filter(|unit| unit.checksum == UnitChecksum::Wrong) {
         findings.push(wrong_checksum(unit.offset));
@@ -34,7 +34,7 @@ pub(crate) fn losses(scan: &Scan, limits: &Limits) -> Findings {
     }
     if scan.end == 0 {
         let message = "the file is empty: nothing was recorded, or nothing has been yet";
-        findings.push(Finding::whole(Severity::Note, "empty", message));
+        findings.push(Finding::for_whole_file(Severity::Note, "empty", message));
     }
     findings
 }
@@ -52,7 +52,7 @@ fn session(scan: &Scan, session: &Session, findings: &mut Findings) {
     if !session.is_ended && session.crc.is_some() && !scan.problems.iter().any(is_cut) {
         let message = "the session does not end with a checksum: its writer was stopped, or still \
                        writes, or the end is missing";
-        findings.push(Finding::at(Severity::Note, "end", session.end, message));
+        findings.push(Finding::at_offset(Severity::Note, "end", session.end, message));
     }
 }
 
@@ -60,7 +60,7 @@ fn session(scan: &Scan, session: &Session, findings: &mut Findings) {
 pub(crate) fn first_count(start: u64, count: Option<u64>) -> Option<Finding> {
     let count = count.filter(|count| *count > 0)?;
     let message = format!("the session begins with Unit {count}: those before are missing");
-    Some(Finding::at(Severity::Warning, "count", start, message))
+    Some(Finding::at_offset(Severity::Warning, "count", start, message))
 }
 
 /// Returns findings about times that are missing, or that may be wrong.
@@ -90,7 +90,7 @@ fn spoilt_clock(stream: &Stream) -> Option<Finding> {
         stream.format,
         left.join(", ")
     );
-    Some(Finding::at(Severity::Warning, "time", stream.offset, message))
+    Some(Finding::at_offset(Severity::Warning, "time", stream.offset, message))
 }
 
 fn is_spoilt_clock(stream: &Stream) -> bool {
@@ -112,7 +112,7 @@ fn untimed(stream: &Stream, statistics: &Statistics, is_clock_spoilt: bool) -> O
     };
     let messages = if count == 1 { "message" } else { "messages" };
     let message = format!("{count} {messages} of {name} without a time: {why}");
-    Some(Finding::at(severity, "time", offset, message))
+    Some(Finding::at_offset(severity, "time", offset, message))
 }
 
 /// Messages whose time is what their clock showed before something was lost, by which it may have
@@ -126,23 +126,28 @@ fn stale(stream: &Stream, statistics: &Statistics) -> Option<Finding> {
         "{count} {messages} of {name} after lost frames, before its clock is set again: they may \
          have happened later than their times say"
     );
-    Some(Finding::at(Severity::Warning, "time", offset, message))
+    Some(Finding::at_offset(Severity::Warning, "time", offset, message))
 }
 
 /// A Unit whose checksum says that something in it was changed.
 pub(crate) fn wrong_checksum(offset: u64) -> Finding {
     let message = "the checksum of the Unit does not hold: any of its messages may be damaged";
-    Finding::at(Severity::Error, "crc", offset, message)
+    Finding::at_offset(Severity::Error, "crc", offset, message)
 }
 
 /// Bytes that were passed over.
 pub(crate) fn damage(damage: &Damage) -> Finding {
     if let Why::Missing(_) | Why::TooMany(_) = damage.why {
-        return Finding::at(Severity::Error, "ruler", damage.start, damage.why.to_string());
+        return Finding::at_offset(Severity::Error, "ruler", damage.start, damage.why.to_string());
     }
     let bytes = damage.end - damage.start;
     if damage.why == Why::Marker && bytes == 0 {
-        return Finding::at(Severity::Error, "marker", damage.start, "the Marker is missing");
+        return Finding::at_offset(
+            Severity::Error,
+            "marker",
+            damage.start,
+            "the Marker is missing",
+        );
     }
     let (rule, lost) = match damage.why {
         Why::Cut => ("cut", "are left of it"),
@@ -161,7 +166,7 @@ pub(crate) fn damage(damage: &Damage) -> Finding {
         (1, _, Some(lost)) => format!("{}{at}: a byte was {lost}", damage.why),
         _ => format!("{}{at}: {bytes} bytes {lost}", damage.why),
     };
-    Finding::at(Severity::Error, rule, damage.start, message)
+    Finding::at_offset(Severity::Error, rule, damage.start, message)
 }
 
 /// A problem as a finding.
@@ -178,7 +183,7 @@ pub(crate) fn finding(streams: &[Stream], problem: &Problem) -> Finding {
                 After::End => "the end",
             };
             let message = format!("a message of {name} has {bytes} bytes and no end before {why}");
-            Finding::at(Severity::Warning, "unfinished", offset, message)
+            Finding::at_offset(Severity::Warning, "unfinished", offset, message)
         }
         Problem::LeftOut { offset, stream, bytes } => {
             let name = name(stream);
@@ -186,35 +191,35 @@ pub(crate) fn finding(streams: &[Stream], problem: &Problem) -> Finding {
                 "{bytes} bytes of {name} are left out: more than the limits allow for a message, \
                  or only the end of one"
             );
-            Finding::at(Severity::Warning, "left-out", offset, message)
+            Finding::at_offset(Severity::Warning, "left-out", offset, message)
         }
         Problem::Limit { offset, found, limit } => {
             let message = format!("{found} Units and streams are over the limit of {limit}");
-            Finding::at(Severity::Error, "limit", offset, message)
+            Finding::at_offset(Severity::Error, "limit", offset, message)
         }
         Problem::Meta { offset } => {
             let message =
                 "the text that describes streams is damaged: what it says of some is lost";
-            Finding::at(Severity::Warning, "meta", offset, message)
+            Finding::at_offset(Severity::Warning, "meta", offset, message)
         }
         Problem::Mended { offset } => {
             let message = "a byte of the text that describes streams was changed: the checksum \
                            tells which, and what it was";
-            Finding::at(Severity::Warning, "meta", offset, message)
+            Finding::at_offset(Severity::Warning, "meta", offset, message)
         }
         Problem::Contradiction { offset, id } => {
             let message = format!(
                 "what is said of stream {id} is not what another Unit says of it: what counts is \
                  that of a Unit whose checksum holds, or what most say"
             );
-            Finding::at(Severity::Warning, "meta", offset, message)
+            Finding::at_offset(Severity::Warning, "meta", offset, message)
         }
         Problem::MayLackBeginning { offset, stream } => {
             let name = name(stream);
             let message = format!(
                 "frames before this message of {name} were lost: it may be the rest of one"
             );
-            Finding::at(Severity::Note, "may-lack-beginning", offset, message)
+            Finding::at_offset(Severity::Note, "may-lack-beginning", offset, message)
         }
     }
 }

@@ -32,7 +32,7 @@ struct Rules<'a> {
 
 impl Rules<'_> {
     fn push(&mut self, severity: Severity, rule: &'static str, offset: u64, message: String) {
-        self.findings.push(Finding::at(severity, rule, offset, message));
+        self.findings.push(Finding::at_offset(severity, rule, offset, message));
     }
 
     fn walk(&mut self) {

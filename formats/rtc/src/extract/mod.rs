@@ -20,7 +20,7 @@ use kymo_core::{
     Context, Destination, Error, Finding, Invariant as _, Result, Severity, Source, shortened,
 };
 use kymo_model::timeline::Window;
-use kymo_model::{Part, Written};
+use kymo_model::{ExtractRequest, WriteReport};
 use kymo_rtc_wire::meta::StreamMeta;
 
 use self::clocks::{Falling, Reading, Said};
@@ -36,10 +36,10 @@ const PROGRESS_MESSAGES: u64 = 1 << 12;
 /// Writes a part of some files as one file.
 pub(crate) fn extract(
     sources: &[Source],
-    part: &Part,
+    part: &ExtractRequest,
     to: &Destination,
     context: &Context<'_>,
-) -> Result<Written> {
+) -> Result<WriteReport> {
     if part.sort {
         let why = "RTC files are in the order in which they were written, and are not sorted";
         return Err(Error::request(why));
@@ -61,7 +61,7 @@ pub(crate) fn extract(
 
 /// Result of writing, and the clocks that went back in it.
 struct Copied {
-    written: Written,
+    written: WriteReport,
     falling: Falling,
 }
 
@@ -69,12 +69,12 @@ struct Copied {
 fn copy(
     sources: &[Source],
     readers: &[Arc<Reader>],
-    part: &Part,
+    part: &ExtractRequest,
     context: &Context<'_>,
     falling: &Falling,
     file: &mut dyn Write,
 ) -> Result<Copied> {
-    let mut copied = Copied { written: Written::default(), falling: Falling::new() };
+    let mut copied = Copied { written: WriteReport::default(), falling: Falling::new() };
     let mut inputs = Vec::new();
     for (source, reader) in sources.iter().zip(readers) {
         let input = Input::new(source, reader, part);
@@ -126,7 +126,7 @@ struct Input {
 }
 
 impl Input {
-    fn new(source: &Source, reader: &Arc<Reader>, part: &Part) -> Self {
+    fn new(source: &Source, reader: &Arc<Reader>, part: &ExtractRequest) -> Self {
         let is_wanted = |stream: &Stream| {
             part.tracks.as_ref().is_none_or(|tracks| tracks.contains(&stream.name))
         };
@@ -150,20 +150,20 @@ impl Input {
     }
 
     /// Says how many messages are not in a range of time for want of one.
-    fn say_untimed(&self, written: &mut Written) {
+    fn say_untimed(&self, written: &mut WriteReport) {
         if self.untimed > 0 {
             let message = match self.untimed {
                 1 => "an event has no time and is left out".to_owned(),
                 count => format!("{count} events have no time and are left out"),
             };
-            let mut loss = Finding::whole(Severity::Warning, "time", message);
+            let mut loss = Finding::for_whole_file(Severity::Warning, "time", message);
             loss.file = Some(self.name.clone());
             written.losses.push(loss);
         }
     }
 
     /// Says what cannot be read, and which messages have no end: those are not copied.
-    fn say_losses(&self, limits: &Limits, written: &mut Written) {
+    fn say_losses(&self, limits: &Limits, written: &mut WriteReport) {
         let scan = self.reader.scan();
         let unfinished = scan.problems.iter().filter_map(|problem| match problem {
             Problem::Unfinished { offset, stream, .. } => Some((*offset, *stream)),
@@ -255,7 +255,7 @@ fn abouts(streams: &[Stream]) -> HashMap<usize, usize> {
 fn merge(
     inputs: &mut [Input],
     session: Option<usize>,
-    (part, context): (&Part, &Context<'_>),
+    (part, context): (&ExtractRequest, &Context<'_>),
     falling: &Falling,
     out: &mut dyn Write,
     copied: &mut Copied,
@@ -296,7 +296,7 @@ fn merge(
         input.advance();
         count += 1;
         if count.is_multiple_of(PROGRESS_MESSAGES) {
-            context.progress.at(inputs.iter().map(Input::position).sum());
+            context.progress.advance_to(inputs.iter().map(Input::position).sum());
         }
     }
     writer.finish()?;
@@ -332,7 +332,7 @@ impl Input {
         window: &Window,
         writer: &mut SessionWriter<W>,
         said: &mut Said,
-        written: &mut Written,
+        written: &mut WriteReport,
     ) -> Result<()> {
         let Some(found) = self.found else { return Ok(()) };
         let message = self.messages.message(&found);
@@ -366,7 +366,7 @@ impl Input {
         } else {
             let name = self.stream(index).map_or("", |stream| stream.name.as_str());
             let why = format!("a message of {} is not of its length", shortened(name));
-            let mut loss = Finding::at(Severity::Warning, "unwritten", message.offset, why);
+            let mut loss = Finding::at_offset(Severity::Warning, "unwritten", message.offset, why);
             loss.file = Some(self.name.clone());
             written.losses.push(loss);
         }

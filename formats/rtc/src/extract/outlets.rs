@@ -39,7 +39,7 @@ impl Outlet {
         self.as_written.attributes.insert("rises".into(), false.into());
         let name = shortened(&self.as_written.name);
         let message = format!("the clock {name} goes back in it, and is said not to rise");
-        Some(Finding::whole(Severity::Note, "clock", message))
+        Some(Finding::for_whole_file(Severity::Note, "clock", message))
     }
 }
 

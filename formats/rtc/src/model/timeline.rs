@@ -37,7 +37,7 @@ impl Timeline {
             lanes.add(streams, index, clock, since_epoch, reader.endian(session));
         }
         let sessions = streams.iter().map(|stream| stream.session + 1).max().unwrap_or(0);
-        let gaps = (0..sessions).map(|session| Track::of_gaps(lanes.tracks(), session)).collect();
+        let gaps = (0..sessions).map(|session| Track::gap_track(lanes.tracks(), session)).collect();
         Self { reader, lanes, gaps }
     }
 
@@ -107,7 +107,7 @@ impl Timeline {
             let is_clock = streams.get(*index).is_some_and(crate::Stream::is_clock);
             is_clock || self.reader.clocks().get(*index).is_some_and(Option::is_some)
         };
-        let is_wanted = |index: &usize| window.wants(TrackId(*index));
+        let is_wanted = |index: &usize| window.includes_track(TrackId(*index));
         let is_remark =
             |index: &usize| streams.get(*index).is_some_and(crate::Stream::is_annotation);
         let all = (0..streams.len()).filter(is_wanted);
@@ -335,7 +335,7 @@ impl Reading {
 }
 
 fn passes(window: &Window, message: &Message<'_>) -> bool {
-    window.wants(TrackId(message.stream)) && window.holds(message.time)
+    window.includes_track(TrackId(message.stream)) && window.holds(message.time)
 }
 
 struct Walk {
@@ -354,7 +354,7 @@ impl Walk {
         let message = self.reading.messages.message(before);
         let session = self.timeline.reader.streams().get(message.stream)?.session;
         let track = self.timeline.gaps.get(session).copied().flatten()?;
-        let is_asked = self.window.wants(track) && self.window.holds(Some(time));
+        let is_asked = self.window.includes_track(track) && self.window.holds(Some(time));
         let content = Content::Activity(Activity::Gap(Missing::AllEvents));
         let (time, offset) = (Some(time), message.offset);
         is_asked.then_some(Event { track, time, offset, content, payload: &[], partial: None })

@@ -124,7 +124,7 @@ impl Scan {
         });
         let Some((offset, found, limit)) = over else { return Ok(scan) };
         let error = ReadErrorKind::OverLimit { found, limit };
-        Err(Error::Read(error.at("Units and streams", offset)))
+        Err(Error::Read(error.error_at("Units and streams", offset)))
     }
 
     /// Goes through a file. What is over the limits is left out, which is a problem of its own.
@@ -161,7 +161,7 @@ impl Scan {
             }
             if pass.walker.position().saturating_sub(told) > PROGRESS_BYTES {
                 told = pass.walker.position();
-                context.progress.at(told);
+                context.progress.advance_to(told);
             }
         }
         context.progress.end();

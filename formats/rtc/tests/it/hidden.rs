@@ -1,7 +1,7 @@
 //! Streams that are left out of indices stay so.
 
 use kymo_core::{Context, Destination, Severity, Source};
-use kymo_model::{Format as _, Part};
+use kymo_model::{ExtractRequest, Format as _};
 use kymo_rtc::Rtc;
 use kymo_rtc_wire::meta::StreamMeta;
 use kymo_rtc_wire::read::{Listed, Lookup, View, find_marker};
@@ -39,7 +39,7 @@ fn a_hidden_stream_stays_hidden_when_it_is_written_again() {
     let to = |name: &str| Destination::new(at(name), false);
     Rtc.repair(&source, &to("repaired"), &context).unwrap();
     let sources = std::slice::from_ref(&source);
-    Rtc.extract(sources, &Part::default(), &to("cut"), &context).unwrap();
+    Rtc.extract(sources, &ExtractRequest::default(), &to("cut"), &context).unwrap();
     for name in ["repaired", "cut"] {
         let bytes = std::fs::read(at(name)).unwrap();
         assert_eq!(listed(&bytes), [true, false], "{name}");

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use kymo_core::{Context, Destination, Severity, Source};
 use kymo_model::timeline::{Content, TimeNs, TimelineView, Window};
-use kymo_model::{Format, Part};
+use kymo_model::{ExtractRequest, Format};
 use kymo_rtc::Rtc;
 use kymo_rtc_wire::meta::StreamMeta;
 use kymo_rtc_wire::write::{Options, Writer};
@@ -17,7 +17,7 @@ fn joined(inputs: &[&[u8]]) -> Arc<dyn TimelineView> {
     let sources: Vec<_> = inputs.iter().map(source).collect();
     let folder = tempfile::tempdir().unwrap();
     let to = folder.path().join("out.rtc");
-    let part = Part { join: true, ..Part::default() };
+    let part = ExtractRequest { join: true, ..ExtractRequest::default() };
     Rtc.extract(&sources, &part, &Destination::new(&to, false), &Context::default()).unwrap();
     let source = Source::from_bytes("out.rtc", fs::read(to).unwrap());
     let found = Rtc.check(&source, &Context::default()).unwrap();

@@ -2,7 +2,7 @@
 
 use kymo_core::{Context, Destination, Finding, Severity, Source};
 use kymo_model::timeline::{Clock, Event, Track, Window};
-use kymo_model::{Followed, Format, Part, Repaired};
+use kymo_model::{ExtractRequest, Format, LiveRecordingSink, RepairReport};
 use kymo_rtc::Rtc;
 use kymo_rtc_wire::meta::StreamMeta;
 use kymo_rtc_wire::write::{Options, Writer};
@@ -20,7 +20,7 @@ fn rules(findings: &[Finding]) -> Vec<&'static str> {
     above_notes.map(|finding| finding.rule).collect()
 }
 
-fn repaired(bytes: &[u8]) -> (Vec<u8>, Repaired) {
+fn repaired(bytes: &[u8]) -> (Vec<u8>, RepairReport) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("out.rtc");
     let said =
@@ -44,7 +44,7 @@ struct Heard {
     findings: Vec<Finding>,
 }
 
-impl Followed for Heard {
+impl LiveRecordingSink for Heard {
     fn clock(&mut self, _clock: &Clock) -> kymo_core::Result<()> {
         Ok(())
     }
@@ -95,7 +95,8 @@ fn a_message_without_an_end_is_a_loss_wherever_it_is_left_out() {
     let folder = tempfile::tempdir().unwrap();
     let to = Destination::new(folder.path().join("part.rtc"), false);
     let sources = [source(&bytes)];
-    let written = Rtc.extract(&sources, &Part::default(), &to, &Context::default()).unwrap();
+    let written =
+        Rtc.extract(&sources, &ExtractRequest::default(), &to, &Context::default()).unwrap();
     assert_eq!((written.events, rules(&written.losses)), (1, vec!["unfinished"]));
 
     for step in [1, 100, 1 << 20] {

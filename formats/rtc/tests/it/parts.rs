@@ -4,7 +4,7 @@ use std::fs;
 
 use kymo_core::{Context, Destination, Finding, Severity, Source};
 use kymo_model::timeline::{Clock, Content, Event, TimeNs, Track, TrackId, Window};
-use kymo_model::{Followed, Format, Part, Repaired, Written};
+use kymo_model::{ExtractRequest, Format, LiveRecordingSink, RepairReport, WriteReport};
 use kymo_rtc::{Reader, Rtc};
 use kymo_rtc_wire::meta::StreamMeta;
 use kymo_rtc_wire::write::{ByteOrder, Options, Writer};
@@ -42,7 +42,7 @@ fn made<T>(work: impl FnOnce(&Destination) -> kymo_core::Result<T>) -> (Vec<u8>,
     (fs::read(to).unwrap(), said)
 }
 
-fn extracted(inputs: &[&[u8]], part: &Part) -> (Vec<u8>, Written) {
+fn extracted(inputs: &[&[u8]], part: &ExtractRequest) -> (Vec<u8>, WriteReport) {
     let source = |(number, bytes): (usize, &&[u8])| {
         Source::from_bytes(format!("{number}.rtc"), bytes.to_vec())
     };
@@ -50,13 +50,13 @@ fn extracted(inputs: &[&[u8]], part: &Part) -> (Vec<u8>, Written) {
     made(|to| Rtc.extract(&sources, part, to, &Context::default()))
 }
 
-fn converted(bytes: &[u8]) -> (Vec<u8>, Written) {
+fn converted(bytes: &[u8]) -> (Vec<u8>, WriteReport) {
     let source = Source::from_bytes("in.rtc", bytes.to_vec());
     let timeline = Rtc.open(&source, &Context::default()).unwrap().timeline().unwrap();
     made(|to| Rtc.write_timeline(timeline, to, &Context::default()))
 }
 
-fn repaired(bytes: &[u8]) -> (Vec<u8>, Repaired) {
+fn repaired(bytes: &[u8]) -> (Vec<u8>, RepairReport) {
     let source = Source::from_bytes("in.rtc", bytes.to_vec());
     made(|to| Rtc.repair(&source, to, &Context::default()))
 }
@@ -95,7 +95,7 @@ const REMARKS: [(Option<i64>, &str); 1] = [(Some(10_000_000_500), "7")];
 fn merging_keeps_values_of_either_byte_order() {
     let (big, little) = (recording(ByteOrder::Big), recording(ByteOrder::Little));
     for inputs in [[&big[..], &little], [&little, &big], [&big, &big]] {
-        let (merged, written) = extracted(&inputs, &Part::default());
+        let (merged, written) = extracted(&inputs, &ExtractRequest::default());
         assert_eq!((written.events, written.losses.len()), (10, 0));
         let seen = events(&merged);
         // What both files have is named by its file, 0.rtc and 1.rtc.
@@ -119,7 +119,7 @@ fn converting_keeps_values_of_either_byte_order() {
 #[test]
 fn parts_of_one_recording_are_joined_when_asked() {
     let recording = recording(ByteOrder::Little);
-    let part = Part { join: true, ..Part::default() };
+    let part = ExtractRequest { join: true, ..ExtractRequest::default() };
     let (merged, written) = extracted(&[&recording, &recording], &part);
     assert_eq!((written.events, written.losses.len()), (10, 0));
     let seen = events(&merged);
@@ -144,7 +144,7 @@ fn remarks_keep_their_times_without_what_they_are_about() {
     writer
         .write(remarks, &[&49_u64.to_le_bytes()[..], &5_u32.to_le_bytes(), b"why"].concat())
         .unwrap();
-    let part = Part { tracks: Some(vec!["remarks".into()]), ..Part::default() };
+    let part = ExtractRequest { tracks: Some(vec!["remarks".into()]), ..ExtractRequest::default() };
     let (out, written) = extracted(&[&writer.finish().unwrap()], &part);
     assert_eq!((written.events, written.losses.len()), (1, 0));
     let source = Source::from_bytes("out.rtc", out);
@@ -172,7 +172,7 @@ fn what_has_no_end_and_cannot_be_written_is_told_of() {
     let message = "a message of block has 1024 bytes and no end before the end";
     assert_eq!(said.losses[0].message, message);
     assert_eq!(events(&out).len(), 1);
-    let (out, written) = extracted(&[cut], &Part::default());
+    let (out, written) = extracted(&[cut], &ExtractRequest::default());
     assert_eq!((written.events, rules(&written.losses)), (1, vec!["unfinished"]));
     assert_eq!(written.losses[0].file.as_deref(), Some("0.rtc"));
     assert_eq!(events(&out).len(), 1);
@@ -212,13 +212,16 @@ fn a_range_of_time_says_what_it_leaves_out_for_want_of_a_time() {
         writer.write(level, &[time]).unwrap();
     }
     let bytes = writer.finish().unwrap();
-    let part = Part { from: Some(TimeNs(4)), ..Part::default() };
+    let part = ExtractRequest { from: Some(TimeNs(4)), ..ExtractRequest::default() };
     let (out, written) = extracted(&[&bytes], &part);
     assert_eq!(of(&events(&out), "level").len(), 2);
     assert_eq!(rules(&written.losses), ["time"]);
     assert_eq!(written.losses[0].message, "2 events have no time and are left out");
     // All of it loses nothing.
-    assert_eq!(rules(&extracted(&[&bytes], &Part::default()).1.losses), Vec::<&str>::new());
+    assert_eq!(
+        rules(&extracted(&[&bytes], &ExtractRequest::default()).1.losses),
+        Vec::<&str>::new()
+    );
 }
 
 /// Behind the Marker the Index begins; the Meta of these streams is not far.
@@ -303,7 +306,7 @@ fn a_clock_that_goes_back_is_said_to_where_it_is_written_again() {
         writer.write(value, &[u8::try_from(number).unwrap()]).unwrap();
     }
     let bytes = writer.finish().unwrap();
-    for (out, written) in [converted(&bytes), extracted(&[&bytes], &Part::default())] {
+    for (out, written) in [converted(&bytes), extracted(&[&bytes], &ExtractRequest::default())] {
         assert_eq!((written.events, rules(&written.losses)), (8, vec!["clock"]));
         assert_eq!(written.losses[0].severity, Severity::Note);
         let times = [(50, "0"), (90, "1"), (70, "2"), (100, "3")];
@@ -344,7 +347,8 @@ fn times_within(bytes: &[u8], stream: &str, from: i64, until: i64) -> Vec<i64> {
 fn a_clock_that_a_part_needs_to_go_back_is_said_to() {
     let bytes = fs::read(kymo_conformance::testdata("rtc/scripted/two_deltas.rtc")).unwrap();
     assert_sound(&bytes);
-    let part = Part { tracks: Some(vec!["a".into(), "b".into()]), ..Part::default() };
+    let part =
+        ExtractRequest { tracks: Some(vec!["a".into(), "b".into()]), ..ExtractRequest::default() };
     let (out, written) = extracted(&[&bytes], &part);
     assert_eq!((written.events, rules(&written.losses)), (3, vec!["clock"]));
     let seen = events(&out);
@@ -371,7 +375,7 @@ fn a_part_has_every_clock_that_its_clock_counts_from() {
         writer.write(of, payload).unwrap();
     }
     writer.write(value, &[1]).unwrap();
-    let part = Part { tracks: Some(vec!["v".into()]), ..Part::default() };
+    let part = ExtractRequest { tracks: Some(vec!["v".into()]), ..ExtractRequest::default() };
     let (out, written) = extracted(&[&writer.finish().unwrap()], &part);
     assert_eq!((written.events, written.losses.len()), (1, 0));
     assert_eq!(of(&events(&out), "v"), [(Some(10_700_000_000), "1")]);
@@ -398,7 +402,7 @@ fn repair_says_which_index_it_puts_right() {
 /// The names of what streams hold, as a follower tells them.
 struct Names(Vec<String>);
 
-impl Followed for Names {
+impl LiveRecordingSink for Names {
     fn clock(&mut self, _clock: &Clock) -> kymo_core::Result<()> {
         Ok(())
     }
@@ -450,7 +454,7 @@ fn streams_of_merged_files_are_named_by_their_file() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("merged.rtc");
     let to = Destination::new(&path, false);
-    Rtc.extract(&sources, &Part::default(), &to, &Context::default()).unwrap();
+    Rtc.extract(&sources, &ExtractRequest::default(), &to, &Context::default()).unwrap();
     let merged = Source::from_bytes("merged.rtc", std::fs::read(&path).unwrap());
     let reader = Reader::open(&merged, &Context::default()).unwrap();
     let names: Vec<_> = reader.streams().iter().map(|stream| stream.name.as_str()).collect();

@@ -10,7 +10,7 @@ use kymo_core::bytes::Limits;
 use kymo_core::{Context, Destination, Severity, Source, Value};
 use kymo_model::table::Scan;
 use kymo_model::timeline::{Content, TimeNs, TrackId, Window};
-use kymo_model::{Format, Part};
+use kymo_model::{ExtractRequest, Format};
 use kymo_rtc::Rtc;
 use kymo_rtc_wire::meta::StreamMeta;
 use kymo_rtc_wire::write::{Options, StreamId, Writer};
@@ -231,7 +231,7 @@ fn what_is_written_again_has_times_behind_any_cut() {
         (Source::from_bytes("test.rtc", whole.clone()), Destination::new(&path, false));
     Rtc.repair(&source, &to, &Context::default()).unwrap();
     let repaired = std::fs::read(path).unwrap();
-    let cut = extracted(std::slice::from_ref(&whole), &Part::default());
+    let cut = extracted(std::slice::from_ref(&whole), &ExtractRequest::default());
     for bytes in [repaired, cut] {
         assert_eq!(dumped(&bytes).len(), 3000);
         let behind = dumped(&bytes[4096..]);
@@ -370,11 +370,11 @@ fn a_clock_is_meant_among_those_of_its_name_that_came_before() {
     let found = Rtc.check(&source, &Context::with_limits(Limits::default())).unwrap();
     let warned = found.iter().filter(|finding| finding.severity > kymo_core::Severity::Note);
     assert_eq!(warned.map(|finding| finding.rule).collect::<Vec<_>>(), ["name"]);
-    let merged = extracted(&[bytes, worked_example()], &Part::default());
+    let merged = extracted(&[bytes, worked_example()], &ExtractRequest::default());
     assert_eq!(said(&merged), expected);
 }
 
-fn extracted(sources: &[Vec<u8>], part: &Part) -> Vec<u8> {
+fn extracted(sources: &[Vec<u8>], part: &ExtractRequest) -> Vec<u8> {
     let folder = tempfile::tempdir().unwrap();
     let to = folder.path().join("out.rtc");
     let source = |bytes: &Vec<u8>| Source::from_bytes("in.rtc", bytes.clone());
@@ -394,7 +394,7 @@ fn a_cut_keeps_the_times_of_what_it_keeps() {
     let bytes = worked_example();
     for from in [at(0), at(656), at(700), at(800), at(856), at(900), at(1044)] {
         let tracks = Some(vec!["sample".to_owned()]);
-        let part = Part { tracks, from, until: None, ..Part::default() };
+        let part = ExtractRequest { tracks, from, until: None, ..ExtractRequest::default() };
         let wanted: Vec<_> = expected().into_iter().filter(|(time, _)| *time >= from).collect();
         assert_eq!(samples(&extracted(std::slice::from_ref(&bytes), &part)), wanted, "{from:?}");
     }
@@ -403,7 +403,7 @@ fn a_cut_keeps_the_times_of_what_it_keeps() {
 #[test]
 fn everything_extracted_is_everything() {
     let bytes = worked_example();
-    let all = extracted(std::slice::from_ref(&bytes), &Part::default());
+    let all = extracted(std::slice::from_ref(&bytes), &ExtractRequest::default());
     let window = Window::default();
     assert_eq!(events(&all, &window), events(&bytes, &window));
 }
@@ -418,7 +418,7 @@ fn merged_files_are_in_the_order_of_their_clocks_under_names_of_their_own() {
     writer.write(delta, &[0xC8, 1]).unwrap();
     writer.write(sample, &[80]).unwrap();
     let second = writer.finish().unwrap();
-    let merged = extracted(&[first, second], &Part::default());
+    let merged = extracted(&[first, second], &ExtractRequest::default());
     let found = events(&merged, &Window::default());
     let found: Vec<_> = found.into_iter().filter(|(name, ..)| name.starts_with("sample")).collect();
     let event = |name: &str, time, value: u8| (name.to_owned(), at(time), Value::from(value));

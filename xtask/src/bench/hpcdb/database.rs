@@ -6,8 +6,8 @@ use anyhow::{Context, Result};
 use kymo_core::Destination;
 use kymo_hpcdb::Writer;
 use kymo_model::profile::{
-    Column, ContextNumber, FileId, Function, FunctionId, IdKind, IdPart, Metric, MetricId, Node,
-    ProfileSink, Reach, Relation, Scope, SunkValue, Thread, ThreadId,
+    Column, ContextNumber, FileId, Function, FunctionId, IdKind, IdPart, Metric, MetricId,
+    MetricScope, Node, ProfileSink, Relation, Scope, SinkValue, Thread, ThreadId,
 };
 use kymo_model::timeline::TimeNs;
 
@@ -132,7 +132,7 @@ impl Tree {
     }
 
     /// What a thread has of each context: lines and leaves spent something themselves.
-    fn values(&self, thread: ThreadId, metric: MetricId) -> impl Iterator<Item = SunkValue> {
+    fn values(&self, thread: ThreadId, metric: MetricId) -> impl Iterator<Item = SinkValue> {
         let mut own = vec![0.0; self.depths.len()];
         let mut function = own.clone();
         let mut execution = own.clone();
@@ -157,20 +157,20 @@ impl Tree {
         let whole = execution.first().copied().unwrap_or(0.0);
         let value = move |context: usize, reach, value| {
             let context = ContextNumber(context as u64);
-            SunkValue { context, column: Column { metric, reach }, value }
+            SinkValue { context, column: Column { metric, reach }, value }
         };
         let of_each = own.into_iter().zip(function).zip(execution).enumerate();
         let of_each = of_each.flat_map(move |(at, ((own, function), execution))| {
             let all = [
-                (Reach::Point, own),
-                (Reach::Function, function),
-                (Reach::Lexical, function),
-                (Reach::Execution, execution),
+                (MetricScope::Point, own),
+                (MetricScope::Function, function),
+                (MetricScope::Lexical, function),
+                (MetricScope::Execution, execution),
             ];
             let some = all.into_iter().filter(|(_, spent)| *spent != 0.0);
             some.map(move |(reach, spent)| value(at + 1, reach, spent))
         });
-        std::iter::once(value(0, Reach::Execution, whole)).chain(of_each)
+        std::iter::once(value(0, MetricScope::Execution, whole)).chain(of_each)
     }
 }
 

@@ -5,8 +5,8 @@ use kymo_model::measurement::{
     Frame, MeasuredNode, MeasuredThread, MeasuredValue, MeasurementView,
 };
 use kymo_model::profile::{
-    By, Column, Context, ContextNumber, MetricId, ProfileView, Question, Reach, Step, ThreadId,
-    Walk, flat,
+    Column, Context, ContextNumber, FlatGrouping, MetricId, MetricQuery, MetricScope, ProfileView,
+    Step, ThreadId, Walk, flat,
 };
 
 /// Contexts and threads whose values are read one by one, each of which may take a way through
@@ -37,8 +37,8 @@ pub(super) fn profile(view: &dyn ProfileView) -> Result<()> {
         }
     }
     for metric in (0..metrics).map(MetricId).take(READ_MAX) {
-        let question = Question { view, metric, threads: None };
-        flat(&question, By::Function)?;
+        let question = MetricQuery { view, metric, threads: None };
+        flat(&question, FlatGrouping::Function)?;
     }
     Ok(())
 }
@@ -70,7 +70,7 @@ fn names(view: &dyn ProfileView, context: &Context) -> Result<()> {
 
 fn values(view: &dyn ProfileView, context: &Context, metrics: u32) -> Result<()> {
     let columns = (0..metrics).map(MetricId);
-    let columns = columns.flat_map(|metric| Reach::ALL.map(|reach| Column { metric, reach }));
+    let columns = columns.flat_map(|metric| MetricScope::ALL.map(|reach| Column { metric, reach }));
     let columns: Vec<_> = columns.take(COLUMNS_MAX).collect();
     view.sums(context, &columns, None, &mut vec![0.0; columns.len()])?;
     for value in view.context_values(context)? {

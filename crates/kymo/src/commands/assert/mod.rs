@@ -8,8 +8,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use kymo_core::Value;
-use kymo_model::timeline::{Clock, Shown, TimelineView, Tracks};
-use kymo_query::{Labels, Load, Rules, Vacuous, Violation};
+use kymo_model::timeline::{Clock, DisplayTime, TimelineView, Tracks};
+use kymo_query::{Labels, Load, Rules, VacuousRule, Violation};
 
 use crate::cli::OpenArgs;
 use crate::moment::MOMENTS;
@@ -96,7 +96,7 @@ pub(super) struct Checked {
     labels: Labels,
     clocks: Vec<Clock>,
     names: Vec<String>,
-    vacuous: Vec<Vacuous>,
+    vacuous: Vec<VacuousRule>,
     pub(super) violations: Vec<Violation>,
     /// For each rule, how many more there are.
     more: Vec<u64>,
@@ -118,7 +118,7 @@ impl Checked {
         let mut load = Load::new();
         let names = (0..rules.len()).map(|rule| rules.name(rule).to_owned()).collect();
         let outcome = scope.run(session, opened, &mut analysis, &mut [&mut rules, &mut load])?;
-        let outcome = outcome.max(scope.say_doubts(session, opened, rules.doubts()));
+        let outcome = outcome.max(scope.say_doubts(session, opened, rules.latency_caveats()));
         let (violations, more) = rules.violations(&load, analysis.tasks());
         let vacuous = rules.vacuous();
         let timeline = Arc::clone(&scope.timeline);
@@ -159,7 +159,7 @@ impl Checked {
     pub(super) fn time(&self, violation: &Violation) -> String {
         let track = violation.track.and_then(|track| self.tracks.get(track.0));
         let clock = track.and_then(|track| self.clocks.get(track.clock?.0));
-        let time = violation.time.map(|time| Shown::on(clock, time));
+        let time = violation.time.map(|time| DisplayTime::on_clock(clock, time));
         time.map_or(String::new(), |time| time.to_string())
     }
 
@@ -221,7 +221,7 @@ impl Checked {
 
     /// Returns the rules that prove nothing, and the reasons.
     pub(super) fn vacuous(&self) -> Vec<String> {
-        let text = |of: &Vacuous| {
+        let text = |of: &VacuousRule| {
             let name = self.names.get(of.rule).map_or("", String::as_str);
             let part = of.part.as_ref().map_or(String::new(), |part| format!(" about {part}"));
             let (name, why) = (escaped(name), escaped(&of.why));

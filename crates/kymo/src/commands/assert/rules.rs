@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use globset::GlobBuilder;
-use kymo_query::{Demand, Matcher, Meant, Number, Rule};
+use kymo_query::{Demand, EventSelector, Matcher, Number, Rule};
 use regex::Regex;
 use toml_edit::{Document, Item, Key, Table, TableLike};
 
@@ -270,12 +270,12 @@ impl Reader<'_> {
         Ok(Box::new(move |name| name == text || glob.is_match(name)))
     }
 
-    fn meant(&self, key: &str) -> Result<Meant, Failure> {
+    fn meant(&self, key: &str) -> Result<EventSelector, Failure> {
         let wrong = || self.refuse(&format!("{key} is a stream, or {{ stream = …, text = … }}"));
         let item = self.table.get(key).ok_or_else(wrong)?;
         if let Some(stream) = item.as_str() {
             let name = stream.to_owned();
-            return Ok(Meant { name, stream: self.matcher(stream)?, text: None });
+            return Ok(EventSelector { name, stream: self.matcher(stream)?, text: None });
         }
         let table: &dyn TableLike = item.as_table_like().ok_or_else(wrong)?;
         if table.iter().any(|(key, _)| key != "stream" && key != "text") {
@@ -285,7 +285,7 @@ impl Reader<'_> {
         let text = table.get("text").map(|item| item.as_str().ok_or_else(wrong)).transpose()?;
         let name = text.map_or(stream.to_owned(), |text| format!("{stream} {text}"));
         let text = text.map(|text| self.expression(text)).transpose()?;
-        Ok(Meant { name, stream: self.matcher(stream)?, text })
+        Ok(EventSelector { name, stream: self.matcher(stream)?, text })
     }
 
     fn expression(&self, text: &str) -> Result<Matcher, Failure> {

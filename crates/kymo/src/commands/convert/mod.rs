@@ -411,7 +411,7 @@ fn write(
             missing.add(batch.column(values));
         }
         rows += batch.num_rows() as u64;
-        bars.at(rows);
+        bars.advance_to(rows);
     }
     bars.end();
     writer.finish()?;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use kymo_core::{Context, Destination, Error, Finding, Origin, Progress, Severity};
-use kymo_model::{Ability, Format, Part, Written};
+use kymo_model::{Capability, ExtractRequest, Format, WriteReport};
 
 use super::Args;
 use super::arrays::Refused;
@@ -21,7 +21,7 @@ use crate::session::{Opened, Outcome, Session};
 /// The formats that take timelines.
 pub(super) fn formats() -> impl Iterator<Item = &'static dyn Format> {
     let formats = kymo_registry::formats().iter().copied();
-    formats.filter(|format| format.info().can(Ability::TakeTimelines))
+    formats.filter(|format| format.info().can(Capability::TakeTimelines))
 }
 
 /// A format that takes timelines, by its name.
@@ -51,7 +51,7 @@ pub(super) fn convert(
         return Err(Failure::usage("--json is for tables and arrays").into());
     }
     let is_own = opened.format.info().name == format.info().name;
-    let timeline = if is_own && format.info().can(Ability::Extract) {
+    let timeline = if is_own && format.info().can(Capability::Extract) {
         None
     } else {
         Some(opened.timeline().ok_or_else(|| {
@@ -63,11 +63,11 @@ pub(super) fn convert(
     let left = profile_left(opened, title);
     let work = |to: &Destination, context: &Context<'_>| {
         let mut written = match &timeline {
-            None => format.extract(sources, &Part::default(), to, context)?,
+            None => format.extract(sources, &ExtractRequest::default(), to, context)?,
             Some(timeline) => {
                 let to = to.clone().imported(origin(opened));
                 let mut written = format.write_timeline(Arc::clone(timeline), &to, context)?;
-                written.losses.extend(Arc::clone(timeline).untold()?);
+                written.losses.extend(Arc::clone(timeline).unsupported()?);
                 written
             }
         };
@@ -94,9 +94,9 @@ pub(super) fn convert(
 fn strictly(
     to: &Destination,
     context: &Context<'_>,
-    work: impl Fn(&Destination, &Context<'_>) -> kymo_core::Result<Written>,
-    refused: &mut Option<Written>,
-) -> kymo_core::Result<Written> {
+    work: impl Fn(&Destination, &Context<'_>) -> kymo_core::Result<WriteReport>,
+    refused: &mut Option<WriteReport>,
+) -> kymo_core::Result<WriteReport> {
     let directory = tempfile::tempdir().map_err(Error::io("make a temporary directory"))?;
     let made = directory.path().join("made");
     let written = work(&Destination::new(&made, false), context)?;
@@ -142,5 +142,5 @@ fn profile_left(opened: &Opened, title: &str) -> Option<Finding> {
     // Where there is a measurement, its profile need not be made to know that there is one.
     let has_profile = dataset.measurement().is_some() || dataset.profile().is_some();
     let why = format!("the profile is left out: {title} holds events in time");
-    has_profile.then(|| Finding::whole(Severity::Warning, "profile", why))
+    has_profile.then(|| Finding::for_whole_file(Severity::Warning, "profile", why))
 }

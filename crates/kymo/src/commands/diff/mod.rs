@@ -198,7 +198,7 @@ fn differences(
         let mut remarks =
             args.profiles.differences(views, args.tolerance, is_for_programs, take)?;
         for (side, view) in views.into_iter().enumerate() {
-            let doubts = view.doubts().into_iter();
+            let doubts = view.caveats().into_iter();
             remarks.extend(doubts.map(|text| Remark { side, text, is_doubt: true }));
         }
         return Ok(remarks);

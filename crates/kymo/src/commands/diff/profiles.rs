@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use kymo_model::profile::{
-    By, CALLS, Detail, Metric, MetricId, PathChanges, ProfileView, Question, Reach, flat,
-    path_changes, path_text, top_down,
+    CALLS, Detail, FlatGrouping, Metric, MetricId, MetricQuery, MetricScope, PathChanges,
+    ProfileView, flat, path_changes, path_text, top_down,
 };
 use serde_json::json;
 
@@ -92,13 +92,12 @@ impl ProfilesArgs {
                 take(uncompared(&metric, format!("only {which} has this metric")))?;
                 continue;
             };
-            let questions = [(views[0], one), (views[1], other)].map(|(view, metric)| Question {
-                view: view.as_ref(),
-                metric,
-                threads: None,
-            });
+            let questions = [(views[0], one), (views[1], other)]
+                .map(|(view, metric)| MetricQuery { view: view.as_ref(), metric, threads: None });
             let Some(is_inclusive) = self.is_inclusive(&questions) else {
-                let has_any = |of: &Question<'_>| Reach::ALL.into_iter().any(|reach| of.has(reach));
+                let has_any = |of: &MetricQuery<'_>| {
+                    MetricScope::ALL.into_iter().any(|reach| of.has_scope(reach))
+                };
                 if questions.iter().any(has_any) {
                     take(uncompared(&metric, NOT_BOTH.to_owned()))?;
                 }
@@ -117,24 +116,24 @@ impl ProfilesArgs {
 
     /// Chooses whether values inclusive of calls are compared: as it is asked for, or the other way
     /// where one of them has no such values. Returns `None` where both have neither.
-    fn is_inclusive(&self, questions: &[Question<'_>; 2]) -> Option<bool> {
-        let is_measured = |side: &bool| questions.iter().all(|of| of.has(reach_of(*side)));
+    fn is_inclusive(&self, questions: &[MetricQuery<'_>; 2]) -> Option<bool> {
+        let is_measured = |side: &bool| questions.iter().all(|of| of.has_scope(reach_of(*side)));
         [self.inclusive, !self.inclusive].into_iter().find(is_measured)
     }
 
     /// Returns the changes, the largest first.
     fn changes(
         &self,
-        questions: &[Question<'_>; 2],
+        questions: &[MetricQuery<'_>; 2],
         is_inclusive: bool,
         tolerance: f64,
     ) -> kymo_core::Result<Changes> {
         let by = match self.by {
             Compared::Path => return by_path(questions, is_inclusive, tolerance),
-            Compared::Function => By::Function,
-            Compared::Line => By::Line,
-            Compared::File => By::File,
-            Compared::Module => By::Module,
+            Compared::Function => FlatGrouping::Function,
+            Compared::Line => FlatGrouping::Line,
+            Compared::File => FlatGrouping::File,
+            Compared::Module => FlatGrouping::Module,
         };
         by_name(questions, by, is_inclusive, tolerance)
     }
@@ -199,7 +198,7 @@ impl Changes {
     /// Gives them, of so many, with what their metric comes to in all.
     fn give(
         &self,
-        questions: &[Question<'_>; 2],
+        questions: &[MetricQuery<'_>; 2],
         metric: &str,
         by: Compared,
         all: usize,
@@ -220,8 +219,8 @@ impl Changes {
 }
 
 fn by_name(
-    questions: &[Question<'_>; 2],
-    by: By,
+    questions: &[MetricQuery<'_>; 2],
+    by: FlatGrouping,
     is_inclusive: bool,
     tolerance: f64,
 ) -> kymo_core::Result<Changes> {
@@ -251,7 +250,7 @@ fn by_name(
 }
 
 fn by_path(
-    questions: &[Question<'_>; 2],
+    questions: &[MetricQuery<'_>; 2],
     is_inclusive: bool,
     tolerance: f64,
 ) -> kymo_core::Result<Changes> {
@@ -265,17 +264,17 @@ fn by_path(
 }
 
 /// Returns the scope for values inclusive of calls, or exclusive.
-fn reach_of(is_inclusive: bool) -> Reach {
-    if is_inclusive { Reach::Execution } else { Reach::Function }
+fn reach_of(is_inclusive: bool) -> MetricScope {
+    if is_inclusive { MetricScope::Execution } else { MetricScope::Function }
 }
 
 /// Remarks that what is asked for is not measured, and by which of them. Also names what is
 /// compared instead.
-fn other_side(questions: &[Question<'_>; 2], metric: &str, is_inclusive: bool) -> Vec<Remark> {
+fn other_side(questions: &[MetricQuery<'_>; 2], metric: &str, is_inclusive: bool) -> Vec<Remark> {
     let words = ["exclusive", "inclusive"];
     let (is, asked) = if is_inclusive { (words[1], words[0]) } else { (words[0], words[1]) };
     let lacking = questions.iter().enumerate();
-    let lacking = lacking.filter(|(_, question)| !question.has(reach_of(!is_inclusive)));
+    let lacking = lacking.filter(|(_, question)| !question.has_scope(reach_of(!is_inclusive)));
     let text = profiles::not_measured(metric, asked);
     let text = format!("{text}: what is {is} of them is compared");
     lacking.map(|(side, _)| Remark { side, text: text.clone(), is_doubt: false }).collect()
@@ -289,7 +288,7 @@ fn uncompared(metric: &str, what: String) -> Difference {
 }
 
 /// Returns the totals that all entry points of both spent together.
-fn totals([one, other]: &[Question<'_>; 2]) -> kymo_core::Result<Spent> {
+fn totals([one, other]: &[MetricQuery<'_>; 2]) -> kymo_core::Result<Spent> {
     Ok([one.total()?, other.total()?])
 }
 

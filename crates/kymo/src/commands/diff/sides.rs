@@ -117,8 +117,8 @@ impl ArraysView for ReadBy {
         self.1(self.0.as_ref(), block, values)
     }
 
-    fn values_at_once(&self, block: BlockId) -> u64 {
-        self.0.values_at_once(block)
+    fn values_per_read(&self, block: BlockId) -> u64 {
+        self.0.values_per_read(block)
     }
 
     fn attributes(&self) -> Vec<Attribute> {

@@ -115,8 +115,8 @@ impl Classes {
     /// Returns true if an event of a track is asked for.
     pub(super) fn have(&self, event: &Event<'_>, track: Option<&Track>) -> bool {
         match self {
-            Self::Are(class) => Class::of(&event.content) == *class,
-            Self::Of(word) => word.has(event, track),
+            Self::Are(class) => Class::from_content(&event.content) == *class,
+            Self::Of(word) => word.matches(event, track),
             Self::Called(name) => match &event.content {
                 Content::Text(text) => is_called(text, name),
                 Content::Fields(fields) => is_called(&fields.name, name),
@@ -136,8 +136,8 @@ fn is_pattern(typed: &str) -> bool {
 /// Returns true if a pattern fits a word for the kind of an event, or its name. The name may be
 /// with that of its subsystem or without.
 fn is_like(pattern: &NamePattern, event: &Event<'_>, track: Option<&Track>) -> bool {
-    let is_word = pattern.matches(Class::of(&event.content).name()) || { format_words() }
-        .any(|of| pattern.matches(of.word) && of.has(event, track));
+    let is_word = pattern.matches(Class::from_content(&event.content).name()) || { format_words() }
+        .any(|of| pattern.matches(of.word) && of.matches(event, track));
     let name = match &event.content {
         Content::Text(text) => text.split_once(": ").map_or(&**text, |(name, _)| name),
         Content::Fields(fields) => &fields.name,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use kymo_core::Value;
 use kymo_model::timeline::{
-    Asked, Clock, Content, Event, FieldedEvents, Fields, TimelineView, Track, Window,
+    Clock, Content, Event, EventFilter, FieldedEvents, Fields, TimelineView, Track, Window,
 };
 use kymo_query::Number;
 use regex::Regex;
@@ -147,11 +147,11 @@ impl Filters {
         let parts = self.fields.iter().map(|field| |name: &str| is_part(&field.name, name));
         let parts: Vec<_> = parts.collect();
         let is_field: Vec<_> = parts.iter().map(|part| part as &dyn Fn(&str) -> bool).collect();
-        let asked = Asked { is_called: &is_called, is_field: &is_field };
+        let asked = EventFilter { is_called: &is_called, is_field: &is_field };
         if wants_fields || !self.fields.is_empty() {
-            return timeline.events_beside_fields(window, asked);
+            return timeline.events_and_fields(window, asked);
         }
-        Ok(Box::new(timeline.events_asked(window, asked)?))
+        Ok(Box::new(timeline.filtered_events(window, asked)?))
     }
 
     /// The names of tracers that are asked for.

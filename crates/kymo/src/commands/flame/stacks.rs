@@ -153,7 +153,7 @@ mod tests {
     use super::*;
     use kymo_core::bytes::Limits;
     use kymo_model::profile::{
-        CallTreeBuilder, Detail, Function, Metric, Node, Question, Relation, Scope, Thread,
+        CallTreeBuilder, Detail, Function, Metric, MetricQuery, Node, Relation, Scope, Thread,
         top_down,
     };
 
@@ -178,7 +178,7 @@ mod tests {
             builder.add(thread, above.unwrap(), metric, value);
         }
         let tree = builder.finish();
-        let question = Question { view: &tree, metric, threads: None };
+        let question = MetricQuery { view: &tree, metric, threads: None };
         top_down(&question, Detail::Functions, 9).unwrap()
     }
 

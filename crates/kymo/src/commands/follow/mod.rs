@@ -8,7 +8,7 @@ mod screen;
 use std::path::PathBuf;
 
 use kymo_core::{Probe, Source};
-use kymo_model::{Ability, Follow, Format};
+use kymo_model::{Capability, Follow, Format};
 
 use crate::cli::FormatArgs;
 use crate::failure::Failure;
@@ -171,7 +171,7 @@ fn follower(format: &dyn Format, session: &Session) -> anyhow::Result<Box<dyn Fo
     Ok(follower.ok_or_else(|| {
         let why = format!("files of format {} cannot be followed", format.info().title);
         let known = kymo_registry::formats().iter().map(|format| format.info());
-        let known = known.filter(|info| info.can(Ability::Follow)).map(|info| info.name);
+        let known = known.filter(|info| info.can(Capability::LiveRecording)).map(|info| info.name);
         Failure::new(why).hint(format!("can be: {}", known.collect::<Vec<_>>().join(", ")))
     })?)
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use kymo_core::{Finding, Result, Source};
 use kymo_model::timeline::{Clock, Event, Track, TrackId, Window};
-use kymo_model::{Followed, Format};
+use kymo_model::{Format, LiveRecordingSink};
 
 use crate::rate::Rate;
 use crate::render::event::{EventLines, Look};
@@ -181,7 +181,7 @@ impl<'a> Screen<'a> {
     }
 }
 
-impl Followed for Screen<'_> {
+impl LiveRecordingSink for Screen<'_> {
     fn clock(&mut self, clock: &Clock) -> Result<()> {
         self.lines.clock(clock.clone());
         Ok(())

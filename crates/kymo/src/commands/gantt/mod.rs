@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use kymo_model::timeline::{Activity, Content, TimeNs, TrackId};
-use kymo_query::{Analysis, CpuId, Gantt, Load, Pass, RowKind, Seen, Standing};
+use kymo_query::{Analysis, CpuId, Gantt, InitialState, Load, Pass, ResolvedEvent, RowKind};
 
 use crate::cli::OpenArgs;
 use crate::failure::Failure;
@@ -127,7 +127,7 @@ impl Drawn {
         let (analysis, _) =
             scope.analyse(session, opened, Reading::Activities, &mut [&mut load, &mut machines])?;
         let mut chosen = busiest(&mut load, &analysis);
-        let meant = machines.0.into_iter().filter(|track| analysis.means(*track));
+        let meant = machines.0.into_iter().filter(|track| analysis.is_selected(*track));
         chosen.extend(meant.map(RowKind::States));
         if chosen.is_empty() {
             return Ok(None);
@@ -196,7 +196,8 @@ fn busiest(load: &mut Load, analysis: &Analysis) -> Vec<RowKind> {
         }
     }
     let ids = ran.iter().enumerate().map(|(id, ns)| (kymo_query::TaskId(id), *ns));
-    let mut ids: Vec<_> = ids.filter(|(id, ns)| *ns > 0 && analysis.means_task(*id)).collect();
+    let mut ids: Vec<_> =
+        ids.filter(|(id, ns)| *ns > 0 && analysis.is_task_selected(*id)).collect();
     if ids.iter().any(|(id, _)| !tasks.is_idle(*id)) {
         ids.retain(|(id, _)| !tasks.is_idle(*id));
     }
@@ -213,13 +214,13 @@ impl Pass for Machines {
         true
     }
 
-    fn standing(&mut self, what: &Standing<'_>, _begin: TimeNs) {
-        if let Standing::State(track, _) = what {
+    fn initial_state(&mut self, what: &InitialState<'_>, _begin: TimeNs) {
+        if let InitialState::State(track, _) = what {
             self.0.insert(*track);
         }
     }
 
-    fn event(&mut self, seen: &Seen<'_>) {
+    fn event(&mut self, seen: &ResolvedEvent<'_>) {
         if let Content::Activity(Activity::Enter { .. }) = seen.event.content {
             self.0.insert(seen.event.track);
         }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use kymo_model::timeline::{Shown, TimeNs};
+use kymo_model::timeline::{DisplayTime, TimeNs};
 use kymo_query::{Arrow, Buckets, Row, RowKind, elapsed};
 
 use super::{Drawn, LOST};
@@ -127,7 +127,7 @@ fn axis(picture: &mut Picture, drawn: &Drawn, bottom: f64) {
         picture.text((x, bottom + 14.0), Anchor::Middle, &text);
     }
     picture.line(&[(LEFT, bottom), (LEFT + WIDTH, bottom)], BLACK);
-    let start = Shown { time: buckets.start, since_epoch: drawn.since_epoch };
+    let start = DisplayTime { time: buckets.start, since_epoch: drawn.since_epoch };
     let label = axis::after(name, start);
     picture.text((LEFT + WIDTH / 2.0, bottom + 38.0), Anchor::Middle, &label);
 }

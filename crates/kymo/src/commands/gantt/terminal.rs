@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use kymo_model::timeline::Shown;
+use kymo_model::timeline::DisplayTime;
 use kymo_query::{Buckets, Row, RowKind, elapsed};
 
 use super::{Drawn, LOST};
@@ -66,7 +66,7 @@ pub(super) fn print(out: &mut Output, drawn: &Drawn) -> anyhow::Result<()> {
 
 /// From when to when it is drawn, below the cells where there is room.
 fn range(out: &mut Output, drawn: &Drawn, lead: usize) -> anyhow::Result<()> {
-    let shown = |time| Shown { time, since_epoch: drawn.since_epoch };
+    let shown = |time| DisplayTime { time, since_epoch: drawn.since_epoch };
     let Buckets { start, end, .. } = drawn.gantt.buckets();
     let span = measure::duration(elapsed(start, end));
     let (from, to) = (format!("{} to", shown(start)), format!("{}, {span}", shown(end)));

@@ -4,7 +4,9 @@
 use std::io::Write;
 use std::sync::Arc;
 
-use kymo_model::timeline::{Clock, Shown, Tally, TimelineView, Track, TrackId, Window};
+use kymo_model::timeline::{
+    Clock, DisplayTime, TimelineView, Track, TrackId, TrackStatistics, Window,
+};
 use serde_json::{Map, json};
 
 use super::Args;
@@ -77,7 +79,7 @@ struct Line<'a> {
     /// The number of the processor that it is of.
     cpu: Option<i64>,
     clock: Option<&'a Clock>,
-    tally: Option<&'a Tally>,
+    tally: Option<&'a TrackStatistics>,
 }
 
 impl Line<'_> {
@@ -91,7 +93,7 @@ impl Line<'_> {
             parts.push(numbers::size(tally.payload_bytes));
             let numbers = tally.numbers.as_ref();
             parts.extend(numbers.map(|[min, max]| format!("{} / {}", value(min), value(max))));
-            let shown = |time| Shown::on(self.clock, time);
+            let shown = |time| DisplayTime::on_clock(self.clock, time);
             let times = tally.times;
             parts.extend(times.map(|(from, to)| format!("{} to {}", shown(from), shown(to))));
         }

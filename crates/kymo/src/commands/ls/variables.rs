@@ -87,7 +87,7 @@ impl Listing<'_> {
             self.begin(session);
             for (id, variable) in self.variables() {
                 lines.push(self.line(id, &variable)?);
-                session.bars.at(id.0 as u64);
+                session.bars.advance_to(id.0 as u64);
                 let described = found.take(&variable.path).into_iter();
                 lines.extend(described.map(|attribute| line_of(&attribute)));
             }
@@ -134,7 +134,7 @@ impl Listing<'_> {
         if !self.args.attributes_only {
             self.begin(session);
             for (id, variable) in self.variables() {
-                session.bars.at(id.0 as u64);
+                session.bars.advance_to(id.0 as u64);
                 let described = found.take(&variable.path);
                 let object = self.json(id, &variable, &described)?;
                 session.out.json(&object)?;

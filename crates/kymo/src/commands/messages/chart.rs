@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use kymo_model::timeline::{Clock, Shown, TimeNs, TimelineView, TrackId};
+use kymo_model::timeline::{Clock, DisplayTime, TimeNs, TimelineView, TrackId};
 use kymo_query::{Analysis, Sequence, elapsed, took};
 
 use super::end_label;
@@ -117,7 +117,7 @@ impl<'a> Chart<'a> {
     }
 
     fn time(&self, time: TimeNs) -> String {
-        Shown::on(self.clock.as_ref(), time).to_string()
+        DisplayTime::on_clock(self.clock.as_ref(), time).to_string()
     }
 
     /// Draws it with characters. Times are when messages leave; where there is no room for them, how

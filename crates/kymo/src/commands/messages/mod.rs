@@ -257,9 +257,9 @@ impl Found {
     ) -> Outcome {
         let mut outcome = Outcome::Done;
         if self.is_wakeups {
-            outcome = scope.say_left_out(session, opened, &self.wakeups.messages().left_out());
+            outcome = scope.say_left_out(session, opened, &self.wakeups.messages().omissions());
         }
-        let doubts = self.shown().doubts(|key| is_meant(key, &self.analysis));
+        let doubts = self.shown().latency_caveats(|key| is_meant(key, &self.analysis));
         outcome.max(scope.say_doubts(session, opened, doubts))
     }
 
@@ -286,11 +286,14 @@ impl Found {
         most: usize,
         ends: usize,
     ) -> anyhow::Result<(Sequence, usize)> {
-        let is_meant = |track: TrackId| self.analysis.means(track);
+        let is_meant = |track: TrackId| self.analysis.is_selected(track);
         let (ends, more) = self.shown().busiest(ends, &is_meant);
         let meant = ends.iter().copied().filter(|end| is_meant(*end)).collect();
-        let sequence =
-            if self.is_wakeups { Sequence::of_wakeups(most) } else { Sequence::of_messages(most) };
+        let sequence = if self.is_wakeups {
+            Sequence::for_wakeups(most)
+        } else {
+            Sequence::for_messages(most)
+        };
         let mut sequence = sequence.between(ends).of(meant);
         scope.analyse(session, opened, Reading::Activities, &mut [&mut sequence])?;
         Ok((sequence, more))
@@ -342,7 +345,7 @@ fn end_id(analysis: &Analysis, track: Option<TrackId>) -> Value {
 
 /// Returns true if a pair has an end that is meant.
 fn is_meant(key: &PairKey, analysis: &Analysis) -> bool {
-    [key.from, key.to].into_iter().flatten().any(|end| analysis.means(end))
+    [key.from, key.to].into_iter().flatten().any(|end| analysis.is_selected(end))
 }
 
 /// All pairs that are meant, the busiest first.

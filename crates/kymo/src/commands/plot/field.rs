@@ -12,7 +12,7 @@ use arrow_array::{Array, ArrayRef};
 use arrow_schema::DataType;
 use kymo_core::{Value, shortened};
 use kymo_model::arrays::{ArraysView, Attribute, Chunks, Selection, Variable, VariableId};
-use kymo_model::timeline::{Shown, TimeNs};
+use kymo_model::timeline::{DisplayTime, TimeNs};
 
 use super::Args;
 use super::over_time::Moments;
@@ -57,7 +57,7 @@ pub(super) struct Dimension {
     pub(super) first: u64,
     pub(super) length: u64,
     /// Start of the axis, where it is time in nanoseconds.
-    start: Option<Shown>,
+    start: Option<DisplayTime>,
     /// Greatest number of cells that it has: no more than there are pixels.
     cells_max: u64,
 }
@@ -68,7 +68,7 @@ impl Dimension {
     }
 
     /// So many nanoseconds from a moment on.
-    pub(super) fn of_time(start: Shown, length_ns: u64) -> Self {
+    pub(super) fn of_time(start: DisplayTime, length_ns: u64) -> Self {
         let label = axis::after(Axis::of_time(length_ns).1, start);
         Self { start: Some(start), ..Self::new(&label, 0, length_ns) }
     }
@@ -99,7 +99,7 @@ impl Dimension {
         let last = self.first + self.length.saturating_sub(1);
         if let Some(start) = self.start {
             let time = TimeNs(start.time.0.saturating_add_unsigned(last));
-            return format!("time from {start} to {}", Shown { time, ..start });
+            return format!("time from {start} to {}", DisplayTime { time, ..start });
         }
         format!("{} from {} to {last}", self.label, self.first)
     }

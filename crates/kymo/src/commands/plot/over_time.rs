@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use kymo_model::timeline::{
-    Content, Event, Shown, TimeNs, TimelineView, Track, TrackId, TrackKind, Window,
+    Content, DisplayTime, Event, TimeNs, TimelineView, Track, TrackId, TrackKind, Window,
 };
 
 use super::Args;
@@ -113,7 +113,7 @@ fn over_time(timeline: &Arc<dyn TimelineView>, id: TrackId, args: &Args) -> anyh
     }
     let clock = timeline.tracks().get(id.0).and_then(|track| track.clock);
     let clock = clock.and_then(|clock| timeline.clocks().get(clock.0).cloned());
-    let start = Shown::on(clock.as_ref(), TimeNs(range.start));
+    let start = DisplayTime::on_clock(clock.as_ref(), TimeNs(range.start));
     let columns = Dimension::of_time(start, range.end.abs_diff(range.start));
     let mut line = Line::new(columns, Window { from, until, ..Window::default() }, Some(range));
     line.held = from.map(|from| before(timeline, id, from)).transpose()?.flatten();
@@ -210,7 +210,7 @@ mod tests {
 
     #[test]
     fn a_number_counts_until_there_is_another() {
-        let start = Shown { time: TimeNs(0), since_epoch: false };
+        let start = DisplayTime { time: TimeNs(0), since_epoch: false };
         let mut line = Line::new(Dimension::of_time(start, 6), Window::default(), Some(0..6));
         line.put(1, 5.0);
         line.put(3, 7.0);

@@ -241,7 +241,7 @@ pub(super) fn title(
         if wanted.is_none() {
             session.report.remark("note", &what);
         }
-        said.keep(&display(output), Finding::whole(Severity::Note, "programs", what));
+        said.keep(&display(output), Finding::for_whole_file(Severity::Note, "programs", what));
     }
     title
 }

@@ -312,7 +312,7 @@ fn make(
         said.say(session, &input.opened.name, of_input);
     }
     for module in merged.unnamed.iter().filter(|module| module.is_damaged) {
-        let finding = Finding::whole(Severity::Warning, "symbols", module.why.clone());
+        let finding = Finding::for_whole_file(Severity::Warning, "symbols", module.why.clone());
         said.say(session, &module.module, vec![finding]);
     }
     if !args.no_source {

@@ -74,7 +74,7 @@ impl<'a> Sources<'a> {
     }
 
     fn note(&self, path: &Path, why: String) {
-        let finding = Finding::whole(Severity::Warning, "source", why);
+        let finding = Finding::for_whole_file(Severity::Warning, "source", why);
         self.findings.borrow_mut().push((inputs::display(path), finding));
     }
 

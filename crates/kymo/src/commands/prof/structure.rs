@@ -40,7 +40,7 @@ pub(super) fn read(
         let done = AtomicU64::new(0);
         let read = |source: Source| {
             let file = read(source);
-            progress.at(done.fetch_add(1, Ordering::Relaxed) + 1);
+            progress.advance_to(done.fetch_add(1, Ordering::Relaxed) + 1);
             file
         };
         let files = ahead::each(files, read);
@@ -59,7 +59,7 @@ pub(super) fn read(
         }
         if is_useless {
             let why = "it tells of no module that was loaded";
-            let finding = Finding::whole(Severity::Warning, "structure", why);
+            let finding = Finding::for_whole_file(Severity::Warning, "structure", why);
             said.say(session, &inputs::display(path), vec![finding]);
         }
     }
@@ -115,7 +115,7 @@ impl Told<'_> {
         };
         let first = self.by.get(&path).map_or("another", String::as_str);
         let why = format!("{first} tells otherwise of {}, and counts", shortened(&path));
-        (*known != module).then(|| Finding::whole(Severity::Warning, "structure", why))
+        (*known != module).then(|| Finding::for_whole_file(Severity::Warning, "structure", why))
     }
 }
 

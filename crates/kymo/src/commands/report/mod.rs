@@ -191,7 +191,7 @@ fn figures(
 ) -> anyhow::Result<Outcome> {
     // What the chart needs is gone before the figures of all tasks are there.
     gantt(page, session, opened, scope)?;
-    let mut load = scope.buckets(PARTS).map_or_else(|_| Load::new(), Load::over);
+    let mut load = scope.buckets(PARTS).map_or_else(|_| Load::new(), Load::with_buckets);
     let (mut sched, mut states) = (Sched::new(), States::new());
     let (mut messages, mut wakeups) = (Messages::new(), Wakeups::new());
     let mut analysis = scope.analysis(Reading::Everything)?;

@@ -1,6 +1,6 @@
 //! Use of time: metrics, a flame graph, functions and threads.
 
-use kymo_model::profile::{By, FlatRow, Metric, Most, ThreadId, Within};
+use kymo_model::profile::{FlatGrouping, FlatRow, Metric, SpentScope, ThreadId, TopRows};
 
 use super::Args;
 use super::page::{Cell, Page};
@@ -17,7 +17,7 @@ pub(super) fn add(
     opened: &Opened,
 ) -> anyhow::Result<Outcome> {
     let Some(view) = view_of(opened)? else { return Ok(Outcome::Done) };
-    let doubts = view.doubts();
+    let doubts = view.caveats();
     page.remarks(&doubts);
     let outcome = say_doubts(session, opened, &doubts);
     metrics(page, &view.metrics(), &view.totals(None)?, args.number);
@@ -64,7 +64,7 @@ fn metrics(page: &mut Page, metrics: &[Metric], totals: &[f64], rows_max: usize)
 /// The functions that spent most themselves.
 fn functions(page: &mut Page, args: &Args, asked: &Asked) -> anyhow::Result<()> {
     let number = Some(args.number).filter(|number| *number > 0);
-    let found = asked.flat(By::Function, Most { number, is_inclusive: false })?;
+    let found = asked.flat(FlatGrouping::Function, TopRows { number, is_inclusive: false })?;
     let row = |row: &FlatRow| {
         vec![
             Cell::Number(measure::known(row.exclusive)),
@@ -97,7 +97,7 @@ fn threads(page: &mut Page, args: &Args, asked: &Asked) -> anyhow::Result<()> {
     if all.len() < 2 || asked.require_inclusive("").is_err() {
         return Ok(());
     }
-    let spent = asked.per_thread(Within::All)?;
+    let spent = asked.per_thread(SpentScope::All)?;
     let of = |id: ThreadId| {
         let value = usize::try_from(id.0).ok().and_then(|index| spent.get(index)).copied();
         value.filter(|_| !asked.is_incomplete(id)).unwrap_or(f64::NAN)

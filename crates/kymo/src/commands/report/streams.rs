@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use kymo_model::timeline::{
-    Clock, Content, Shown, Tally, TimelineView, Track, TrackId, TrackKind, Tracks,
+    Clock, Content, DisplayTime, TimelineView, Track, TrackId, TrackKind, TrackStatistics, Tracks,
 };
 use kymo_query::Buckets;
 
@@ -72,14 +72,14 @@ pub(super) fn add(page: &mut Page, args: &Args, scope: &Scope) -> anyhow::Result
 fn table(
     page: &mut Page,
     args: &Args,
-    busiest: &[(usize, &Tally)],
+    busiest: &[(usize, &TrackStatistics)],
     tracks: &Tracks,
     clocks: &[Clock],
 ) {
-    let row = |(id, tally): &(usize, &Tally)| {
+    let row = |(id, tally): &(usize, &TrackStatistics)| {
         let track = tracks.get(*id);
         let clock = track.and_then(|track| clocks.get(track.clock?.0));
-        let shown = |time| Shown::on(clock, time).to_string();
+        let shown = |time| DisplayTime::on_clock(clock, time).to_string();
         let (from, to) = tally.times.map(|(from, to)| (shown(from), shown(to))).unzip();
         let span = tally.times.map(|(from, to)| from.0.abs_diff(to.0));
         let [min, max] = tally
@@ -140,7 +140,7 @@ struct Lane {
 }
 
 impl Found {
-    fn new(scope: &Scope, busiest: &[(usize, &Tally)], tracks: &Tracks) -> Self {
+    fn new(scope: &Scope, busiest: &[(usize, &TrackStatistics)], tracks: &Tracks) -> Self {
         let clock = |id: usize| tracks.get(id).and_then(|track| track.clock);
         // Times of one clock can be compared: that of the stream that has most.
         let first = busiest.iter().find_map(|(id, _)| clock(*id));

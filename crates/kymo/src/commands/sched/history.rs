@@ -2,8 +2,8 @@
 
 use std::io::{self, Write};
 
-use kymo_model::timeline::{Clock, Shown, TimeNs, TrackId};
-use kymo_query::{Buckets, CpuId, History, Tasks, Turn};
+use kymo_model::timeline::{Clock, DisplayTime, TimeNs, TrackId};
+use kymo_query::{Buckets, CpuId, History, TaskRun, Tasks};
 use serde_json::json;
 
 use crate::output::Output;
@@ -26,7 +26,7 @@ pub(super) fn print(
 ) -> anyhow::Result<Outcome> {
     let mut analysis = scope.analysis(Reading::Activities)?;
     let tracks = (0..analysis.tracks().len()).map(TrackId);
-    let is_meant: Vec<_> = tracks.map(|track| analysis.means_itself(track)).collect();
+    let is_meant: Vec<_> = tracks.map(|track| analysis.is_selected_itself(track)).collect();
     let clocks = scope.timeline.clocks();
     let places = session.out.columns();
     let times = Times::new(scope, places);
@@ -36,7 +36,7 @@ pub(super) fn print(
     let mut lines = Lines { out, how, file, clocks: &clocks, times, table: &table };
     lines.header()?;
     let (mut count, mut written) = (0, Ok(()));
-    let mut take = |turn: Turn, tasks: &Tasks| {
+    let mut take = |turn: TaskRun, tasks: &Tasks| {
         let is_meant = is_meant.get(turn.stretch.track.0).copied().unwrap_or(false);
         if tasks.is_idle(turn.stretch.task) || !is_meant {
             return;
@@ -92,7 +92,7 @@ impl Times {
 
     fn shown(&self, clock: Option<&Clock>, time: TimeNs) -> String {
         let after = self.first.as_ref().map(|(first, _)| measure::after(*first, time));
-        after.unwrap_or_else(|| Shown::on(clock, time).to_string())
+        after.unwrap_or_else(|| DisplayTime::on_clock(clock, time).to_string())
     }
 }
 
@@ -139,8 +139,8 @@ impl Lines<'_> {
         self.table.header(self.out)
     }
 
-    fn turn(&mut self, turn: &Turn, tasks: &Tasks) -> io::Result<()> {
-        let Turn { stretch, run_ns, is_cut, wait_ns, delay_ns, priority } = *turn;
+    fn turn(&mut self, turn: &TaskRun, tasks: &Tasks) -> io::Result<()> {
+        let TaskRun { stretch, run_ns, is_cut, wait_ns, delay_ns, priority } = *turn;
         let on = tasks.cpu(stretch.cpu);
         let cpu = on.map_or("", |cpu| cpu.name.as_str());
         let (recording, task_id) = (tasks.recording(stretch.task), tasks.task_id(stretch.task));

@@ -214,7 +214,7 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
 
 /// Explains why there are no figures.
 fn nothing(sched: &Sched, analysis: &Analysis, place: &str) -> Failure {
-    if sched.tasks().any(|(task, _)| analysis.means_task(task)) {
+    if sched.tasks().any(|(task, _)| analysis.is_task_selected(task)) {
         return Failure::new(format!("only idle tasks ran {place}")).hint("`kymo load` shows them");
     }
     Failure::new(format!("no task is known to have done anything {place}"))
@@ -249,7 +249,7 @@ fn in_order<'a>(
     most: impl Fn(&TaskSched) -> u128,
     number: usize,
 ) -> Vec<(TaskId, &'a TaskSched)> {
-    let is_shown = |id: TaskId| !analysis.tasks().is_idle(id) && analysis.means_task(id);
+    let is_shown = |id: TaskId| !analysis.tasks().is_idle(id) && analysis.is_task_selected(id);
     let mut found: Vec<_> = sched.tasks().filter(|(id, _)| is_shown(*id)).collect();
     let order = |(id, task): &(TaskId, &TaskSched)| (u128::MAX - most(task), *id);
     let kept = if number == 0 { found.len() } else { number.min(found.len()) };

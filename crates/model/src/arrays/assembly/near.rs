@@ -62,7 +62,7 @@ impl Ranges {
 }
 
 /// The blocks that a chunk may touch.
-pub(super) struct Near<'a> {
+pub(super) struct CandidateBlocks<'a> {
     /// In the order of the file.
     blocks: Vec<&'a Block>,
     /// The dimension in which most of them begin apart.
@@ -72,7 +72,7 @@ pub(super) struct Near<'a> {
     apart: bool,
 }
 
-impl<'a> Near<'a> {
+impl<'a> CandidateBlocks<'a> {
     /// Takes blocks in the order of the file that touch a box beginning at `start`.
     pub(super) fn new(blocks: Vec<&'a Block>, start: &[u64]) -> Self {
         let bounds = |dimension: usize| {
@@ -112,7 +112,7 @@ impl<'a> Near<'a> {
             return Some((expected, block));
         }
         let mut first: Option<(usize, &Block)> = None;
-        self.beside(at, |place| {
+        self.for_each_block_at(at, |place| {
             if first.is_none_or(|(before, _)| place < before) {
                 first = has(place).map(|block| (place, block)).or(first);
             }
@@ -138,7 +138,7 @@ impl<'a> Near<'a> {
             return next.map_or(most, |(start, _)| start - here);
         }
         let mut nearest = most;
-        self.beside(at, |place| {
+        self.for_each_block_at(at, |place| {
             if let Some(start) = beside(place).filter(|start| *start > here) {
                 nearest = nearest.min(start - here);
             }
@@ -147,7 +147,7 @@ impl<'a> Near<'a> {
     }
 
     /// Calls with the place of each block whose bounds in the dimension have the index.
-    fn beside(&self, at: &[u64], found: impl FnMut(usize)) {
+    fn for_each_block_at(&self, at: &[u64], found: impl FnMut(usize)) {
         let here = at.get(self.dimension).copied().unwrap_or(0);
         self.bounds.touching(&(here..here.saturating_add(1)), found);
     }

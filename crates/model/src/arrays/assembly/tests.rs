@@ -35,13 +35,13 @@ fn of(start: &[u64], count: &[u64]) -> Selection {
 
 #[test]
 fn a_scalar_is_one_value() {
-    let grid = Grid::new().step_of(&[]).block(&[], &[]).share();
+    let grid = Grid::new().add_step(&[]).block(&[], &[]).share();
     assert_eq!(read_all(&grid, 8), some([0]));
 }
 
 #[test]
 fn one_block_is_read_as_it_lies() {
-    let grid = Grid::new().step_of(&[2, 3]).block(&[0, 0], &[2, 3]).share();
+    let grid = Grid::new().add_step(&[2, 3]).block(&[0, 0], &[2, 3]).share();
     for chunk in 1..8 {
         assert_eq!(read_all(&grid, chunk), some(0..6), "chunks of {chunk}");
     }
@@ -49,7 +49,7 @@ fn one_block_is_read_as_it_lies() {
 
 #[test]
 fn blocks_side_by_side_interleave_by_rows() {
-    let grid = Grid::new().step_of(&[2, 4]);
+    let grid = Grid::new().add_step(&[2, 4]);
     let grid = grid.block(&[0, 0], &[2, 2]).block(&[0, 2], &[2, 2]).share();
     let expected = some([0, 1, 1000, 1001, 2, 3, 1002, 1003]);
     for chunk in 1..9 {
@@ -59,7 +59,7 @@ fn blocks_side_by_side_interleave_by_rows() {
 
 #[test]
 fn eight_blocks_make_a_cube() {
-    let mut grid = Grid::new().step_of(&[2, 2, 2]);
+    let mut grid = Grid::new().add_step(&[2, 2, 2]);
     for i in 0..8 {
         grid = grid.block(&[i / 4, i / 2 % 2, i % 2], &[1, 1, 1]);
     }
@@ -68,27 +68,27 @@ fn eight_blocks_make_a_cube() {
 
 #[test]
 fn what_no_block_covers_is_null() {
-    let grid = Grid::new().step_of(&[7]).block(&[1], &[2]).block(&[5], &[1]).share();
+    let grid = Grid::new().add_step(&[7]).block(&[1], &[2]).block(&[5], &[1]).share();
     let expected = [None, Some(0), Some(1), None, None, Some(1000), None];
     for chunk in 1..9 {
         assert_eq!(read_all(&grid, chunk), expected, "chunks of {chunk}");
     }
-    let empty = Grid::new().step_of(&[3, 2]).share();
+    let empty = Grid::new().add_step(&[3, 2]).share();
     assert_eq!(read_all(&empty, 4), [None; 6]);
 }
 
 #[test]
 fn where_blocks_overlap_the_first_in_the_file_counts() {
-    let first = Grid::new().step_of(&[4]).block(&[0], &[3]).block(&[1], &[3]).share();
+    let first = Grid::new().add_step(&[4]).block(&[0], &[3]).block(&[1], &[3]).share();
     assert_eq!(read_all(&first, 9), some([0, 1, 2, 1002]));
     // The first in the file starts in the middle of the second.
-    let second = Grid::new().step_of(&[4]).block(&[2], &[1]).block(&[0], &[4]).share();
+    let second = Grid::new().add_step(&[4]).block(&[2], &[1]).block(&[0], &[4]).share();
     assert_eq!(read_all(&second, 9), some([1000, 1001, 0, 1003]));
 }
 
 #[test]
 fn a_selection_is_a_box_of_the_whole() {
-    let grid = Grid::new().step_of(&[3, 4]);
+    let grid = Grid::new().add_step(&[3, 4]);
     let grid = grid.block(&[0, 0], &[3, 2]).block(&[0, 2], &[3, 2]).share();
     let middle = read(&grid, &of(&[1, 1], &[2, 2]), Order::C, 9);
     assert_eq!(middle, some([3, 1002, 5, 1004]));
@@ -97,7 +97,7 @@ fn a_selection_is_a_box_of_the_whole() {
 
 #[test]
 fn in_fortran_order_the_first_dimension_runs_fastest() {
-    let grid = Grid::new().step_of(&[2, 3]).block(&[0, 0], &[2, 3]).share();
+    let grid = Grid::new().add_step(&[2, 3]).block(&[0, 0], &[2, 3]).share();
     // Storage is by columns: the selection of one column is one run.
     let column = read(&grid, &of(&[0, 1], &[2, 1]), Order::Fortran, 9);
     assert_eq!(column, some([2, 3]));
@@ -107,7 +107,7 @@ fn in_fortran_order_the_first_dimension_runs_fastest() {
 
 #[test]
 fn a_chunk_of_one_block_is_one_read() {
-    let grid = Grid::new().step_of(&[100, 2, 3]).block(&[0, 0, 0], &[100, 2, 3]).share();
+    let grid = Grid::new().add_step(&[100, 2, 3]).block(&[0, 0, 0], &[100, 2, 3]).share();
     read_all(&grid, 600);
     assert_eq!(grid.take_reads(), [(BlockId(0), 0..600)]);
     read_all(&grid, 250);
@@ -119,7 +119,7 @@ fn a_chunk_of_one_block_is_one_read() {
 
 #[test]
 fn rows_of_a_block_that_follow_each_other_are_one_read() {
-    let grid = Grid::new().step_of(&[10, 20]);
+    let grid = Grid::new().add_step(&[10, 20]);
     let grid = grid.block(&[0, 0], &[10, 10]).block(&[0, 10], &[10, 10]).share();
     read_all(&grid, 200);
     assert_eq!(grid.take_reads(), [(BlockId(0), 0..100), (BlockId(1), 0..100)]);
@@ -127,7 +127,7 @@ fn rows_of_a_block_that_follow_each_other_are_one_read() {
 
 #[test]
 fn values_far_apart_are_not_read_with_all_that_lies_between() {
-    let grid = Grid::new().step_of(&[3, 900]).block(&[0, 0], &[3, 900]).share();
+    let grid = Grid::new().add_step(&[3, 900]).block(&[0, 0], &[3, 900]).share();
     read(&grid, &of(&[0, 7], &[3, 1]), Order::C, 9);
     let single = [7..8, 907..908, 1807..1808].map(|values| (BlockId(0), values));
     assert_eq!(grid.take_reads(), single);
@@ -136,9 +136,9 @@ fn values_far_apart_are_not_read_with_all_that_lies_between() {
 #[test]
 fn text_is_put_together_too() {
     let words = |words: [&str; 2]| Arc::new(StringArray::from(words.to_vec()));
-    let grid = Grid::new().step_of(&[5]);
-    let grid = grid.block_of(&[3], &[2], words(["d", "e"]));
-    let grid = grid.block_of(&[0], &[2], words(["a", ""])).share();
+    let grid = Grid::new().add_step(&[5]);
+    let grid = grid.add_block(&[3], &[2], words(["d", "e"]));
+    let grid = grid.add_block(&[0], &[2], words(["a", ""])).share();
     let step = grid.step(VariableId(0), 0).unwrap();
     let all = Selection::all(&[5]);
     let mut chunks = Chunks::new(grid, DataType::Utf8, step, &all, Order::C, 9).unwrap();
@@ -153,7 +153,7 @@ fn text_is_put_together_too() {
 fn an_error_ends_the_chunks() {
     // The block says that it has more values than it has.
     let short = Arc::new(arrow_array::Int32Array::from(vec![1, 2]));
-    let grid = Grid::new().step_of(&[6]).block_of(&[0], &[6], short).share();
+    let grid = Grid::new().add_step(&[6]).add_block(&[0], &[6], short).share();
     let step = grid.step(VariableId(0), 0).unwrap();
     let chunks =
         Chunks::new(grid, DataType::Int32, step, &Selection::all(&[6]), Order::C, 2).unwrap();
@@ -164,7 +164,7 @@ fn an_error_ends_the_chunks() {
 #[test]
 fn bounds_without_end_are_no_trouble() {
     let huge = u64::MAX;
-    let grid = Grid::new().step_of(&[huge, huge]).block(&[huge - 1, 2], &[1, 3]).share();
+    let grid = Grid::new().add_step(&[huge, huge]).block(&[huge - 1, 2], &[1, 3]).share();
     let step = grid.step(VariableId(0), 0).unwrap();
     let last = of(&[huge - 2, 0], &[2, 5]);
     let mut chunks = Chunks::new(grid, DataType::Int32, step, &last, Order::C, 10).unwrap();
@@ -207,7 +207,7 @@ prop_compose! {
         shape in Just(shape),
         at_once in prop_oneof![Just(u64::MAX), 0_u64..5],
     ) -> (Arc<Grid>, Selection) {
-        let mut grid = Grid::new().at_once(at_once.max(1)).step_of(&shape);
+        let mut grid = Grid::new().at_once(at_once.max(1)).add_step(&shape);
         for (start, count) in &blocks {
             grid = grid.block(start, count);
         }
@@ -234,7 +234,7 @@ proptest! {
 #[test]
 fn an_array_that_is_nearly_all_missing_must_be_selected_from() {
     let shape = [1 << 31, 1 << 31];
-    let grid = Grid::new().step_of(&shape).block(&[7, 7], &[1, 1]).share();
+    let grid = Grid::new().add_step(&shape).block(&[7, 7], &[1, 1]).share();
     let new = |selection: Selection| {
         let step = grid.step(VariableId(0), 0).unwrap();
         let view: Arc<dyn ArraysView> = Arc::<Grid>::clone(&grid);
@@ -255,7 +255,7 @@ fn tens_of_thousands_of_scattered_values_are_found_without_looking_at_each_block
     let tall: fn(u64) -> Vec<u64> = |i| vec![i, i * 31 % 64];
     let cases = [(vec![3 * BLOCKS], row), (vec![400, 500], plane), (vec![BLOCKS, 64], tall)];
     for (shape, place) in cases {
-        let mut grid = Grid::new().step_of(&shape);
+        let mut grid = Grid::new().add_step(&shape);
         let mut expected = vec![None; usize::try_from(volume(&shape)).unwrap()];
         // Not in the order of their places.
         for (number, i) in (0..BLOCKS).map(|i| i * 17 % BLOCKS).enumerate() {
@@ -273,12 +273,12 @@ fn tens_of_thousands_of_scattered_values_are_found_without_looking_at_each_block
 
 #[test]
 fn a_chunk_ends_where_the_format_cannot_read_more_at_once() {
-    let grid = Grid::new().at_once(4).step_of(&[2, 5]).block(&[0, 0], &[2, 5]).share();
+    let grid = Grid::new().at_once(4).add_step(&[2, 5]).block(&[0, 0], &[2, 5]).share();
     assert_eq!(read_all(&grid, 100), some(0..10));
     let reads = [0..4, 4..8, 8..10].map(|values| (BlockId(0), values));
     assert_eq!(grid.take_reads(), reads);
     // A run that is read together with what lies before it does not go over either.
-    let grid = Grid::new().at_once(4).step_of(&[3, 3]).block(&[0, 0], &[3, 3]).share();
+    let grid = Grid::new().at_once(4).add_step(&[3, 3]).block(&[0, 0], &[3, 3]).share();
     assert_eq!(read(&grid, &of(&[0, 0], &[3, 2]), Order::C, 100), some([0, 1, 3, 4, 6, 7]));
     assert!(grid.take_reads().iter().all(|(_, values)| values.end - values.start <= 4));
 }
@@ -306,7 +306,7 @@ fn a_format_that_reads_too_few_values_is_caught() {
             self.0.find(path)
         }
     }
-    let grid = Grid::new().step_of(&[5]).block(&[0], &[2]).block(&[2], &[3]).share();
+    let grid = Grid::new().add_step(&[5]).block(&[0], &[2]).block(&[2], &[3]).share();
     let step = grid.step(VariableId(0), 0).unwrap();
     let view = Arc::new(Short(grid));
     let all = Selection::all(&[5]);

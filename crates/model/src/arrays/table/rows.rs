@@ -240,7 +240,7 @@ impl Open {
             let rows = usize::try_from(passed.end - passed.start).unwrap_or(usize::MAX);
             return Some(Ok(part(passed.start, rows, None)));
         }
-        let chunk = match self.chunks.next_of(rows_max)? {
+        let chunk = match self.chunks.next_chunk(rows_max)? {
             Ok(chunk) => chunk,
             Err(error) => return Some(Err(error)),
         };

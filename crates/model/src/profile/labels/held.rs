@@ -5,7 +5,7 @@ use std::hash::{BuildHasher, RandomState};
 /// Labels that are held: all, or where there are very many, some at a time. A hash decides which
 /// those are, so that this takes no memory.
 #[derive(Debug, Clone)]
-pub(crate) struct Held {
+pub(crate) struct HeldLabels {
     /// The same for all parts. Keyed anew for each question, so that no file can choose what
     /// collides.
     hasher: RandomState,
@@ -14,13 +14,13 @@ pub(crate) struct Held {
     most: usize,
 }
 
-impl Default for Held {
+impl Default for HeldLabels {
     fn default() -> Self {
         Self { hasher: RandomState::new(), part: 0, parts: 1, most: usize::MAX }
     }
 }
 
-impl Held {
+impl HeldLabels {
     /// Every part of so many, of each of which no more than `most` are held.
     pub(crate) fn parts(parts: u64, most: usize) -> impl Iterator<Item = Self> {
         let hasher = RandomState::new();
@@ -32,7 +32,7 @@ impl Held {
     }
 
     /// Returns true if what has a hash is held.
-    pub(super) fn is_among(&self, hash: u64) -> bool {
+    pub(super) fn contains(&self, hash: u64) -> bool {
         // The lowest bits find the slot of a table, and have to differ within a part.
         self.parts == 1 || (hash >> 40) % self.parts == self.part
     }
@@ -55,13 +55,13 @@ mod tests {
 
     #[test]
     fn each_hash_is_in_one_part() {
-        let parts: Vec<_> = Held::parts(3, 9).collect();
+        let parts: Vec<_> = HeldLabels::parts(3, 9).collect();
         for number in 0..1000_u64 {
             let hash = parts[0].hasher().hash_one(number);
             assert_eq!(hash, parts[2].hasher().hash_one(number));
-            assert_eq!(parts.iter().filter(|part| part.is_among(hash)).count(), 1);
+            assert_eq!(parts.iter().filter(|part| part.contains(hash)).count(), 1);
         }
-        assert_eq!((parts[0].expected(), Held::default().expected()), (9, 0));
-        assert!(Held::default().is_among(1 << 63) && !Held::default().is_full(1 << 40));
+        assert_eq!((parts[0].expected(), HeldLabels::default().expected()), (9, 0));
+        assert!(HeldLabels::default().contains(1 << 63) && !HeldLabels::default().is_full(1 << 40));
     }
 }

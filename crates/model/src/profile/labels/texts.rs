@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::{Label, as_index};
-use crate::profile::names::told_apart;
+use crate::profile::names::shortest_suffixes;
 use kymo_core::Result;
 
 /// The texts of labels, one behind another.
@@ -43,7 +43,7 @@ pub(super) struct Paths {
 }
 
 impl Paths {
-    pub(super) fn of(&mut self, id: u64, path: impl FnOnce() -> Result<String>) -> Result<u32> {
+    pub(super) fn intern(&mut self, id: u64, path: impl FnOnce() -> Result<String>) -> Result<u32> {
         if let Some(known) = self.by_id.get(&id) {
             return Ok(*known);
         }
@@ -62,7 +62,7 @@ impl Paths {
     }
 
     /// As much of each as tells it from the others.
-    pub(super) fn told_apart(&self) -> Vec<&str> {
-        told_apart(&self.texts.iter().collect::<Vec<_>>())
+    pub(super) fn short_paths(&self) -> Vec<&str> {
+        shortest_suffixes(&self.texts.iter().collect::<Vec<_>>())
     }
 }

@@ -50,30 +50,30 @@ type Lasted = HashMap<u32, u64, RandomState>;
 
 /// State of a track so far.
 #[derive(Default)]
-pub(super) struct Line {
+pub(super) struct TrackState {
     first: Option<TimeNs>,
     last: Option<TimeNs>,
     samples: u64,
     /// Place where the track has been, and the timestamp since when.
     open: Option<(TimeNs, u64)>,
     /// True if there are samples behind the window.
-    goes_on: bool,
+    continues: bool,
     scale: Option<Scale>,
     spent: Lasted,
     strip: Vec<Option<u32>>,
-    now: Stretch,
+    now: SampleSlice,
 }
 
 /// The stretch of time that samples are in.
 #[derive(Default)]
-struct Stretch {
+struct SampleSlice {
     index: usize,
     /// The moment it ends, where the next begins; nothing before the first sample.
     end: Option<i64>,
     lasted: Lasted,
 }
 
-impl Line {
+impl TrackState {
     /// Notes a sample.
     pub(super) fn extend(&mut self, time: TimeNs) {
         self.first = Some(self.first.map_or(time, |first| first.min(time)));
@@ -82,28 +82,28 @@ impl Line {
     }
 
     /// Notes where the thread is at the beginning of the window.
-    pub(super) fn open_at(&mut self, from: TimeNs, number: u64) {
+    pub(super) fn set_initial_context(&mut self, from: TimeNs, number: u64) {
         self.open = Some((from, number));
     }
 
     /// Notes whether there are samples behind the window.
-    pub(super) fn set_goes_on(&mut self, goes_on: bool) {
-        self.goes_on = goes_on;
+    pub(super) fn set_continues(&mut self, goes_on: bool) {
+        self.continues = goes_on;
     }
 
     pub(super) fn goes_on(&self) -> bool {
-        self.goes_on
+        self.continues
     }
 
     /// Lets the line reach up to the edges of the window that samples reach over.
     pub(super) fn reach(&mut self, window: &Window) {
         // The last sample of all only tells where the thread ends.
-        self.open = self.open.filter(|_| self.samples > 0 || self.goes_on);
+        self.open = self.open.filter(|_| self.samples > 0 || self.continues);
         if let Some((from, _)) = self.open {
             self.first = Some(from);
             self.last = self.last.or(self.first);
         }
-        let until = window.until.filter(|_| self.goes_on && self.first.is_some());
+        let until = window.until.filter(|_| self.continues && self.first.is_some());
         self.last = until.or(self.last);
     }
 
@@ -125,7 +125,7 @@ impl Line {
         if at >= time {
             return;
         }
-        let label = names.of(number);
+        let label = names.label(number);
         while at < time {
             let end = match self.now.end {
                 Some(end) if at < end => end,

@@ -13,9 +13,9 @@ use super::ProfileView;
 use crate::timeline::{ClockId, Content, TimeNs, TimelineView, TrackId, Window};
 use kymo_core::{Result, slot};
 
-use line::{Line, Scale};
-use names::{Names, Numbered};
-use order::InOrder;
+use line::{Scale, TrackState};
+use names::{Names, RequestedNames};
+use order::SortedSamples;
 
 /// Name of the function for threads that do nothing.
 pub const IDLE: &str = "<no activity>";
@@ -70,11 +70,11 @@ pub fn traced(
     depth: Option<usize>,
     stretches: usize,
 ) -> Result<Traced> {
-    let (mut lines, mut numbers) = (Lines::default(), Numbered::default());
+    let (mut lines, mut numbers) = (Lines::default(), RequestedNames::default());
     edges(timeline, window, &mut lines, &mut numbers)?;
     let backwards = each(timeline, window, |track, time, number| {
-        lines.of(track).extend(time);
-        numbers.want(number);
+        lines.track_state(track).extend(time);
+        numbers.request(number);
     })?;
     for line in &mut lines.0 {
         line.reach(window);
@@ -82,7 +82,7 @@ pub fn traced(
     let scales = scales(timeline, &mut lines, stretches);
     let names = Names::new(view, numbers, depth)?;
     each(timeline, window, |track, time, number| {
-        lines.of(track).add(&names, time, Some(number));
+        lines.track_state(track).add(&names, time, Some(number));
     })?;
     if let Some(until) = window.until {
         for line in lines.0.iter_mut().filter(|line| line.goes_on()) {
@@ -103,11 +103,11 @@ pub fn traced(
 
 /// State of each track, by its number.
 #[derive(Default)]
-struct Lines(Vec<Line>);
+struct Lines(Vec<TrackState>);
 
 impl Lines {
     /// Returns the line of a track, which is made where there is none.
-    fn of(&mut self, track: TrackId) -> &mut Line {
+    fn track_state(&mut self, track: TrackId) -> &mut TrackState {
         slot(&mut self.0, track.0)
     }
 }
@@ -143,7 +143,7 @@ fn edges(
     timeline: &Arc<dyn TimelineView>,
     window: &Window,
     lines: &mut Lines,
-    numbers: &mut Numbered,
+    numbers: &mut RequestedNames,
 ) -> Result<()> {
     if window.from.is_none() && window.until.is_none() {
         return Ok(());
@@ -151,17 +151,17 @@ fn edges(
     let all = || (0..timeline.tracks().len()).map(TrackId).collect();
     for track in window.tracks.clone().unwrap_or_else(all) {
         let of_track = Window { tracks: Some(vec![track]), ..Window::default() };
-        let line = lines.of(track);
+        let line = lines.track_state(track);
         if let Some(from) = window.from {
             let before = Window { until: Some(from), last: Some(1), ..of_track.clone() };
             each(timeline, &before, |_, _, number| {
-                line.open_at(from, number);
-                numbers.want(number);
+                line.set_initial_context(from, number);
+                numbers.request(number);
             })?;
         }
         if let Some(until) = window.until {
             let after = Window { from: Some(until), ..of_track };
-            line.set_goes_on(Arc::clone(timeline).events(&after)?.next()?.is_some());
+            line.set_continues(Arc::clone(timeline).events(&after)?.next()?.is_some());
         }
     }
     Ok(())
@@ -177,7 +177,7 @@ fn each(
     window: &Window,
     mut take: impl FnMut(TrackId, TimeNs, u64),
 ) -> Result<u64> {
-    let mut orders: Vec<InOrder> = Vec::new();
+    let mut orders: Vec<SortedSamples> = Vec::new();
     let (mut samples, mut taken) = (0_u64, 0_u64);
     Arc::clone(timeline).events(window)?.each(&mut |event| {
         let number = match event.content {
@@ -189,7 +189,7 @@ fn each(
         samples += 1;
         let track = event.track.0;
         if orders.len() <= track {
-            orders.resize_with(track + 1, InOrder::default);
+            orders.resize_with(track + 1, SortedSamples::default);
         }
         let ready = orders.get_mut(track).and_then(|order| order.push(time, number));
         if let Some((time, number)) = ready {

@@ -17,15 +17,15 @@ const NONE: u32 = u32::MAX;
 
 /// Labels that are asked for of the contexts that samples are of, by their numbers.
 #[derive(Default)]
-pub(super) struct Numbered {
+pub(super) struct RequestedNames {
     near: Vec<u32>,
     far: HashMap<u64, u32, RandomState>,
 }
 
-impl Numbered {
+impl RequestedNames {
     /// Notes that the name of a context is asked for.
     #[inline]
-    pub(super) fn want(&mut self, number: u64) {
+    pub(super) fn request(&mut self, number: u64) {
         if number == UNKNOWN {
             return;
         }
@@ -73,7 +73,7 @@ impl Numbered {
 pub(super) struct Names {
     labels: Texts,
     /// A label and one: nothing is found for 0, which was asked for and is not in the tree.
-    by_number: Numbered,
+    by_number: RequestedNames,
     idle: u32,
     unknown: u32,
     /// Number of contexts that samples are of and that the tree does not have.
@@ -84,17 +84,17 @@ impl Names {
     /// Finds the names of contexts that were asked for, in the order of the tree.
     pub(super) fn new(
         view: &dyn ProfileView,
-        mut by_number: Numbered,
+        mut by_number: RequestedNames,
         depth: Option<usize>,
     ) -> Result<Self> {
-        let mut labels = Labels::of_view(view);
+        let mut labels = Labels::for_view(view);
         // The frames that we are within, each with its depth in the tree.
         let mut frames: Vec<(Label, usize)> = Vec::new();
         for step in Walk::new(view)? {
             match step? {
                 Step::Enter(context, deep) => {
                     if context.is_frame() {
-                        frames.push((labels.of_context(&context)?, deep));
+                        frames.push((labels.context_label(&context)?, deep));
                     }
                     let at_depth = depth.and_then(|depth| frames.get(depth)).or(frames.last());
                     let slot = by_number.slot(context.number.0).filter(|slot| **slot == 0);
@@ -113,7 +113,7 @@ impl Names {
 
     /// The label of the context with a number.
     #[inline]
-    pub(super) fn of(&self, number: u64) -> u32 {
+    pub(super) fn label(&self, number: u64) -> u32 {
         let found = self.by_number.get(number).and_then(|label| label.checked_sub(1));
         found.unwrap_or(if number == 0 { self.idle } else { self.unknown })
     }
@@ -139,16 +139,16 @@ mod tests {
 
     #[test]
     fn numbers_near_and_far_are_found_once_they_are_asked_for() {
-        let mut numbered = Numbered::default();
+        let mut numbered = RequestedNames::default();
         let all = [0, 1, 5, NEAR_MAX - 1, NEAR_MAX, u64::MAX - 1];
         for number in all {
             assert_eq!(numbered.get(number), None, "{number}");
-            numbered.want(number);
+            numbered.request(number);
             *numbered.slot(number).unwrap() = 7;
             assert_eq!(numbered.get(number), Some(7), "{number}");
         }
         assert_eq!(numbered.absent(), 0);
-        numbered.want(3);
+        numbered.request(3);
         assert_eq!(numbered.absent(), 1);
         for number in [2, 4, 6, NEAR_MAX - 2, NEAR_MAX + 1, UNKNOWN] {
             assert_eq!(numbered.get(number), None, "{number}");

@@ -5,22 +5,22 @@ use crate::timeline::TimeNs;
 /// Passes samples on in order of time. One is held back until the next shows that it is no leap:
 /// a moment that the next one goes back from, to behind what came before, was never reached.
 #[derive(Default)]
-pub(super) struct InOrder {
+pub(super) struct SortedSamples {
     passed: Option<TimeNs>,
-    held: Option<(TimeNs, u64)>,
+    into_last: Option<(TimeNs, u64)>,
 }
 
-impl InOrder {
+impl SortedSamples {
     /// Takes the next sample, and gives the one that is sure by now.
     #[inline]
     pub(super) fn push(&mut self, time: TimeNs, number: u64) -> Option<(TimeNs, u64)> {
         let is_back = self.passed.is_some_and(|passed| time < passed);
         // Zeros are no moment to go back to.
-        let is_zero = time.0 == 0 && self.held.is_some_and(|(held, _)| held > time);
+        let is_zero = time.0 == 0 && self.into_last.is_some_and(|(held, _)| held > time);
         if is_back || is_zero {
             return None;
         }
-        let before = self.held.replace((time, number));
+        let before = self.into_last.replace((time, number));
         let sure = before.filter(|(held, _)| *held <= time);
         self.passed = sure.map(|(sure, _)| sure).or(self.passed);
         sure
@@ -28,6 +28,6 @@ impl InOrder {
 
     /// The last, which nothing came after.
     pub(super) fn held(self) -> Option<(TimeNs, u64)> {
-        self.held
+        self.into_last
     }
 }

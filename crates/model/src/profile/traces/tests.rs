@@ -16,7 +16,7 @@ impl TimelineView for Recorded {
     }
     fn events(self: Arc<Self>, window: &Window) -> Result<Box<dyn Events>> {
         let is_meant = |(track, time, _): &&(usize, i64, u64)| {
-            window.wants(TrackId(*track)) && window.holds(Some(TimeNs(*time)))
+            window.includes_track(TrackId(*track)) && window.holds(Some(TimeNs(*time)))
         };
         let mut meant: Vec<_> = self.0.iter().filter(is_meant).copied().collect();
         let last = window.last.map_or(meant.len(), |last| usize::try_from(last).unwrap());

@@ -5,12 +5,12 @@ use std::path::PathBuf;
 
 use kymo_core::{Error, Finding, Progress, Result};
 use kymo_model::measurement::{
-    Frame, GivenIds, IsWanted, MeasuredId, MeasuredMetric, MeasuredNode, MeasuredSample,
-    MeasuredThread, MeasuredValue, MeasurementView, Numbers, Samples,
+    Frame, IsWanted, KnownIds, MeasuredId, MeasuredMetric, MeasuredNode, MeasuredSample,
+    MeasuredThread, MeasuredValue, MeasurementView, NodeNumbers, Samples,
 };
 use kymo_model::profile::{
-    self, ContextNumber, FileId, Function, FunctionId, IdKind, Metric, MetricId, ModuleId, Node,
-    Parts, ProfileSink, Reach, Relation, SummaryValue, SunkValue, Thread, ThreadId,
+    self, ContextNumber, FileId, Function, FunctionId, IdKind, Metric, MetricId, MetricScope,
+    ModuleId, Node, Parts, ProfileSink, Relation, SinkValue, SummaryValue, Thread, ThreadId,
 };
 use kymo_model::structure::Structure;
 use kymo_model::timeline::TimeNs;
@@ -87,7 +87,7 @@ impl MeasurementView for View {
     fn ids(&self, thread: usize) -> Vec<MeasuredId> {
         let id = self.first + thread as u64;
         let kind = IdKind("THREAD".into());
-        vec![MeasuredId { kind, physical: id, logical: id, given: GivenIds::Logical }]
+        vec![MeasuredId { kind, physical: id, logical: id, given: KnownIds::Logical }]
     }
 
     fn size_bytes(&self, _thread: usize) -> u64 {
@@ -107,7 +107,7 @@ impl MeasurementView for View {
             metrics: recorded.metrics,
             modules: self.modules.clone().into(),
             nodes: recorded.nodes,
-            numbers: Numbers::new(0..count),
+            numbers: NodeNumbers::new(0..count),
             values: recorded.values,
             unlisted: recorded.unlisted,
             findings: Vec::new(),
@@ -149,7 +149,7 @@ pub(crate) struct Kept {
     modules: Vec<String>,
     functions: Vec<Function>,
     pub(crate) contexts: BTreeMap<u64, (Option<u64>, Node)>,
-    pub(crate) values: Vec<Vec<SunkValue>>,
+    pub(crate) values: Vec<Vec<SinkValue>>,
     pub(crate) samples: Vec<Vec<(i64, Option<u64>)>>,
     pub(crate) summary: Vec<SummaryValue>,
     /// How many metrics it takes, if that is bounded.
@@ -211,8 +211,8 @@ impl Kept {
 }
 
 /// The place of a reach among all.
-pub(crate) fn place(reach: Reach) -> usize {
-    Reach::ALL.iter().position(|one| *one == reach).unwrap()
+pub(crate) fn place(reach: MetricScope) -> usize {
+    MetricScope::ALL.iter().position(|one| *one == reach).unwrap()
 }
 
 impl ProfileSink for Kept {
@@ -256,7 +256,7 @@ impl ProfileSink for Kept {
         Ok(Vec::new())
     }
 
-    fn only_threads(&mut self, threads: &[(ThreadId, Thread)]) -> Result<()> {
+    fn keep_only_threads(&mut self, threads: &[(ThreadId, Thread)]) -> Result<()> {
         let kept = || threads.iter().map(|(id, _)| id.0 as usize);
         self.values = kept().map(|thread| self.values[thread].clone()).collect();
         self.samples = kept().map(|thread| self.samples[thread].clone()).collect();
@@ -266,7 +266,7 @@ impl ProfileSink for Kept {
     fn values(
         &mut self,
         thread: ThreadId,
-        values: &mut dyn Iterator<Item = Result<SunkValue>>,
+        values: &mut dyn Iterator<Item = Result<SinkValue>>,
     ) -> Result<()> {
         self.values[thread.0 as usize] = values.collect::<Result<_>>()?;
         Ok(())
@@ -288,7 +288,7 @@ impl ProfileSink for Kept {
     fn summary(&mut self, values: &dyn Parts<SummaryValue>) -> Result<()> {
         self.summary.clear();
         (0..values.count()).for_each(|part| {
-            values.tell(part, &mut |value| self.summary.push(value));
+            values.read_part(part, &mut |value| self.summary.push(value));
         });
         Ok(())
     }
@@ -331,7 +331,7 @@ impl ProfileSink for Counting {
     fn values(
         &mut self,
         _thread: ThreadId,
-        values: &mut dyn Iterator<Item = Result<SunkValue>>,
+        values: &mut dyn Iterator<Item = Result<SinkValue>>,
     ) -> Result<()> {
         self.0 += values.count() as u64;
         Ok(())

@@ -8,7 +8,7 @@ use kymo_bbbin::Bbbin;
 use kymo_conformance::testdata;
 use kymo_core::{Context, Destination, Severity, Source};
 use kymo_model::timeline::{Content, TimelineView, Window};
-use kymo_model::{Dataset, Format, Part, Written};
+use kymo_model::{Dataset, ExtractRequest, Format, WriteReport};
 
 pub(crate) fn sample(name: &str) -> Source {
     Source::from_bytes(name, fs::read(testdata("bbbin").join(name)).unwrap())
@@ -46,14 +46,14 @@ pub(crate) fn all(source: &Source) -> Vec<String> {
     lines(&timeline(source), &Window::default())
 }
 
-pub(crate) fn written(write: impl FnOnce(&Destination) -> Written) -> (Written, Source) {
+pub(crate) fn written(write: impl FnOnce(&Destination) -> WriteReport) -> (WriteReport, Source) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("out.bin");
     let written = write(&Destination::new(&path, false));
     (written, Source::from_bytes(Path::new("out.bin"), fs::read(path).unwrap()))
 }
 
-pub(crate) fn extracted(sources: &[Source], part: &Part) -> (Written, Source) {
+pub(crate) fn extracted(sources: &[Source], part: &ExtractRequest) -> (WriteReport, Source) {
     written(|to| Bbbin.extract(sources, part, to, &Context::default()).unwrap())
 }
 

@@ -137,7 +137,7 @@ impl Builder<'_> {
             if node.forgets.len() >= FORGOTTEN_MAX {
                 let (found, limit) = (FORGOTTEN_MAX as u64 + 1, FORGOTTEN_MAX as u64);
                 let what = "lengths and tags within a variant";
-                return Err(ReadErrorKind::OverLimit { found, limit }.at(what, 0));
+                return Err(ReadErrorKind::OverLimit { found, limit }.error_at(what, 0));
             }
             node.forgets.push(register);
         }

@@ -2,7 +2,7 @@
 
 use kymo_core::bytes::Sink;
 use kymo_core::{Error, Invariant as _, Result};
-use kymo_model::profile::{Metric, MetricId, Reach};
+use kymo_model::profile::{Metric, MetricId, MetricScope};
 
 use super::super::SCOPES;
 use super::super::file::Out;
@@ -164,7 +164,7 @@ impl MetaWriter {
 
 /// The scopes that a metric has, by their places in the order of ids.
 fn scopes_of(metric: &Metric) -> impl Iterator<Item = u64> {
-    let places = (0..).zip(Reach::ALL);
+    let places = (0..).zip(MetricScope::ALL);
     places.filter(|(_, reach)| metric.reaches.contains(reach)).map(|(place, _)| place)
 }
 

@@ -11,8 +11,8 @@ use std::path::Path;
 use kymo_core::bytes::Sink;
 use kymo_core::{Error, Invariant as _, Result};
 use kymo_model::profile::{
-    Computed, FileId, Function, FunctionId, Metric, MetricId, ModuleId, Node, Scope, Statistic,
-    Thread,
+    ComputedMetric, FileId, Function, FunctionId, Metric, MetricId, ModuleId, Node, Scope,
+    Statistic, Thread,
 };
 
 use super::cct::Numbered;
@@ -44,7 +44,7 @@ pub(super) struct MetaWriter {
     /// Names of those that are listed whether a metric has them or not.
     read_scopes: Vec<String>,
     metrics: Vec<Metric>,
-    computed: Vec<Computed>,
+    computed: Vec<ComputedMetric>,
     /// The place of each metric in the order of ids.
     ranks: Vec<u32>,
     modules: Vec<String>,
@@ -162,12 +162,12 @@ impl MetaWriter {
     }
 
     /// Takes a metric that is computed from others, which is only told of in the taxonomy.
-    pub(super) fn computed(&mut self, computed: &Computed) {
+    pub(super) fn computed(&mut self, computed: &ComputedMetric) {
         let metric = printable(&computed.metric);
-        self.computed.push(Computed { metric, ..computed.clone() });
+        self.computed.push(ComputedMetric { metric, ..computed.clone() });
     }
 
-    pub(super) fn all_computed(&self) -> &[Computed] {
+    pub(super) fn all_computed(&self) -> &[ComputedMetric] {
         &self.computed
     }
 

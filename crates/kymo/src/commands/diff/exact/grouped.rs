@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use std::rc::Rc;
 
 use kymo_core::Finding;
-use kymo_model::profile::{Metric, Reach, Statistic};
+use kymo_model::profile::{Metric, MetricScope, Statistic};
 
 use super::super::is_apart;
 use super::super::profiles::share_of;
@@ -72,7 +72,8 @@ impl Lone {
     /// Takes in a value at or below the path.
     fn add(&mut self, of: &Of, apart: &Apart, is_below: bool) {
         self.values += 1;
-        let is_spent = *of == Of::All(Statistic::Sum) && apart.measured.reach == Reach::Execution;
+        let is_spent =
+            *of == Of::All(Statistic::Sum) && apart.measured.reach == MetricScope::Execution;
         if is_spent && !is_below && self.spent.is_none() {
             let value = apart.values.get(self.side).copied().unwrap_or_default();
             self.spent = Some((Rc::clone(&apart.measured.metric), value));
@@ -150,7 +151,7 @@ impl<'a> Grouped<'a> {
     /// for.
     fn below(&self, apart: &[Apart]) -> Below {
         let mut below = Below::new();
-        let mut add = |path: usize, measured: &Measured, reach: Reach, change: f64| {
+        let mut add = |path: usize, measured: &Measured, reach: MetricScope, change: f64| {
             let measured = Measured { reach, ..measured.clone() };
             *below.entry((path, measured)).or_default() += change;
         };
@@ -160,20 +161,22 @@ impl<'a> Grouped<'a> {
             let (above, change) = (paths.above(*path), found.change());
             let is_in_loop = paths.kind(above) == Kind::Loop;
             match (measured.reach, paths.kind(*path)) {
-                (Reach::Point, _) => {
-                    for reach in [Reach::Function, Reach::Lexical, Reach::Execution] {
+                (MetricScope::Point, _) => {
+                    for reach in
+                        [MetricScope::Function, MetricScope::Lexical, MetricScope::Execution]
+                    {
                         add(*path, measured, reach, change);
                     }
                 }
-                (Reach::Execution, _) if *path != WHOLE => {
-                    add(above, measured, Reach::Execution, change);
+                (MetricScope::Execution, _) if *path != WHOLE => {
+                    add(above, measured, MetricScope::Execution, change);
                 }
-                (Reach::Function, Kind::Loop) if is_in_loop => {
-                    add(above, measured, Reach::Function, change);
+                (MetricScope::Function, Kind::Loop) if is_in_loop => {
+                    add(above, measured, MetricScope::Function, change);
                 }
-                (Reach::Function, Kind::Loop | Kind::Part) => {
-                    add(above, measured, Reach::Function, change);
-                    add(above, measured, Reach::Lexical, change);
+                (MetricScope::Function, Kind::Loop | Kind::Part) => {
+                    add(above, measured, MetricScope::Function, change);
+                    add(above, measured, MetricScope::Lexical, change);
                 }
                 _ => {}
             }

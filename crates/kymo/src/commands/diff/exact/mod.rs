@@ -14,7 +14,7 @@ use std::fmt;
 use std::rc::Rc;
 
 use kymo_core::Finding;
-use kymo_model::profile::{Metric, Reach, Statistic};
+use kymo_model::profile::{Metric, MetricScope, Statistic};
 use kymo_model::timeline::TrackId;
 
 use super::is_apart;
@@ -70,7 +70,7 @@ pub(super) fn print(
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct Measured {
     metric: Rc<str>,
-    reach: Reach,
+    reach: MetricScope,
 }
 
 impl fmt::Display for Measured {
@@ -320,7 +320,7 @@ fn side_of(is_one: bool) -> usize {
 /// Metrics, each with how far it reaches where that is not as far as any.
 fn metrics(side: &Side) -> BTreeSet<String> {
     let words = |metric: &Metric| {
-        if metric.reaches.len() == Reach::ALL.len() {
+        if metric.reaches.len() == MetricScope::ALL.len() {
             return metric.name.clone();
         }
         let reaches: Vec<_> = metric.reaches.iter().map(|reach| reach.name()).collect();

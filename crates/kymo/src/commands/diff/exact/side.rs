@@ -7,7 +7,7 @@ use std::sync::Arc;
 use kymo_core::Result;
 use kymo_model::Fact;
 use kymo_model::profile::{
-    Column, Context, ContextValue, IDLE, Metric, MetricId, ProfileView, Reach, Scope, Step,
+    Column, Context, ContextValue, IDLE, Metric, MetricId, MetricScope, ProfileView, Scope, Step,
     SummaryValue, ThreadId, Walk,
 };
 use kymo_model::timeline::{Content, TimelineView, TrackId, TrackKind, Window};
@@ -81,7 +81,7 @@ impl Side {
         let metrics = self.view.metrics().into_iter().zip((0..).map(MetricId));
         let named = |(metric, id): (Metric, MetricId)| {
             let name = Rc::<str>::from(metric.name);
-            Reach::ALL.map(|reach| {
+            MetricScope::ALL.map(|reach| {
                 (Column { metric: id, reach }, Measured { metric: Rc::clone(&name), reach })
             })
         };
@@ -122,7 +122,7 @@ impl Side {
     /// Returns the values kept of all threads together, by statistic, path and column; `None` where
     /// they are computed when asked for.
     pub(super) fn kept(&self, unlisted: &mut Unlisted<'_>) -> Result<Option<Kept>> {
-        let Some(kept) = self.view.kept_statistics() else { return Ok(None) };
+        let Some(kept) = self.view.stored_statistics() else { return Ok(None) };
         let columns = self.columns();
         let mut found = Kept::new();
         for value in kept {

@@ -163,7 +163,7 @@ fn without_pairs(
 
 #[cfg(test)]
 mod tests {
-    use kymo_model::profile::{Reach, Statistic};
+    use kymo_model::profile::{MetricScope, Statistic};
 
     use super::*;
 
@@ -171,7 +171,7 @@ mod tests {
     /// number of values, and the number that each has.
     fn found(one: &[[f64; 2]], other: &[[f64; 2]]) -> Vec<(String, usize, [usize; 2])> {
         let keys = Keys::default();
-        let time = Measured { metric: "time".into(), reach: Reach::Point };
+        let time = Measured { metric: "time".into(), reach: MetricScope::Point };
         let rows = |contexts: &[[f64; 2]], first: u64| {
             let mut unlisted = Unlisted::new(&keys);
             for (values, context) in contexts.iter().zip(first..) {
