@@ -83,7 +83,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "TARGET", value_parser = target_names())]
     to: Option<String>,
 
-    /// The table, a variable by its path, or `all`.
+    /// The table, a variable by its path, or `all`. A table that every format has, such as `slices`
+    /// or `metric_values`, is `common.NAME` where the format has another of that name.
     #[arg(short, long, value_name = "NAME")]
     table: Option<String>,
 

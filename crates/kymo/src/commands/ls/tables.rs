@@ -29,6 +29,13 @@ pub(super) fn list(
             print(session, table.as_ref())?;
         }
     }
+    if !args.json && args.tables {
+        let names: Vec<_> =
+            opened.common_tables().iter().map(|table| table.name().to_owned()).collect();
+        let width = session.out.columns().unwrap_or(usize::MAX);
+        let line = format!("common tables, of every format (docs/tables.md): {}", names.join(", "));
+        writeln!(session.out, "{}", wrapped(&line, width).join("\n  "))?;
+    }
     Ok(())
 }
 
