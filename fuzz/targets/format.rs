@@ -20,7 +20,7 @@ use kymo_hpcrun::StructureFile;
 use kymo_model::Format;
 use kymo_model::arrays::Order;
 use kymo_model::structure::{Structure, Symbols};
-use kymo_prof::{Options, Program, Requested};
+use kymo_prof::{Options, Program, StatisticRequest};
 use kymo_symbols::{Programs, Search};
 use libfuzzer_sys::fuzz_target;
 use nothing::Nothing;
@@ -158,7 +158,7 @@ fn make_database(bytes: &[u8]) {
     file.modules.into_iter().for_each(|module| structure.add(module));
     let program = Program { structure: &structure, symbols: None, sources: None };
     for compat in [false, true] {
-        let statistics = Requested::Extrema;
+        let statistics = StatisticRequest::Extrema;
         let options = Options { compat, statistics, jobs: 1, traces: true };
         // Refusing is an answer too.
         let views = [Arc::clone(&view)];

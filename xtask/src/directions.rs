@@ -36,7 +36,7 @@ enum Group {
 
 impl Group {
     /// The group of the crate in `folder`, relative to the root.
-    fn of(folder: &Path) -> Option<Self> {
+    fn from_folder(folder: &Path) -> Option<Self> {
         let mut parts = folder.iter().map(|part| part.to_str().unwrap_or_default());
         match (parts.next()?, parts.next()) {
             ("crates", Some("core")) => Some(Self::Core),
@@ -88,7 +88,7 @@ impl Group {
 
 /// Checks every dependency between crates of ours.
 pub(crate) fn run(repo: &Repo) -> Result<()> {
-    let metadata = Metadata::of_members(repo.root())?;
+    let metadata = Metadata::members(repo.root())?;
     let mut wrong = Vec::new();
     let mut checked = 0;
     for package in &metadata.packages {
@@ -114,7 +114,7 @@ pub(crate) fn run(repo: &Repo) -> Result<()> {
 
 fn group(root: &Path, folder: &Path) -> Result<Group> {
     let relative = folder.strip_prefix(root).unwrap_or(folder);
-    Group::of(relative).with_context(|| {
+    Group::from_folder(relative).with_context(|| {
         format!("no rule for where this crate is (xtask/src/directions.rs): {}", folder.display())
     })
 }
@@ -125,7 +125,7 @@ mod tests {
 
     /// Returns true if the crate in folder `from` may depend on the one in folder `to`.
     fn may(from: &str, to: &str, is_dev: bool) -> bool {
-        let group = |folder| Group::of(Path::new(folder)).unwrap();
+        let group = |folder| Group::from_folder(Path::new(folder)).unwrap();
         group(from).objection(group(to), is_dev).is_none()
     }
 
@@ -188,6 +188,6 @@ mod tests {
 
     #[test]
     fn a_crate_in_an_unknown_folder_has_no_group() {
-        assert_eq!(Group::of(Path::new("elsewhere/thing")), None);
+        assert_eq!(Group::from_folder(Path::new("elsewhere/thing")), None);
     }
 }

@@ -144,17 +144,17 @@ fn fuzz(repo: &Repo, binary: &Path, format: &str, args: &Args) -> Result<()> {
     if !status.success() {
         let is_progress = |line: &&str| line.starts_with('#') || line.starts_with("\tNEW_FUNC");
         said.lines().filter(|line| !is_progress(line)).for_each(|line| eprintln!("{line}"));
-        let input = after(&said, "Test unit written to ").unwrap_or("FILE");
+        let input = text_after(&said, "Test unit written to ").unwrap_or("FILE");
         let binary = binary.display();
         bail!("fuzzing {format} found a failure; again:\n  KYMO_FORMAT={format} {binary} {input}");
     }
-    let runs = after(&said, "stat::number_of_executed_units:").unwrap_or("?");
+    let runs = text_after(&said, "stat::number_of_executed_units:").unwrap_or("?");
     println!("{format}: {} runs, no failure", runs.trim());
     Ok(())
 }
 
 /// What follows `mark` in the line that has it.
-fn after<'a>(text: &'a str, mark: &str) -> Option<&'a str> {
+fn text_after<'a>(text: &'a str, mark: &str) -> Option<&'a str> {
     text.lines().find_map(|line| line.split_once(mark)).map(|(_, after)| after)
 }
 

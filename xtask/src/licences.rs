@@ -26,7 +26,7 @@ fn check(repo: &Repo) -> Result<()> {
     let path = repo.path("deny.toml");
     let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
     let allowed = allow_list(&text)?;
-    let packages = Metadata::of_all(repo.root())?.packages;
+    let packages = Metadata::all_packages(repo.root())?.packages;
     let foreign: Vec<_> = packages.iter().filter(|package| package.source.is_some()).collect();
     let wrong: Vec<_> = foreign.iter().filter_map(|package| objection(package, &allowed)).collect();
     if !wrong.is_empty() {
@@ -85,15 +85,15 @@ impl Parser<'_> {
 
     /// `A AND B AND …`
     fn all(&mut self) -> Option<bool> {
-        let mut met = self.one()?;
+        let mut met = self.parse_term()?;
         while self.take("AND") {
-            met &= self.one()?;
+            met &= self.parse_term()?;
         }
         Some(met)
     }
 
     /// `( … )`, `LICENCE` or `LICENCE WITH EXCEPTION`
-    fn one(&mut self) -> Option<bool> {
+    fn parse_term(&mut self) -> Option<bool> {
         if self.take("(") {
             let met = self.any()?;
             return self.take(")").then_some(met);

@@ -40,12 +40,12 @@ pub(crate) struct Dependency {
 
 impl Metadata {
     /// The members of the workspace at `root`, without what they depend on.
-    pub(crate) fn of_members(root: &Path) -> Result<Self> {
+    pub(crate) fn members(root: &Path) -> Result<Self> {
         Self::read(root, &["--no-deps"])
     }
 
     /// The members of the workspace at `root` and everything they depend on, on any platform.
-    pub(crate) fn of_all(root: &Path) -> Result<Self> {
+    pub(crate) fn all_packages(root: &Path) -> Result<Self> {
         Self::read(root, &[])
     }
 

@@ -22,7 +22,7 @@ impl Repo {
         let manifest = env::var_os("CARGO_MANIFEST_DIR")
             .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from);
         let root = manifest.parent().context("xtask has no parent folder")?.to_path_buf();
-        let target = Metadata::of_members(&root)?.target_directory;
+        let target = Metadata::members(&root)?.target_directory;
         Ok(Self { root, target })
     }
 

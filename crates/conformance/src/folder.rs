@@ -104,7 +104,7 @@ impl Folder {
         self.files.iter().map(|(_, bytes)| bytes.len() as u64).max().unwrap_or(0)
     }
 
-    fn with(&self, name: &str, bytes: Vec<u8>) -> Self {
+    fn with_file(&self, name: &str, bytes: Vec<u8>) -> Self {
         let mut folder = self.clone();
         let file = folder.files.iter_mut().find(|(known, _)| known == Path::new(name));
         file.expect("a file of it").1 = bytes.into();
@@ -137,7 +137,7 @@ pub fn every_damaged_file_of_a_folder_is_survived(format: &'static dyn Format, p
     promise::each(folder.samples(), move |sample, cases| {
         for end in spread(sample.bytes.len(), CUTS) {
             cases.begin(|| format!("{}, cut at {end:#x}", sample.name));
-            bounded(format, &folder.with(&sample.name, sample.bytes[..end].to_vec()));
+            bounded(format, &folder.with_file(&sample.name, sample.bytes[..end].to_vec()));
         }
         flip(format, &folder, sample, cases);
     });
@@ -146,7 +146,7 @@ pub fn every_damaged_file_of_a_folder_is_survived(format: &'static dyn Format, p
 fn cut(format: &dyn Format, folder: &Folder, sample: &Sample, cases: &mut Cases) {
     for end in spread(sample.bytes.len(), CUTS) {
         cases.begin(|| format!("{}, cut at {end:#x}", sample.name));
-        let folder = folder.with(&sample.name, sample.bytes[..end].to_vec());
+        let folder = folder.with_file(&sample.name, sample.bytes[..end].to_vec());
         let (source, context) = (folder.source(), Context::default());
         let found = format.check(&source, &context).expect("findings");
         assert!(worst(&found) >= Some(Severity::Warning), "check finds nothing missing");
@@ -174,13 +174,13 @@ fn flip(format: &dyn Format, folder: &Folder, sample: &Sample, cases: &mut Cases
         cases.begin(|| format!("{}, byte {at:#x} xor {mask:#04x}", sample.name));
         let mut bytes = sample.bytes.to_vec();
         bytes[at] ^= mask;
-        bounded(format, &folder.with(&sample.name, bytes));
+        bounded(format, &folder.with_file(&sample.name, bytes));
     }
     for at in spread(size.saturating_sub(ZEROS), FLIPS / masks.len()) {
         cases.begin(|| format!("{}, {ZEROS} zeros at {at:#x}", sample.name));
         let mut bytes = sample.bytes.to_vec();
         bytes[at..at + ZEROS].fill(0);
-        bounded(format, &folder.with(&sample.name, bytes));
+        bounded(format, &folder.with_file(&sample.name, bytes));
     }
 }
 

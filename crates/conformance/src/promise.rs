@@ -31,13 +31,13 @@ impl Cases {
 
 /// Checks a promise on each sample and fails with a list of the samples that break it.
 pub(crate) fn each(samples: Vec<Sample>, check: impl Fn(&Sample, &mut Cases) + Send + 'static) {
-    each_within(CASE_TIME, samples, check);
+    each_with_timeout(CASE_TIME, samples, check);
 }
 
 /// Like [`each`], with the time that a case may take.
 ///
 /// The checks run on a thread of their own: one that hangs is left behind.
-pub(crate) fn each_within(
+pub(crate) fn each_with_timeout(
     case_time: Duration,
     samples: Vec<Sample>,
     check: impl Fn(&Sample, &mut Cases) + Send + 'static,
@@ -128,7 +128,7 @@ mod tests {
     #[test]
     fn a_case_that_hangs_is_named() {
         let why = failure(|| {
-            each_within(Duration::from_millis(50), samples(&["a"]), |_, cases| {
+            each_with_timeout(Duration::from_millis(50), samples(&["a"]), |_, cases| {
                 cases.begin(|| "byte 12 of a".into());
                 thread::sleep(Duration::from_secs(2));
             });

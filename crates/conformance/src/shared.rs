@@ -33,7 +33,7 @@ pub fn readers() -> Option<PathBuf> {
 /// Panics when the folder is there and the file is not: that is a spelling mistake.
 #[must_use]
 pub fn file(name: &str) -> Option<PathBuf> {
-    let found = below(set(DATA), name);
+    let found = existing_path(set(DATA), name);
     log(found.is_some());
     found
 }
@@ -58,7 +58,7 @@ fn set(variable: &str) -> Option<OsString> {
     env::var_os(variable).filter(|value| !value.is_empty())
 }
 
-fn below(folder: Option<OsString>, name: &str) -> Option<PathBuf> {
+fn existing_path(folder: Option<OsString>, name: &str) -> Option<PathBuf> {
     let path = PathBuf::from(folder?).join(name);
     assert!(path.exists(), "{DATA} is set, and there is no {name} in it");
     Some(path)
@@ -99,16 +99,16 @@ mod tests {
 
     #[test]
     fn without_the_folder_there_is_nothing() {
-        assert_eq!(below(None, "bp/real"), None);
+        assert_eq!(existing_path(None, "bp/real"), None);
     }
 
     #[test]
     fn a_file_that_is_missing_from_the_folder_is_a_mistake() {
         let folder = tempfile::tempdir().unwrap();
-        let missing = || below(Some(folder.path().into()), "bp/reel");
+        let missing = || existing_path(Some(folder.path().into()), "bp/reel");
         assert!(std::panic::catch_unwind(missing).is_err());
         fs::create_dir(folder.path().join("bp")).unwrap();
-        assert!(below(Some(folder.path().into()), "bp").is_some());
+        assert!(existing_path(Some(folder.path().into()), "bp").is_some());
     }
 
     #[test]

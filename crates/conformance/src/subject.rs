@@ -132,7 +132,7 @@ impl Subject {
 
     /// Another folder than `testdata/<format>`.
     #[cfg(test)]
-    pub(crate) fn below(self, root: &Path) -> Self {
+    pub(crate) fn with_root(self, root: &Path) -> Self {
         let root = root.to_path_buf();
         Self { root, ..self }
     }

@@ -30,7 +30,7 @@ fn compare(subject: &Subject, sample: &Sample, cases: &mut Cases) {
     let Some(whole) = timeline() else { return };
     let tracks = whole.tracks().len();
     let Ok(all) = events(&whole, &Window::default()) else { return };
-    if goes_back(&all, tracks) && is_faulty(subject, sample) {
+    if has_backward_times(&all, tracks) && is_faulty(subject, sample) {
         return;
     }
     for window in windows(&all, tracks) {
@@ -45,7 +45,7 @@ fn compare(subject: &Subject, sample: &Sample, cases: &mut Cases) {
 }
 
 /// Returns true if the times of a track are out of order.
-fn goes_back(all: &[Essence], tracks: usize) -> bool {
+fn has_backward_times(all: &[Essence], tracks: usize) -> bool {
     let mut latest = vec![None; tracks];
     all.iter().any(|(track, time, ..)| {
         let Some(latest) = latest.get_mut(track.0) else { return false };

@@ -16,7 +16,7 @@ use crate::session::{Named, Outcome, Session, format_of};
 use crate::tracks::StreamArgs;
 
 /// Parts that are wanted, and the recordings that they are wanted of.
-pub(crate) struct Wanted<'a> {
+pub(crate) struct ExtractSelection<'a> {
     pub(crate) inputs: &'a [PathBuf],
     pub(crate) output: &'a Path,
     pub(crate) force: bool,
@@ -29,7 +29,7 @@ pub(crate) struct Wanted<'a> {
 }
 
 /// Writes the part, and says what it has and what was lost.
-pub(crate) fn run(session: &mut Session, wanted: &Wanted<'_>) -> anyhow::Result<Outcome> {
+pub(crate) fn run(session: &mut Session, wanted: &ExtractSelection<'_>) -> anyhow::Result<Outcome> {
     session.assume(wanted.format);
     let sources = sources(session, wanted)?;
     let format = format(&sources, wanted)?;
@@ -43,14 +43,14 @@ pub(crate) fn run(session: &mut Session, wanted: &Wanted<'_>) -> anyhow::Result<
         source.verify().map_err(|error| Named::error(inputs::display(source.path()), error))?;
     }
     let written = written.map_err(|error| unsorted(wanted, error))?;
-    let outcome = say(session, wanted.output, &written);
+    let outcome = report(session, wanted.output, &written);
     let is_range = wanted.since.is_some() || wanted.until.is_some();
     let is_missed = is_range && written.events == 0;
     Ok(if is_missed { outcome.max(Outcome::Findings) } else { outcome })
 }
 
 /// A format that does not sort says why; what to do then is the same for all.
-fn unsorted(wanted: &Wanted<'_>, error: anyhow::Error) -> anyhow::Error {
+fn unsorted(wanted: &ExtractSelection<'_>, error: anyhow::Error) -> anyhow::Error {
     match error.downcast_ref::<Error>() {
         Some(Error::Request(why)) if wanted.sort => {
             let name = wanted.inputs.first().map_or_else(String::new, |path| inputs::display(path));
@@ -63,8 +63,8 @@ fn unsorted(wanted: &Wanted<'_>, error: anyhow::Error) -> anyhow::Error {
 }
 
 /// Says what was written and what was not.
-pub(crate) fn say(session: &mut Session, output: &Path, written: &WriteReport) -> Outcome {
-    say_losses(session, output, written);
+pub(crate) fn report(session: &mut Session, output: &Path, written: &WriteReport) -> Outcome {
+    report_losses(session, output, written);
     let name = inputs::display(output);
     if written.events == 0 && written.losses.is_empty() {
         session.report.remark(&name, format_args!("there are no events in it"));
@@ -73,11 +73,11 @@ pub(crate) fn say(session: &mut Session, output: &Path, written: &WriteReport) -
         let events = numbers::count(written.events, "event", "events");
         session.report.remark(&name, format_args!("{events} written"));
     }
-    Outcome::of(&written.losses)
+    Outcome::from_findings(&written.losses)
 }
 
 /// Says what was not written as it was.
-pub(crate) fn say_losses(session: &mut Session, output: &Path, written: &WriteReport) {
+pub(crate) fn report_losses(session: &mut Session, output: &Path, written: &WriteReport) {
     let name = inputs::display(output);
     for loss in &written.losses {
         // What an input lacks is said of the input.
@@ -91,7 +91,7 @@ pub(crate) fn say_losses(session: &mut Session, output: &Path, written: &WriteRe
     }
 }
 
-fn sources(session: &Session, wanted: &Wanted<'_>) -> anyhow::Result<Vec<Source>> {
+fn sources(session: &Session, wanted: &ExtractSelection<'_>) -> anyhow::Result<Vec<Source>> {
     let open = |path: &PathBuf| {
         let named = |error: anyhow::Error| Named::error(inputs::display(path), error);
         session.source_as(path, wanted.format).map_err(|error: Error| named(error.into()))
@@ -100,7 +100,10 @@ fn sources(session: &Session, wanted: &Wanted<'_>) -> anyhow::Result<Vec<Source>
 }
 
 /// The one format of all sources.
-fn format(sources: &[Source], wanted: &Wanted<'_>) -> anyhow::Result<&'static dyn Format> {
+fn format(
+    sources: &[Source],
+    wanted: &ExtractSelection<'_>,
+) -> anyhow::Result<&'static dyn Format> {
     let mut common: Option<&'static dyn Format> = None;
     for source in sources {
         let named = |error| Named::error(inputs::display(source.path()), error);
@@ -125,7 +128,7 @@ fn format(sources: &[Source], wanted: &Wanted<'_>) -> anyhow::Result<&'static dy
 /// Returns the part that the options mean for these sources.
 fn part(
     session: &Session,
-    wanted: &Wanted<'_>,
+    wanted: &ExtractSelection<'_>,
     sources: &[Source],
     format: &dyn Format,
 ) -> anyhow::Result<ExtractRequest> {
@@ -150,7 +153,7 @@ fn part(
 /// Returns the part that the options mean for one source.
 fn part_of(
     session: &Session,
-    wanted: &Wanted<'_>,
+    wanted: &ExtractSelection<'_>,
     source: &Source,
     format: &dyn Format,
 ) -> anyhow::Result<ExtractRequest> {
@@ -169,7 +172,7 @@ fn part_of(
     let timeline = dataset.timeline();
     let timeline = timeline.ok_or_else(|| Failure::new("it has no timeline to choose from"))?;
     let tracks = timeline.tracks();
-    let chosen = wanted.streams.among(&tracks)?;
+    let chosen = wanted.streams.select(&tracks)?;
     moment::refuse_dateless([wanted.since, wanted.until], &timeline, chosen.as_deref())?;
     let resolve = |moment: Option<Moment>| {
         moment.map(|moment| moment::resolve(moment, &timeline, chosen.as_deref())).transpose()

@@ -49,7 +49,10 @@ pub(crate) struct Unreadable(Error);
 
 impl Unreadable {
     /// Says of an error with a file that no repair is to be offered, where that is so.
-    pub(crate) fn of(error: anyhow::Error, can_repair: impl FnOnce() -> bool) -> anyhow::Error {
+    pub(crate) fn from_error(
+        error: anyhow::Error,
+        can_repair: impl FnOnce() -> bool,
+    ) -> anyhow::Error {
         let is_unreadable =
             matches!(error.downcast_ref::<Error>(), Some(Error::Read(_) | Error::ReadIn { .. }));
         if !is_unreadable || can_repair() {
@@ -117,7 +120,7 @@ const NAMED_MAX: usize = 3;
 
 /// Lists the recordings of a directory that may be meant.
 fn those_in(directory: &str) -> String {
-    let found = crate::inputs::among(Path::new(directory));
+    let found = crate::inputs::recordings_below(Path::new(directory));
     let few = found.iter().take(NAMED_MAX).map(|path| quoted(&crate::inputs::display(path)));
     let few = few.collect::<Vec<_>>().join(" or ");
     let directory = quoted(directory);

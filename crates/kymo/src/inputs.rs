@@ -101,7 +101,7 @@ fn foreign(root: &Path, open: Open<'_>) -> Option<Unrecognised> {
 const LOOKED_AT_MAX: usize = 256;
 
 /// Some recordings below a directory, to name them: those that are found soon.
-pub(crate) fn among(root: &Path) -> Vec<PathBuf> {
+pub(crate) fn recordings_below(root: &Path) -> Vec<PathBuf> {
     let open = |path: &Path| Source::open(path, &Limits::default());
     let (mut found, mut pending) = (Vec::new(), entries(root).unwrap_or_default());
     pending.reverse();

@@ -76,7 +76,7 @@ impl Missing {
     }
 
     /// Says how many are missing, where some are.
-    pub(crate) fn say(self, report: &mut Report, file: &str, path: &str) -> Outcome {
+    pub(crate) fn report(self, report: &mut Report, file: &str, path: &str) -> Outcome {
         if self.missing == 0 {
             return Outcome::Done;
         }

@@ -31,18 +31,18 @@ impl Outlet {
             return Ok(Self::Stream);
         }
         let found = fs::metadata(path).ok();
-        match found.as_ref().map_or(Found::Free, Found::of) {
-            Found::Directory => Ok(Self::Directory),
-            Found::Free if path.as_os_str().as_encoded_bytes().ends_with(b"/") => {
+        match found.as_ref().map_or(PathKind::Free, PathKind::from_metadata) {
+            PathKind::Directory => Ok(Self::Directory),
+            PathKind::Free if path.as_os_str().as_encoded_bytes().ends_with(b"/") => {
                 Ok(Self::Directory)
             }
-            Found::Free | Found::File => Ok(Self::File),
-            Found::Stream => {
+            PathKind::Free | PathKind::File => Ok(Self::File),
+            PathKind::Stream => {
                 let opened = Output::named(path).map_err(Error::io("open it"));
                 session.out = opened.map_err(|error| about(path, error))?;
                 Ok(Self::Stream)
             }
-            Found::Other => {
+            PathKind::Other => {
                 let why = "it is no file, no device of characters and no pipe, and is not replaced";
                 Err(Named::error(inputs::display(path), Failure::new(why)))
             }
@@ -97,7 +97,7 @@ fn is_of_output(error: &Error) -> bool {
 }
 
 /// Object found at a path.
-enum Found {
+enum PathKind {
     Free,
     File,
     Directory,
@@ -106,8 +106,8 @@ enum Found {
     Other,
 }
 
-impl Found {
-    fn of(metadata: &Metadata) -> Self {
+impl PathKind {
+    fn from_metadata(metadata: &Metadata) -> Self {
         #[cfg(unix)]
         {
             use std::os::unix::fs::FileTypeExt;
@@ -152,7 +152,7 @@ pub(crate) fn refuse_other_name(output: &Path, format: &FormatInfo) -> anyhow::R
 
 /// Refuses to put a directory in the place of what is no recording of its format: `--force` must
 /// not cost anyone their data.
-pub(crate) fn refuse_stranger(
+pub(crate) fn refuse_foreign_directory(
     session: &Session,
     output: &Path,
     format: &FormatInfo,

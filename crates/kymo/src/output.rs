@@ -22,20 +22,20 @@ const BUFFER_BYTES: usize = 1 << 17;
 const COLUMNS: usize = 80;
 
 /// Returns the width of the terminal, as given by the shell.
-fn columns_said() -> Option<usize> {
+fn columns_from_environment() -> Option<usize> {
     let columns = std::env::var("COLUMNS").ok()?;
     columns.parse().ok().filter(|columns| *columns > 0)
 }
 
 /// Results that may be seen where bars are drawn: no bar stands among them.
-struct Seen {
+struct VisibleOutput {
     stdout: io::StdoutLock<'static>,
     bars: Arc<Bars>,
 }
 
-impl Seen {
+impl VisibleOutput {
     /// Results in a file are not seen while they are written, and a bar may go on.
-    fn over(stdout: &io::Stdout, bars: &Arc<Bars>) -> Box<dyn Write> {
+    fn stdout_writer(stdout: &io::Stdout, bars: &Arc<Bars>) -> Box<dyn Write> {
         if !bars.is_shown() || is_file(stdout) {
             return Box::new(stdout.lock());
         }
@@ -56,7 +56,7 @@ fn is_file(_stdout: &io::Stdout) -> bool {
     false
 }
 
-impl Write for Seen {
+impl Write for VisibleOutput {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.bars.end();
         self.stdout.write(bytes)
@@ -83,13 +83,16 @@ impl Output {
         let stdout = io::stdout();
         let is_terminal = stdout.is_terminal();
         let told = || terminal_size::terminal_size_of(&stdout).map(|(width, _)| width.0.into());
-        let on_terminal = || told().or_else(columns_said).unwrap_or(COLUMNS);
+        let on_terminal = || told().or_else(columns_from_environment).unwrap_or(COLUMNS);
         Self {
             name: "standard output".to_owned(),
             is_terminal,
-            columns: if is_terminal { Some(on_terminal()) } else { columns_said() },
-            paint: Paint::of(color, &stdout),
-            writer: BufWriter::with_capacity(BUFFER_BYTES, Seen::over(&stdout, bars)),
+            columns: if is_terminal { Some(on_terminal()) } else { columns_from_environment() },
+            paint: Paint::for_stream(color, &stdout),
+            writer: BufWriter::with_capacity(
+                BUFFER_BYTES,
+                VisibleOutput::stdout_writer(&stdout, bars),
+            ),
             failure: None,
         }
     }
@@ -108,7 +111,7 @@ impl Output {
     }
 
     /// Another place that looks like this one, for showing what a command prints.
-    pub(crate) fn like(&self, writer: Box<dyn Write>) -> Self {
+    pub(crate) fn with_writer(&self, writer: Box<dyn Write>) -> Self {
         Self {
             name: self.name.clone(),
             writer: BufWriter::with_capacity(BUFFER_BYTES, writer),
@@ -242,7 +245,10 @@ pub(crate) struct Paint {
 
 impl Paint {
     /// Returns true if a stream is to be coloured.
-    pub(crate) fn of(choice: ColorChoice, stream: &impl anstream::stream::RawStream) -> Self {
+    pub(crate) fn for_stream(
+        choice: ColorChoice,
+        stream: &impl anstream::stream::RawStream,
+    ) -> Self {
         let is_on = match choice {
             ColorChoice::Always => true,
             ColorChoice::Never => false,

@@ -22,7 +22,7 @@ impl CpuArgs {
 
     /// Finds the tracks of a processor that is meant, by themselves or by those above them; `None`
     /// means all. Refuses a number that no track has.
-    pub(crate) fn among(&self, tracks: &[Track]) -> Result<Option<Vec<bool>>, Failure> {
+    pub(crate) fn selected_tracks(&self, tracks: &[Track]) -> Result<Option<Vec<bool>>, Failure> {
         for range in self.cpus.iter().flat_map(Numbers::ranges) {
             if !tracks.iter().filter_map(cpu_of).any(|cpu| range.contains(&cpu)) {
                 let (first, last) = (range.start(), range.end());
@@ -34,10 +34,10 @@ impl CpuArgs {
                 return Err(Failure::new(format!("no stream of it is of {which}")));
             }
         }
-        Ok((!self.is_all()).then(|| self.on(tracks)))
+        Ok((!self.is_all()).then(|| self.tracks_on_chosen(tracks)))
     }
 
-    fn on(&self, tracks: &[Track]) -> Vec<bool> {
+    fn tracks_on_chosen(&self, tracks: &[Track]) -> Vec<bool> {
         let mut found: Vec<bool> = Vec::with_capacity(tracks.len());
         for track in tracks {
             let own = cpu_of(track);

@@ -20,7 +20,7 @@ use kymo_query::{Calls, default_metric};
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::render::{escaped, measure, numbers, style};
-use crate::session::{Opened, Outcome, Session};
+use crate::session::{OpenedFile, Outcome, Session};
 
 /// Metrics listed in a hint.
 const LISTED: usize = 8;
@@ -61,7 +61,7 @@ pub(crate) struct PathArgs {
 
 impl PathArgs {
     /// The profile in question, with the paths that are chosen alone.
-    pub(crate) fn apply(&self, asked: Asked) -> anyhow::Result<Asked> {
+    pub(crate) fn apply(&self, asked: ProfileQuery) -> anyhow::Result<ProfileQuery> {
         let patterns = |names: &[String]| {
             let pattern = |name: &String| pattern_in(asked.view.as_ref(), name);
             names.iter().map(pattern).collect::<anyhow::Result<Vec<_>>>()
@@ -83,7 +83,7 @@ impl PathArgs {
         let (question, described) = (asked.question(), asked.described.clone());
         let tree = filtered(&question, described, &filter, &Limits::default())?;
         let (metric, threads) = (MetricId(0), None);
-        Ok(Asked { view: Arc::new(tree), metric, threads, whole: Some(whole), ..asked })
+        Ok(ProfileQuery { view: Arc::new(tree), metric, threads, whole: Some(whole), ..asked })
     }
 }
 
@@ -105,7 +105,7 @@ pub(crate) struct ThreadArgs {
 }
 
 /// A profile, and what is asked of it.
-pub(crate) struct Asked {
+pub(crate) struct ProfileQuery {
     view: Arc<dyn ProfileView>,
     metric: MetricId,
     threads: Option<ThreadSet>,
@@ -121,16 +121,16 @@ pub(crate) struct Asked {
     whole: Option<f64>,
 }
 
-impl Asked {
+impl ProfileQuery {
     /// The threads that are meant.
-    fn meant(&self) -> impl Iterator<Item = ThreadId> {
+    fn selected_threads(&self) -> impl Iterator<Item = ThreadId> {
         let is_meant = |id: &ThreadId| self.threads.as_ref().is_none_or(|set| set.contains(*id));
         (0..).map(ThreadId).take(self.view.thread_count()).filter(is_meant)
     }
 
     /// The threads that are meant, each with its name, in the order of ranks and threads.
     pub(crate) fn threads(&self) -> kymo_core::Result<Vec<(ThreadId, Thread)>> {
-        let named = self.meant().map(|id| Ok((id, self.view.thread(id)?)));
+        let named = self.selected_threads().map(|id| Ok((id, self.view.thread(id)?)));
         let mut threads = named.collect::<kymo_core::Result<Vec<_>>>()?;
         threads.sort_by_cached_key(|(id, thread)| (order(thread), *id));
         Ok(threads)
@@ -143,7 +143,7 @@ impl Asked {
 
     /// Returns the number of chosen threads that lost values.
     pub(crate) fn incomplete(&self) -> u64 {
-        self.meant().filter(|id| self.is_incomplete(*id)).count() as u64
+        self.selected_threads().filter(|id| self.is_incomplete(*id)).count() as u64
     }
 
     /// Describes the total that was spent; of chosen paths, as a part of the total of all.
@@ -151,9 +151,9 @@ impl Asked {
         let known = measure::in_unit(total, self.described.unit.as_deref());
         match self.whole {
             None => format!("{known} in all"),
-            Some(whole) if total == 0.0 => format!("nothing of {}", measure::known(whole)),
+            Some(whole) if total == 0.0 => format!("nothing of {}", measure::value_text(whole)),
             Some(whole) => {
-                let (share, whole) = (measure::share(total, whole), measure::known(whole));
+                let (share, whole) = (measure::share(total, whole), measure::value_text(whole));
                 format!("{known} of {whole} ({share})")
             }
         }
@@ -170,19 +170,19 @@ impl Asked {
 
     /// Says what there is to say of a report beside its figures, and how it went: that there is
     /// nothing, what is odd, and what is good to know of the values.
-    pub(crate) fn say(
+    pub(crate) fn report(
         &self,
         session: &mut Session,
-        opened: &Opened,
+        opened: &OpenedFile,
         is_nothing: bool,
         odd: Option<&str>,
     ) -> Outcome {
         let _ = session.out.flush();
         if is_nothing {
-            session.report.remark(&opened.name, self.nothing());
+            session.report.remark(&opened.name, self.no_values_text());
         }
-        let outcome = odd.map_or(Outcome::Done, |odd| say_odd(session, opened, odd));
-        let outcome = outcome.max(say_doubts(session, opened, &self.view.caveats()));
+        let outcome = odd.map_or(Outcome::Done, |odd| report_inconsistency(session, opened, odd));
+        let outcome = outcome.max(report_caveats(session, opened, &self.view.caveats()));
         for text in self.remarks() {
             session.report.remark(&opened.name, text);
         }
@@ -210,7 +210,7 @@ impl Asked {
     }
 
     /// Explains that nothing has a value, and why.
-    fn nothing(&self) -> String {
+    fn no_values_text(&self) -> String {
         if self.whole.is_some() {
             return "no path is left by --focus, --ignore and --hide".to_owned();
         }
@@ -231,15 +231,15 @@ impl Asked {
 
     /// Returns true if what is asked for is known inclusive of calls.
     fn has_inclusive(&self) -> bool {
-        self.has(MetricScope::Execution)
+        self.has_scope(MetricScope::Execution)
     }
 
     /// Returns true if it is known exclusive of calls.
     fn has_exclusive(&self) -> bool {
-        self.has(MetricScope::Function)
+        self.has_scope(MetricScope::Function)
     }
 
-    fn has(&self, reach: MetricScope) -> bool {
+    fn has_scope(&self, reach: MetricScope) -> bool {
         self.derived.is_some() || self.described.reaches.contains(&reach)
     }
 
@@ -293,7 +293,7 @@ impl Asked {
     }
 
     /// Describes what is odd about the values that threads spent, in all or in one place.
-    pub(crate) fn odd_threads(&self, spent: &[f64]) -> kymo_core::Result<Option<String>> {
+    pub(crate) fn thread_inconsistency(&self, spent: &[f64]) -> kymo_core::Result<Option<String>> {
         if self.derived.is_some() { Ok(None) } else { self.question().thread_inconsistency(spent) }
     }
 
@@ -327,7 +327,7 @@ pub(crate) fn begin(session: &mut Session, is_first: &mut bool) -> std::io::Resu
 }
 
 /// Says what no program does: values and contexts do not belong together, or some are damaged.
-fn say_odd(session: &mut Session, opened: &Opened, odd: &str) -> Outcome {
+fn report_inconsistency(session: &mut Session, opened: &OpenedFile, odd: &str) -> Outcome {
     session.report.loss(&opened.name, &figures_finding(odd));
     Outcome::Findings
 }
@@ -344,7 +344,11 @@ pub(crate) fn calls_finding(text: &str) -> Finding {
 }
 
 /// Says what does not fit in what a profile was made of.
-pub(crate) fn say_doubts(session: &mut Session, opened: &Opened, doubts: &[String]) -> Outcome {
+pub(crate) fn report_caveats(
+    session: &mut Session,
+    opened: &OpenedFile,
+    doubts: &[String],
+) -> Outcome {
     for text in doubts {
         session.report.loss(&opened.name, &calls_finding(text));
     }
@@ -358,7 +362,7 @@ pub(crate) fn not_measured(metric: &str, how: &str) -> String {
 
 /// Names of threads, each with its place in the file. Where several have one name, the place tells
 /// them apart.
-pub(crate) fn told_apart(threads: Vec<(String, u64)>) -> Vec<String> {
+pub(crate) fn distinct_thread_names(threads: Vec<(String, u64)>) -> Vec<String> {
     let mut known: HashMap<String, u64> = HashMap::new();
     for (name, _) in &threads {
         *known.entry(name.clone()).or_default() += 1;
@@ -379,18 +383,27 @@ pub(crate) fn order(thread: &Thread) -> (Option<u64>, Option<u64>, Vec<u64>) {
 
 impl ProfileArgs {
     /// Finds what is asked for in a file, also where it is computed from other metrics.
-    pub(crate) fn of_any(&self, opened: &Opened) -> anyhow::Result<Asked> {
+    pub(crate) fn query_any(&self, opened: &OpenedFile) -> anyhow::Result<ProfileQuery> {
         let view = view_of(opened)?;
         let derived = view.as_ref().and_then(|view| self.derived(view.as_ref()));
         let Some(view) = view else { return Err(no_profile(opened).into()) };
         let Some(derived) = derived else { return self.stored(view) };
-        let threads = self.threads.of(view.as_ref())?;
+        let threads = self.threads.thread_set(view.as_ref())?;
         let metric = derived.inputs.first().map_or(MetricId(0), |input| input.column.metric);
         let described = derived.metric.clone();
         let thread_count = threads.as_ref().map_or_else(|| view.thread_count(), ThreadSet::len);
         let derived = Some(derived);
         let others = Vec::new();
-        Ok(Asked { view, metric, threads, derived, described, thread_count, others, whole: None })
+        Ok(ProfileQuery {
+            view,
+            metric,
+            threads,
+            derived,
+            described,
+            thread_count,
+            others,
+            whole: None,
+        })
     }
 
     /// The metric that is computed and meant.
@@ -399,7 +412,7 @@ impl ProfileArgs {
     }
 
     /// Finds what is asked for in a file.
-    pub(crate) fn of(&self, opened: &Opened) -> anyhow::Result<Asked> {
+    pub(crate) fn query(&self, opened: &OpenedFile) -> anyhow::Result<ProfileQuery> {
         let Some(view) = view_of(opened)? else {
             return Err(no_profile(opened).into());
         };
@@ -407,8 +420,8 @@ impl ProfileArgs {
     }
 
     /// Finds what is asked for among what is stored.
-    fn stored(&self, view: Arc<dyn ProfileView>) -> anyhow::Result<Asked> {
-        let threads = self.threads.of(view.as_ref())?;
+    fn stored(&self, view: Arc<dyn ProfileView>) -> anyhow::Result<ProfileQuery> {
+        let threads = self.threads.thread_set(view.as_ref())?;
         let metrics = view.metrics();
         let mut others = Vec::new();
         let metric = if let Some(name) = &self.metric {
@@ -425,19 +438,28 @@ impl ProfileArgs {
         refuse_computed(view.as_ref(), metric, &described)?;
         let thread_count = threads.as_ref().map_or_else(|| view.thread_count(), ThreadSet::len);
         let derived = None;
-        Ok(Asked { view, metric, threads, derived, described, thread_count, others, whole: None })
+        Ok(ProfileQuery {
+            view,
+            metric,
+            threads,
+            derived,
+            described,
+            thread_count,
+            others,
+            whole: None,
+        })
     }
 }
 
 impl ThreadArgs {
     /// The threads that are meant; nothing where all are.
-    pub(crate) fn of(&self, view: &dyn ProfileView) -> anyhow::Result<Option<ThreadSet>> {
+    pub(crate) fn thread_set(&self, view: &dyn ProfileView) -> anyhow::Result<Option<ThreadSet>> {
         if self.thread.is_none() && self.rank.is_none() {
             return Ok(None);
         }
         let mut chosen = Vec::new();
         for id in (0..).map(ThreadId).take(view.thread_count()) {
-            if self.means(&view.thread(id)?) {
+            if self.includes(&view.thread(id)?) {
                 chosen.push(id);
             }
         }
@@ -454,7 +476,7 @@ impl ThreadArgs {
         Ok(Some(chosen.into_iter().collect()))
     }
 
-    fn means(&self, thread: &Thread) -> bool {
+    fn includes(&self, thread: &Thread) -> bool {
         let is_among = |numbers: &Option<Numbers>, id: Option<u64>| {
             let holds = |numbers: &Numbers| id.is_some_and(|id| numbers.holds(id));
             numbers.as_ref().is_none_or(holds)
@@ -490,7 +512,7 @@ pub(crate) fn refuse_derived(view: &dyn ProfileView, name: &str) -> Result<(), F
 }
 
 /// The profile of a file: the one that it has, or that of the functions whose calls it has.
-pub(crate) fn view_of(opened: &Opened) -> kymo_core::Result<Option<Arc<dyn ProfileView>>> {
+pub(crate) fn view_of(opened: &OpenedFile) -> kymo_core::Result<Option<Arc<dyn ProfileView>>> {
     if let Some(view) = opened.dataset.profile() {
         return Ok(Some(view));
     }
@@ -498,17 +520,17 @@ pub(crate) fn view_of(opened: &Opened) -> kymo_core::Result<Option<Arc<dyn Profi
 }
 
 /// The calls of functions that a file has.
-pub(crate) fn calls_of(opened: &Opened) -> kymo_core::Result<Option<Calls>> {
+pub(crate) fn calls_of(opened: &OpenedFile) -> kymo_core::Result<Option<Calls>> {
     let timeline = opened.timeline();
     Ok(timeline.map(|timeline| Calls::new(&timeline, &Limits::default())).transpose()?.flatten())
 }
 
 /// Explains why there is no profile: the file has none, or it could not be made.
-fn no_profile(opened: &Opened) -> Failure {
+fn no_profile(opened: &OpenedFile) -> Failure {
     let findings = opened.dataset.findings();
     match findings.into_iter().find(|finding| finding.rule == "profile" && finding.file.is_none()) {
         Some(finding) => Failure::new(format!("its profile cannot be made: {}", finding.message)),
-        None => Failure::new("there is no profile in it").hint(elsewhere(opened)),
+        None => Failure::new("there is no profile in it").hint(elsewhere_hint(opened)),
     }
 }
 
@@ -517,7 +539,7 @@ pub(crate) const PART: &str = "it is one file of several: name their directory";
 
 /// Returns advice for something that is not there: it may be in other files of the directory, or
 /// damaged.
-pub(crate) fn elsewhere(opened: &Opened) -> &'static str {
+pub(crate) fn elsewhere_hint(opened: &OpenedFile) -> &'static str {
     let is_error = |finding: &Finding| finding.severity == Severity::Error;
     let is_missing = |finding: &Finding| finding.rule == "file-missing";
     if opened.dataset.findings().iter().any(is_missing) {
@@ -666,7 +688,7 @@ fn list<T: AsRef<str>>(there_are: &str, names: &[T]) -> String {
 
 /// The metric that is shown where none was asked for.
 #[derive(Debug)]
-struct Chosen {
+struct DefaultMetric {
     metric: MetricId,
     /// The names of others that have values, in the order in which they would be chosen.
     others: Vec<String>,
@@ -677,9 +699,9 @@ fn first(
     view: &dyn ProfileView,
     metrics: &[Metric],
     threads: Option<&ThreadSet>,
-) -> anyhow::Result<Chosen> {
+) -> anyhow::Result<DefaultMetric> {
     if let Some((metric, others)) = default_metric(view, metrics, threads)? {
-        return Ok(Chosen { metric, others });
+        return Ok(DefaultMetric { metric, others });
     }
     let failure = Failure::new("no metric has values in it");
     let has_values = view.totals(None)?.iter().any(|total| *total != 0.0);
@@ -742,7 +764,7 @@ mod tests {
     #[test]
     fn threads_of_one_name_are_told_apart_by_their_places() {
         let threads = [("a", 0), ("b", 1), ("a", 2)].map(|(name, place)| (name.to_owned(), place));
-        assert_eq!(told_apart(threads.to_vec()), ["#0 a", "b", "#2 a"]);
+        assert_eq!(distinct_thread_names(threads.to_vec()), ["#0 a", "b", "#2 a"]);
     }
 
     #[test]
@@ -752,8 +774,10 @@ mod tests {
             let part = IdPart { kind: IdKind(kind.into()), logical, physical: None };
             Thread { ids: vec![part] }
         };
-        assert!(of("0").means(&thread("THREAD", 5)) && !of("1-9").means(&thread("THREAD", 5)));
-        assert!(of("3").means(&thread("RANK", 3)) && !of("0").means(&thread("RANK", 3)));
+        assert!(
+            of("0").includes(&thread("THREAD", 5)) && !of("1-9").includes(&thread("THREAD", 5))
+        );
+        assert!(of("3").includes(&thread("RANK", 3)) && !of("0").includes(&thread("RANK", 3)));
     }
 
     #[test]

@@ -27,7 +27,7 @@ impl Report {
     pub(crate) fn stderr(color: ColorChoice, is_quiet: bool) -> Self {
         let stderr = io::stderr();
         Self {
-            paint: Paint::of(color, &stderr),
+            paint: Paint::for_stream(color, &stderr),
             is_terminal: stderr.is_terminal(),
             writer: Box::new(stderr),
             is_quiet,
@@ -35,7 +35,7 @@ impl Report {
     }
 
     /// Another place, for showing what a command says.
-    pub(crate) fn to(writer: Box<dyn Write>, paint: Paint, is_terminal: bool) -> Self {
+    pub(crate) fn with_writer(writer: Box<dyn Write>, paint: Paint, is_terminal: bool) -> Self {
         Self { writer, paint, is_terminal, is_quiet: false }
     }
 
@@ -92,7 +92,7 @@ impl Report {
     }
 
     /// Says findings that differ only in where they are.
-    pub(crate) fn alike(&mut self, name: &str, alike: Alike<'_>) {
+    pub(crate) fn print_group(&mut self, name: &str, alike: Alike<'_>) {
         let text = alike::text(alike, self.paint);
         self.remark(name, text);
     }

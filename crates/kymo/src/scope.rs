@@ -22,7 +22,7 @@ use crate::inputs;
 use crate::moment::{self, Moment};
 use crate::processors::CpuArgs;
 use crate::render::{escaped, numbers};
-use crate::session::{Opened, Outcome, Session};
+use crate::session::{OpenedFile, Outcome, Session};
 use crate::tracks::{Pattern, StreamArgs};
 
 /// Part of a timeline that is analysed.
@@ -79,13 +79,13 @@ impl ScopeArgs {
         session: &mut Session,
         files: &[PathBuf],
         open: &OpenArgs,
-        mut work: impl FnMut(&mut Session, &Opened, &Scope, bool) -> anyhow::Result<Outcome>,
+        mut work: impl FnMut(&mut Session, &OpenedFile, &Scope, bool) -> anyhow::Result<Outcome>,
     ) -> anyhow::Result<Outcome> {
         let inputs = session.expand(files, &open.format);
         let mut is_first = true;
         session.each_dataset(inputs, open, |session, opened| {
             let is_first = std::mem::take(&mut is_first);
-            let scope = self.of(opened);
+            let scope = self.resolve(opened);
             let worked = scope.and_then(|scope| work(session, opened, &scope, is_first));
             // What cannot be read may be why something is not there.
             let found = session.findings(opened);
@@ -101,14 +101,14 @@ impl ScopeArgs {
     }
 
     /// Returns the part of a file that is meant.
-    pub(crate) fn of(&self, opened: &Opened) -> anyhow::Result<Scope> {
+    pub(crate) fn resolve(&self, opened: &OpenedFile) -> anyhow::Result<Scope> {
         let timeline = opened.timeline().ok_or_else(|| {
             let failure = Failure::new("it has no events in time");
             failure.hint(format!("`kymo ls {}` shows what is in it", quoted(&opened.name)))
         })?;
         let tracks = timeline.tracks();
         let kinds = tracks.iter().map(|track| track.kind).collect();
-        let on_cpu = self.cpus.among(&tracks)?;
+        let on_cpu = self.cpus.selected_tracks(&tracks)?;
         let tracks = self.tracks(&tracks, on_cpu.as_deref())?;
         let (from, until) =
             moment::resolve_range(self.since, self.until, &timeline, tracks.as_deref())?;
@@ -131,7 +131,7 @@ impl ScopeArgs {
         tracks: &[Track],
         on_cpu: Option<&[bool]>,
     ) -> Result<Option<Vec<TrackId>>, Failure> {
-        let chosen = self.streams.parts_among(tracks)?;
+        let chosen = self.streams.select_with_parts(tracks)?;
         let Some(on_cpu) = on_cpu else { return Ok(chosen) };
         let mut chosen = chosen.unwrap_or_else(|| (0..tracks.len()).map(TrackId).collect());
         chosen.retain(|track| on_cpu.get(track.0).copied().unwrap_or(false));
@@ -165,7 +165,7 @@ fn is_elsewhere(
 
 /// Events that are gone through.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Reading {
+pub(crate) enum EventNeeds {
     /// Activities of tasks, functions and state machines.
     Activities,
     /// Also values, texts and whatever else there is.
@@ -208,7 +208,7 @@ impl Scope {
     }
 
     /// Returns true if a processor is meant, which is a track: whatever streams are.
-    pub(crate) fn means_cpu(&self, track: TrackId) -> bool {
+    pub(crate) fn is_cpu_selected(&self, track: TrackId) -> bool {
         self.on_cpu.as_ref().is_none_or(|on| on.get(track.0).copied().unwrap_or(false))
     }
 
@@ -218,10 +218,10 @@ impl Scope {
     }
 
     /// Returns the analysis that goes through the events.
-    pub(crate) fn analysis(&self, reading: Reading) -> anyhow::Result<Analysis> {
+    pub(crate) fn analysis(&self, reading: EventNeeds) -> anyhow::Result<Analysis> {
         let is_idle = |name: &str| self.is_idle(name);
         let analysis = Analysis::new(Arc::clone(&self.timeline), self.window.clone(), &is_idle)?;
-        Ok(if reading == Reading::Everything { analysis.with_all() } else { analysis })
+        Ok(if reading == EventNeeds::Everything { analysis.with_all() } else { analysis })
     }
 
     /// Goes through the events for some passes that need to know nothing before, and says what could
@@ -229,8 +229,8 @@ impl Scope {
     pub(crate) fn analyse(
         &self,
         session: &mut Session,
-        opened: &Opened,
-        reading: Reading,
+        opened: &OpenedFile,
+        reading: EventNeeds,
         passes: &mut [&mut dyn Pass],
     ) -> anyhow::Result<(Analysis, Outcome)> {
         let mut analysis = self.analysis(reading)?;
@@ -242,21 +242,21 @@ impl Scope {
     pub(crate) fn run(
         &self,
         session: &mut Session,
-        opened: &Opened,
+        opened: &OpenedFile,
         analysis: &mut Analysis,
         passes: &mut [&mut dyn Pass],
     ) -> anyhow::Result<Outcome> {
         let short = analysis.run(passes)?;
-        Ok(self.tell(session, opened, analysis, &short))
+        Ok(self.report_diagnostics(session, opened, analysis, &short))
     }
 
     /// Returns the messages about what could not be used.
-    pub(crate) fn said(&self) -> Vec<String> {
+    pub(crate) fn messages(&self) -> Vec<String> {
         self.said.borrow().clone()
     }
 
     /// Says something once.
-    fn say(&self, session: &mut Session, opened: &Opened, text: String) {
+    fn report_once(&self, session: &mut Session, opened: &OpenedFile, text: String) {
         let mut said = self.said.borrow_mut();
         if !said.contains(&text) {
             session.report.remark(&opened.name, &text);
@@ -265,40 +265,40 @@ impl Scope {
     }
 
     /// Says what could not be used, once, and what that means for the exit code.
-    pub(crate) fn tell(
+    pub(crate) fn report_diagnostics(
         &self,
         session: &mut Session,
-        opened: &Opened,
+        opened: &OpenedFile,
         analysis: &Analysis,
         short: &Diagnostics,
     ) -> Outcome {
         let Diagnostics { timeless, unbalanced, backwards, gaps, .. } = short;
         let Diagnostics { unknown, assumed, unknown_states, left_out, .. } = short;
-        self.say_unmatched(session, opened, analysis);
+        self.report_unmatched(session, opened, analysis);
         if *timeless > 0 {
             let events = numbers::count(*timeless, "event has", "events have");
-            self.say(session, opened, format!("{events} no time; they are left out"));
+            self.report_once(session, opened, format!("{events} no time; they are left out"));
         }
-        self.say_unbalanced(session, opened, analysis, unbalanced);
-        self.say_gaps(session, opened, analysis, gaps);
-        self.say_backwards(session, opened, analysis, backwards);
+        self.report_unbalanced(session, opened, analysis, unbalanced);
+        self.report_gaps(session, opened, analysis, gaps);
+        self.report_backward_times(session, opened, analysis, backwards);
         let cpu = |cpu: &CpuId| analysis.tasks().cpu(*cpu).map_or("", |cpu| &cpu.name);
-        if let Some(cpus) = few(unknown.iter().map(cpu)) {
+        if let Some(cpus) = list_names(unknown.iter().map(cpu)) {
             let verb = if unknown.len() == 1 { "does" } else { "do" };
             let text = "not switch in that range, and who ran there is not known";
-            self.say(session, opened, format!("{cpus} {verb} {text}"));
+            self.report_once(session, opened, format!("{cpus} {verb} {text}"));
         }
-        if let Some(cpus) = few(assumed.iter().map(cpu)) {
+        if let Some(cpus) = list_names(assumed.iter().map(cpu)) {
             let verb = if assumed.len() == 1 { "does" } else { "do" };
             let text = "not switch for long before that range or after it: who runs at its ends is \
                         taken to run up to them";
-            self.say(session, opened, format!("{cpus} {verb} {text}"));
+            self.report_once(session, opened, format!("{cpus} {verb} {text}"));
         }
         let machine =
             |track: &TrackId| analysis.tracks().get(track.0).map_or("", |track| &track.name);
-        if let Some(machines) = few(unknown_states.iter().map(machine)) {
+        if let Some(machines) = list_names(unknown_states.iter().map(machine)) {
             let text = "the state when the range begins is not known";
-            self.say(session, opened, format!("{machines}: {text}"));
+            self.report_once(session, opened, format!("{machines}: {text}"));
         }
         let is_known = unbalanced.is_empty()
             && gaps.is_empty()
@@ -307,15 +307,15 @@ impl Scope {
             && assumed.is_empty()
             && unknown_states.is_empty();
         let outcome = if is_known && *timeless == 0 { Outcome::Done } else { Outcome::Findings };
-        outcome.max(self.say_left_out(session, opened, left_out))
+        outcome.max(self.report_omissions(session, opened, left_out))
     }
 
     /// Says on which processors switches do not fit together: those that are one, and those that
     /// are not, each in a line.
-    fn say_unbalanced(
+    fn report_unbalanced(
         &self,
         session: &mut Session,
-        opened: &Opened,
+        opened: &OpenedFile,
         analysis: &Analysis,
         unbalanced: &BTreeMap<CpuId, u64>,
     ) {
@@ -327,57 +327,61 @@ impl Scope {
         ] {
             let such = || unbalanced.iter().filter(|(cpu, _)| is_one(**cpu) == whether);
             let names = such().map(|(cpu, _)| tasks.cpu(*cpu).map_or("", |cpu| &cpu.name));
-            let Some(cpus) = few(names) else { continue };
+            let Some(cpus) = list_names(names) else { continue };
             let count = such().map(|(_, count)| count).sum();
             let switches = numbers::count(count, "switch does", "switches do");
             let text = format!("{cpus}: {switches} not fit to who ran before: {why}");
-            self.say(session, opened, text);
+            self.report_once(session, opened, text);
         }
     }
 
     /// Says on which processors events are missing that may have told who ran.
-    fn say_gaps(
+    fn report_gaps(
         &self,
         session: &mut Session,
-        opened: &Opened,
+        opened: &OpenedFile,
         analysis: &Analysis,
         gaps: &BTreeMap<CpuId, u64>,
     ) {
         let cpus = gaps.keys().filter_map(|cpu| analysis.tasks().cpu(*cpu));
-        let Some(cpus) = few(cpus.map(|cpu| cpu.name.as_str())) else { return };
+        let Some(cpus) = list_names(cpus.map(|cpu| cpu.name.as_str())) else { return };
         let places = numbers::count(gaps.values().sum(), "place", "places");
         let why = "who ran from there to the next switch is not known";
-        self.say(session, opened, format!("{cpus}: it is not told who runs in {places}: {why}"));
+        self.report_once(
+            session,
+            opened,
+            format!("{cpus}: it is not told who runs in {places}: {why}"),
+        );
     }
 
     /// Says on which processors times go back, and what to do about it.
-    fn say_backwards(
+    fn report_backward_times(
         &self,
         session: &mut Session,
-        opened: &Opened,
+        opened: &OpenedFile,
         analysis: &Analysis,
         backwards: &BTreeMap<CpuId, u64>,
     ) {
         let cpus = backwards.keys().filter_map(|cpu| analysis.tasks().cpu(*cpu));
-        let Some(cpus) = few(cpus.map(|cpu| cpu.name.as_str())) else { return };
+        let Some(cpus) = list_names(cpus.map(|cpu| cpu.name.as_str())) else { return };
         let switches = numbers::count(backwards.values().sum(), "switch is", "switches are");
         let why =
             "earlier than one before: who ran in time that nothing else tells of is not known";
         let how =
             "`kymo merge --sort` sorts a BBBin file, and `kymo convert` makes one of any other";
-        self.say(session, opened, format!("{cpus}: {switches} {why} ({how})"));
+        self.report_once(session, opened, format!("{cpus}: {switches} {why} ({how})"));
     }
 
     /// Says what there was too much of, and what that means for the exit code.
-    pub(crate) fn say_left_out(
+    pub(crate) fn report_omissions(
         &self,
         session: &mut Session,
-        opened: &Opened,
+        opened: &OpenedFile,
         left_out: &[Omission],
     ) -> Outcome {
         let mut outcome = Outcome::Done;
         for Omission { count, one, many } in left_out.iter().filter(|left| left.count > 0) {
-            self.say(session, opened, numbers::count(*count, one, many));
+            self.report_once(session, opened, numbers::count(*count, one, many));
             outcome = Outcome::Findings;
         }
         outcome
@@ -386,10 +390,10 @@ impl Scope {
     /// Says of how many pairs latencies are doubtful and which are left out, and what that means for
     /// the exit code: what is under way at the end is no fault of a recording, and what was before its
     /// begin is missing. Where a task lacks the begin of a stretch, its switches say so besides.
-    pub(crate) fn say_doubts(
+    pub(crate) fn report_caveats(
         &self,
         session: &mut Session,
-        opened: &Opened,
+        opened: &OpenedFile,
         doubts: LatencyCaveats,
     ) -> Outcome {
         let order =
@@ -406,35 +410,35 @@ impl Scope {
             one: "message is unsent and may have left before what is read",
             many: "messages are unsent and may have left before what is read",
         };
-        let outcome = self.say_left_out(session, opened, &[backwards, unsent]);
+        let outcome = self.report_omissions(session, opened, &[backwards, unsent]);
         if untimed > 0 {
             let one =
                 "wakeup let its task run, and nothing tells since when: latencies are without it";
             let many = "wakeups let their tasks run, and nothing tells since when: latencies are \
                         without them";
-            self.say(session, opened, numbers::count(untimed, one, many));
+            self.report_once(session, opened, numbers::count(untimed, one, many));
         }
         if too_long > 0 {
             let some = format!("messages of {} did not arrive", pairs(too_long));
             let text = format!("{some}, and {order}, so that latencies may be too long");
-            self.say(session, opened, text);
+            self.report_once(session, opened, text);
         }
         if too_short == 0 {
             return outcome;
         }
         let some = format!("messages of {} may have left before what is read", pairs(too_short));
         let text = format!("{some}, and {order}, so that latencies may be too short");
-        self.say(session, opened, text);
+        self.report_once(session, opened, text);
         Outcome::Findings
     }
 
     /// Says which of the tasks that are said to be idle are not there.
-    fn say_unmatched(&self, session: &mut Session, opened: &Opened, analysis: &Analysis) {
+    fn report_unmatched(&self, session: &mut Session, opened: &OpenedFile, analysis: &Analysis) {
         let tasks = analysis.tasks();
         let names = || (0..tasks.len()).map(|task| tasks.name(TaskId(task)));
         for pattern in self.idle.iter().filter(|idle| !names().any(|name| idle.matches(name))) {
             let typed = escaped(pattern.typed()).into_owned();
-            self.say(session, opened, format!("it has no task {typed} that could be idle"));
+            self.report_once(session, opened, format!("it has no task {typed} that could be idle"));
         }
     }
 
@@ -465,11 +469,11 @@ impl Scope {
     }
 
     /// Refuses a timeline that has no tracks of a kind.
-    pub(crate) fn wants(&self, kind: TrackKind, why: &str) -> anyhow::Result<()> {
+    pub(crate) fn require_tracks(&self, kind: TrackKind, why: &str) -> anyhow::Result<()> {
         if self.kinds.contains(&kind) {
             return Ok(());
         }
-        let hint = match self.whole() {
+        let hint = match self.whole_recording() {
             Some(whole) => format!("it is a part of a recording that is a directory: name {whole}"),
             None => self.instead().to_owned(),
         };
@@ -477,7 +481,7 @@ impl Scope {
     }
 
     /// The directory that is the whole recording, where the file is a part of one.
-    fn whole(&self) -> Option<String> {
+    fn whole_recording(&self) -> Option<String> {
         let directory = match self.path.parent()? {
             current if current.as_os_str().is_empty() => Path::new("."),
             parent => parent,
@@ -534,7 +538,7 @@ impl Scope {
 }
 
 /// Names of a few things, and how many there are besides; nothing where there are none.
-fn few<'a>(names: impl Iterator<Item = &'a str>) -> Option<String> {
+fn list_names<'a>(names: impl Iterator<Item = &'a str>) -> Option<String> {
     let names: Vec<_> = names.collect();
     let (shown, more) = names.split_at(names.len().min(NAMED));
     let mut words: Vec<_> = shown.iter().map(|name| escaped(name).into_owned()).collect();
@@ -551,7 +555,7 @@ mod tests {
 
     #[test]
     fn what_many_have_in_common_is_said_once() {
-        let said = |names: &[&str]| few(names.iter().copied());
+        let said = |names: &[&str]| list_names(names.iter().copied());
         assert_eq!(said(&[]), None);
         assert_eq!(said(&["cpu 0"]).unwrap(), "cpu 0");
         assert_eq!(said(&["cpu 0", "cpu 1", "a\tb"]).unwrap(), "cpu 0, cpu 1 and a\\tb");

@@ -47,7 +47,7 @@ impl FromStr for Steps {
 
 impl Steps {
     /// Returns the steps of a variable that are meant.
-    fn among(self, total: u64) -> Result<Range<u64>, Failure> {
+    fn resolve(self, total: u64) -> Result<Range<u64>, Failure> {
         let place = |step: i64| match u64::try_from(step) {
             Ok(step) => Some(step),
             Err(_) => total.checked_sub(step.unsigned_abs()),
@@ -78,7 +78,7 @@ impl Steps {
 /// Returns the steps of a variable that are meant: all where none were typed.
 pub(crate) fn steps_of(variable: &Variable, typed: Option<Steps>) -> Result<Range<u64>, Failure> {
     let refused = |why| Failure::new(format!("{}: {why}", escaped(&variable.path)));
-    let wanted = typed.map(|steps| steps.among(variable.steps));
+    let wanted = typed.map(|steps| steps.resolve(variable.steps));
     wanted.unwrap_or(Ok(0..variable.steps)).map_err(refused)
 }
 
@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     fn among(text: &str, total: u64) -> Option<Range<u64>> {
-        text.parse::<Steps>().unwrap().among(total).ok()
+        text.parse::<Steps>().unwrap().resolve(total).ok()
     }
 
     #[test]
@@ -136,7 +136,7 @@ mod tests {
         assert!("three".parse::<Steps>().is_err());
         assert!("1..x".parse::<Steps>().is_err());
         assert!("4..2".parse::<Steps>().unwrap_err().starts_with("it ends before it begins"));
-        let why = "4..-4".parse::<Steps>().unwrap().among(5).unwrap_err().to_string();
+        let why = "4..-4".parse::<Steps>().unwrap().resolve(5).unwrap_err().to_string();
         assert_eq!(why, "the steps end at 1, before they begin at 4");
     }
 

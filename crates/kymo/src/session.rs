@@ -34,16 +34,16 @@ pub(crate) enum Outcome {
 
 impl Outcome {
     /// Returns the outcome that findings lead to.
-    pub(crate) fn of(findings: &[Finding]) -> Self {
-        findings.iter().map(Self::of_one).max().unwrap_or(Self::Done)
+    pub(crate) fn from_findings(findings: &[Finding]) -> Self {
+        findings.iter().map(Self::from_finding).max().unwrap_or(Self::Done)
     }
 
     /// Returns the outcome that a finding leads to: notes are no reason for alarm.
-    pub(crate) fn of_one(finding: &Finding) -> Self {
+    pub(crate) fn from_finding(finding: &Finding) -> Self {
         if finding.severity >= Severity::Warning { Self::Findings } else { Self::Done }
     }
 
-    fn of_error(error: &anyhow::Error) -> Self {
+    fn from_error(error: &anyhow::Error) -> Self {
         if failure::is_usage(error) { Self::BadUsage } else { Self::Failed }
     }
 }
@@ -68,7 +68,7 @@ pub(crate) struct Session {
 }
 
 /// A file and what opening it gave.
-pub(crate) struct Opened {
+pub(crate) struct OpenedFile {
     /// The path as messages name it.
     pub(crate) name: String,
     pub(crate) source: Source,
@@ -79,7 +79,7 @@ pub(crate) struct Opened {
     bars: Arc<Bars>,
 }
 
-impl Opened {
+impl OpenedFile {
     /// The bytes of the file, or of all files below the directory.
     pub(crate) fn size_bytes(&self) -> u64 {
         let all = self.source.is_directory().then(|| inputs::size_bytes(self.source.path()).ok());
@@ -99,7 +99,7 @@ impl Opened {
     /// Returns the timeline of events, where it is recorded. A pass through it shows its progress.
     pub(crate) fn timeline(&self) -> Option<Arc<dyn TimelineView>> {
         let timeline = self.dataset.timeline()?;
-        Some(Watched::over(timeline, &self.bars, self.size_bytes()))
+        Some(Watched::wrap(timeline, &self.bars, self.size_bytes()))
     }
 }
 
@@ -125,8 +125,8 @@ impl Session {
         let is_terminal = self.out.is_terminal();
         let bars = Arc::new(Bars::new(false));
         Self {
-            out: self.out.like(Box::new(writer.clone())),
-            report: Report::to(Box::new(writer.clone()), self.out.paint(), is_terminal),
+            out: self.out.with_writer(Box::new(writer.clone())),
+            report: Report::with_writer(Box::new(writer.clone()), self.out.paint(), is_terminal),
             progress: Arc::clone(&bars) as Arc<dyn Progress>,
             bars,
             limits: self.limits,
@@ -205,7 +205,7 @@ impl Session {
             let _ = self.out.flush();
             self.report.failure(error);
         }
-        Outcome::of_error(error)
+        Outcome::from_error(error)
     }
 
     /// Reports an error with a file.
@@ -237,7 +237,7 @@ impl Session {
                 Err(error) if self.out.failure().is_some() => return Err(error),
                 Err(error) => {
                     self.error(&inputs::display(&path), &error);
-                    Outcome::of_error(&error)
+                    Outcome::from_error(&error)
                 }
             });
             if self.out.is_closed() {
@@ -252,7 +252,7 @@ impl Session {
         &mut self,
         inputs: Vec<Input>,
         how: &OpenArgs,
-        mut work: impl FnMut(&mut Self, &Opened) -> anyhow::Result<Outcome>,
+        mut work: impl FnMut(&mut Self, &OpenedFile) -> anyhow::Result<Outcome>,
     ) -> anyhow::Result<Outcome> {
         self.each(inputs, |session, path| {
             session.with_dataset(path, how, |session, opened| work(session, opened))
@@ -264,7 +264,7 @@ impl Session {
         &mut self,
         path: &Path,
         how: &OpenArgs,
-        work: impl FnOnce(&mut Self, &Opened) -> anyhow::Result<Outcome>,
+        work: impl FnOnce(&mut Self, &OpenedFile) -> anyhow::Result<Outcome>,
     ) -> anyhow::Result<Outcome> {
         let source = self.source_as(path, &how.format)?;
         let result = self.open(&source, how).and_then(|opened| {
@@ -276,7 +276,7 @@ impl Session {
                 // However much of it was read.
                 (result, Some(_)) if self.out.is_closed() => {
                     let outcome = result.unwrap_or(Outcome::Done).max(self.found);
-                    Ok(outcome.max(Outcome::of(&opened.dataset.findings())))
+                    Ok(outcome.max(Outcome::from_findings(&opened.dataset.findings())))
                 }
                 (Ok(_), Some(failure)) => {
                     Err(std::io::Error::new(failure.kind(), failure.to_string()).into())
@@ -291,16 +291,20 @@ impl Session {
             let format = format_of(&source, &how.format);
             format.is_ok_and(|format| format.info().abilities.contains(&Capability::Repair))
         };
-        result.map_err(|error| Unreadable::of(error, can_repair))
+        result.map_err(|error| Unreadable::from_error(error, can_repair))
     }
 
     /// Opens a source that is kept open.
-    pub(crate) fn open_as(&mut self, source: &Source, how: &FormatArgs) -> anyhow::Result<Opened> {
+    pub(crate) fn open_as(
+        &mut self,
+        source: &Source,
+        how: &FormatArgs,
+    ) -> anyhow::Result<OpenedFile> {
         self.open(source, &OpenArgs { format: how.clone(), salvage: false })
     }
 
     /// Opens a source as the options say.
-    pub(crate) fn open(&mut self, source: &Source, how: &OpenArgs) -> anyhow::Result<Opened> {
+    pub(crate) fn open(&mut self, source: &Source, how: &OpenArgs) -> anyhow::Result<OpenedFile> {
         let format = format_of(source, &how.format)?;
         self.assume(&how.format);
         let context = self.context();
@@ -310,20 +314,20 @@ impl Session {
             format.open(source, &context)
         };
         let can_repair = || format.info().abilities.contains(&Capability::Repair);
-        let dataset = dataset.map_err(|error| Unreadable::of(error.into(), can_repair))?;
+        let dataset = dataset.map_err(|error| Unreadable::from_error(error.into(), can_repair))?;
         self.bars.end();
         let (name, options) = (inputs::display(source.path()), how.format.typed());
         let bars = Arc::clone(&self.bars);
         let dataset = Arc::from(dataset);
-        Ok(Opened { name, source: source.clone(), format, dataset, options, bars })
+        Ok(OpenedFile { name, source: source.clone(), format, dataset, options, bars })
     }
 
     /// Reports what is wrong with an opened file, and what that means for the exit code.
-    pub(crate) fn findings(&mut self, opened: &Opened) -> Outcome {
+    pub(crate) fn findings(&mut self, opened: &OpenedFile) -> Outcome {
         let findings = opened.dataset.findings();
         let _ = self.out.flush();
         self.report.findings(&opened.name, &opened.options, &findings);
-        Outcome::of(&findings)
+        Outcome::from_findings(&findings)
     }
 
     /// The files meant by paths, directories among them walked through.

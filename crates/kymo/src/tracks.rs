@@ -39,8 +39,11 @@ impl StreamArgs {
     }
 
     /// As [`among`](Self::among), but for clocks that nobody names: they tell the times of others.
-    pub(crate) fn events_among(&self, tracks: &[Track]) -> Result<Option<Vec<TrackId>>, Failure> {
-        let chosen = self.among(tracks)?;
+    pub(crate) fn select_for_events(
+        &self,
+        tracks: &[Track],
+    ) -> Result<Option<Vec<TrackId>>, Failure> {
+        let chosen = self.select(tracks)?;
         if !self.streams.is_empty() || !tracks.iter().any(Track::is_clock) {
             return Ok(chosen);
         }
@@ -50,12 +53,12 @@ impl StreamArgs {
     }
 
     /// Returns true if a stream that joins is meant, where clocks are so only by name.
-    pub(crate) fn wants(&self, matcher: &StreamMatcher, track: &Track) -> bool {
+    pub(crate) fn includes(&self, matcher: &StreamMatcher, track: &Track) -> bool {
         matcher.matches(&track.name) && !(self.streams.is_empty() && track.is_clock())
     }
 
     /// The tracks that are meant; nothing means all. Refuses a name that no track has.
-    pub(crate) fn among(&self, tracks: &[Track]) -> Result<Option<Vec<TrackId>>, Failure> {
+    pub(crate) fn select(&self, tracks: &[Track]) -> Result<Option<Vec<TrackId>>, Failure> {
         if self.is_all() {
             return Ok(None);
         }
@@ -63,7 +66,10 @@ impl StreamArgs {
     }
 
     /// As [`among`](Self::among), and a processor or a log file also stands for all that is of it.
-    pub(crate) fn parts_among(&self, tracks: &[Track]) -> Result<Option<Vec<TrackId>>, Failure> {
+    pub(crate) fn select_with_parts(
+        &self,
+        tracks: &[Track],
+    ) -> Result<Option<Vec<TrackId>>, Failure> {
         if self.is_all() {
             return Ok(None);
         }
@@ -133,7 +139,7 @@ pub(crate) fn missing<'a>(text: &str, tracks: impl Iterator<Item = &'a Track>) -
     if names.is_empty() {
         return failure.hint("it has none");
     }
-    let meant = if names.len() > LISTED { alike(text, &names) } else { Vec::new() };
+    let meant = if names.len() > LISTED { similar_names(text, &names) } else { Vec::new() };
     failure.hint(if meant.is_empty() {
         format!("there are {}", listed(&names))
     } else {
@@ -155,7 +161,7 @@ fn listed(names: &[&str]) -> String {
 /// The names that begin as one that is typed, in capitals or not; else those that have it in them;
 /// else those that are it but for a letter in three, the likest first, or whose first word is:
 /// names of tasks end in numbers.
-fn alike<'a>(typed: &str, names: &[&'a str]) -> Vec<&'a str> {
+fn similar_names<'a>(typed: &str, names: &[&'a str]) -> Vec<&'a str> {
     let typed = typed.trim_matches('*').to_lowercase();
     if typed.is_empty() {
         return Vec::new();
@@ -255,7 +261,7 @@ mod tests {
         names.sort();
         let names: Vec<_> = names.iter().map(String::as_str).collect();
         let meant = |typed: &str| {
-            let found = alike(typed, &names);
+            let found = similar_names(typed, &names);
             let glob = glob_of(typed, &found);
             (found, glob)
         };

@@ -40,7 +40,7 @@ pub(crate) fn find(
 
 /// Says that a path has other variables than that which something is done with: of other types, or
 /// with their names in another encoding.
-pub(crate) fn say_others(
+pub(crate) fn report_other_types(
     session: &mut Session,
     file: &str,
     view: &dyn ArraysView,

@@ -34,7 +34,7 @@ type Range = Option<(TimeNs, TimeNs)>;
 
 impl Watched {
     /// Watches a timeline, where somebody sees it.
-    pub(crate) fn over(
+    pub(crate) fn wrap(
         timeline: Arc<dyn TimelineView>,
         bars: &Arc<Bars>,
         size_bytes: u64,
@@ -62,7 +62,7 @@ impl Watched {
     }
 
     /// The way through a window, unless another is gone already.
-    fn way(self: &Arc<Self>, window: &Window) -> Result<Option<Way>> {
+    fn start_progress(self: &Arc<Self>, window: &Window) -> Result<Option<WatchProgress>> {
         // What comes of the last events is gone through by now.
         if window.last.is_some() {
             return Ok(None);
@@ -81,11 +81,18 @@ impl Watched {
         let total = u64::try_from(bytes).unwrap_or(u64::MAX);
         let stage = self.bars.watch("reading events", total);
         let (watched, done) = (Arc::clone(self), vec![0; parts.len()]);
-        Ok(stage.map(|stage| Way { watched, stage, total, ranges: parts, done, count: 0 }))
+        Ok(stage.map(|stage| WatchProgress {
+            watched,
+            stage,
+            total,
+            ranges: parts,
+            done,
+            count: 0,
+        }))
     }
 
     fn walk(self: Arc<Self>, events: Box<dyn Events>, window: &Window) -> Result<Box<dyn Events>> {
-        Ok(match self.way(window)? {
+        Ok(match self.start_progress(window)? {
             Some(way) => Box::new(Walk { events, way }),
             None => events,
         })
@@ -129,7 +136,7 @@ impl TimelineView for Watched {
         asked: EventFilter<'_>,
     ) -> Result<Box<dyn FieldedEvents>> {
         let events = Arc::clone(&self.timeline).events_and_fields(window, asked)?;
-        Ok(match self.way(window)? {
+        Ok(match self.start_progress(window)? {
             Some(way) => Box::new(Walk { events, way }),
             None => events,
         })
@@ -165,7 +172,7 @@ impl TimelineView for Watched {
 /// Events that are gone through.
 struct Walk<E> {
     events: E,
-    way: Way,
+    way: WatchProgress,
 }
 
 impl FieldedEvents for Walk<Box<dyn FieldedEvents>> {
@@ -197,7 +204,7 @@ impl Events for Walk<Box<dyn Events>> {
 }
 
 /// Progress by the times of events: wherever they are in a file, they come in that order.
-struct Way {
+struct WatchProgress {
     watched: Arc<Watched>,
     stage: StageId,
     /// Number of bytes to go through, about.
@@ -208,16 +215,16 @@ struct Way {
     count: u32,
 }
 
-impl Way {
+impl WatchProgress {
     fn pass(&mut self, event: &Event<'_>) {
         self.count = self.count.wrapping_add(1);
         if self.count.is_multiple_of(LOOK_EVENTS) {
-            self.look(event);
+            self.update(event);
         }
     }
 
     #[cold]
-    fn look(&mut self, event: &Event<'_>) {
+    fn update(&mut self, event: &Event<'_>) {
         let clock = self.watched.clocks.get(event.track.0).copied().flatten();
         if let (Some(ClockId(clock)), Some(time)) = (clock, event.time)
             && let Some(range) = self.ranges.get(clock).copied().flatten()
@@ -232,7 +239,7 @@ impl Way {
     }
 }
 
-impl Drop for Way {
+impl Drop for WatchProgress {
     fn drop(&mut self) {
         self.watched.bars.watch_end(self.stage);
     }
@@ -291,7 +298,7 @@ mod tests {
     fn whoever_goes_through_events_tells_how_far_that_is() {
         let bars = Arc::new(Bars::new(true));
         let ticks = i64::from(LOOK_EVENTS) * 8;
-        let timeline = Watched::over(Arc::new(Ticking(0..=ticks)), &bars, 800);
+        let timeline = Watched::wrap(Arc::new(Ticking(0..=ticks)), &bars, 800);
         let from = Some(TimeNs(ticks / 2));
         for (window, bytes) in [
             (Window::default(), [0, 100, 200, 300]),
@@ -311,7 +318,7 @@ mod tests {
     #[test]
     fn a_timeline_that_nobody_watches_is_left_as_it_is() {
         let timeline: Arc<dyn TimelineView> = Arc::new(Ticking(0..=9));
-        let watched = Watched::over(Arc::clone(&timeline), &Arc::new(Bars::new(false)), 800);
+        let watched = Watched::wrap(Arc::clone(&timeline), &Arc::new(Bars::new(false)), 800);
         assert!(Arc::ptr_eq(&timeline, &watched));
     }
 

@@ -3,7 +3,7 @@
 
 use kymo_model::profile::Relation;
 
-use crate::names::{Interned, index};
+use crate::names::{Interner, index};
 use crate::tree::Key;
 
 /// Scopes around an address: the number of the innermost one.
@@ -17,15 +17,15 @@ impl Chain {
 
 /// All scopes.
 #[derive(Debug, Default)]
-pub(crate) struct Chains(Interned<(Chain, Key)>);
+pub(crate) struct Chains(Interner<(Chain, Key)>);
 
 impl Chains {
     /// A scope within others. The outermost is what was called, also where it is no function, or one
     /// that was inlined into something nobody tells of.
-    pub(crate) fn within(&mut self, around: Chain, key: Key) -> Chain {
+    pub(crate) fn add_scope(&mut self, around: Chain, key: Key) -> Chain {
         let relation = if around == Chain::EMPTY { Relation::Call } else { key.relation };
         let key = Key { relation, ..key };
-        Chain(self.0.of((around, key)).0)
+        Chain(self.0.intern((around, key)).0)
     }
 
     /// The scopes from the innermost out.

@@ -1,7 +1,7 @@
 //! Functions that call each other in a circle, found by Tarjan's algorithm.
 
 /// Cycles of functions that call each other.
-pub(crate) struct Circles {
+pub(crate) struct CallCycles {
     states: Vec<State>,
     /// All functions, those of a circle together, each after whoever calls it from outside.
     members: Vec<usize>,
@@ -18,9 +18,9 @@ struct State {
     first: Option<usize>,
 }
 
-impl Circles {
+impl CallCycles {
     /// Tarjan's algorithm along `calls`, with a stack of its own.
-    pub(crate) fn of(calls: &[Vec<(u64, usize)>]) -> Self {
+    pub(crate) fn from_calls(calls: &[Vec<(u64, usize)>]) -> Self {
         let mut circles = Self { states: vec![State::default(); calls.len()], members: Vec::new() };
         let (mut open, mut count) = (Vec::new(), 0);
         for start in 0..calls.len() {
@@ -28,7 +28,7 @@ impl Circles {
             while let Some((function, tried)) = way.last_mut() {
                 let (function, edge) = (*function, *tried);
                 *tried += 1;
-                if edge == 0 && !circles.meet(function, &mut count, &mut open) {
+                if edge == 0 && !circles.visit(function, &mut count, &mut open) {
                     way.pop();
                     continue;
                 }
@@ -62,7 +62,7 @@ impl Circles {
     }
 
     /// Returns true if it is met for the first time.
-    fn meet(&mut self, function: usize, count: &mut usize, open: &mut Vec<usize>) -> bool {
+    fn visit(&mut self, function: usize, count: &mut usize, open: &mut Vec<usize>) -> bool {
         let Some(state) = self.states.get_mut(function).filter(|state| state.met == 0) else {
             return false;
         };

@@ -15,12 +15,12 @@ use crate::Options;
 use crate::names::index;
 use crate::propagation::Row;
 use crate::rows::RowsInParts;
-use crate::statistics::{Statistics, is_of_global};
-use crate::summing::{MetricRows, PlacedThread, Summed};
+use crate::statistics::{Statistics, has_whole_program};
+use crate::summing::{MetricRows, PlacedThread, SummedThread};
 use crate::tree::GLOBAL;
 
 /// Hands threads on, in their order.
-pub(crate) struct Handing<'a> {
+pub(crate) struct ThreadOutput<'a> {
     views: &'a [Arc<dyn MeasurementView>],
     options: Options,
     sink: &'a mut (dyn ProfileSink + Send),
@@ -38,7 +38,7 @@ pub(crate) struct Handing<'a> {
     pub(crate) left_out: Vec<ThreadId>,
 }
 
-impl<'a> Handing<'a> {
+impl<'a> ThreadOutput<'a> {
     pub(crate) fn new(
         views: &'a [Arc<dyn MeasurementView>],
         options: Options,
@@ -64,7 +64,7 @@ impl<'a> Handing<'a> {
     }
 
     /// Takes one more thread.
-    pub(crate) fn thread(&mut self, mut summed: Summed) -> Result<()> {
+    pub(crate) fn thread(&mut self, mut summed: SummedThread) -> Result<()> {
         for metric in std::mem::take(&mut summed.thread.metrics) {
             self.sink.metric(&metric)?;
             self.metrics.push(metric);
@@ -110,12 +110,12 @@ impl<'a> Handing<'a> {
         Ok(())
     }
 
-    fn samples(&mut self, summed: &Summed) -> Result<()> {
+    fn samples(&mut self, summed: &SummedThread) -> Result<()> {
         let Self { views, sink, progress, done_bytes, sample_count, .. } = self;
         let PlacedThread { id, measurement, thread, .. } = summed.thread;
         let view = views.get(index(measurement));
         let view = view.ok_or_else(|| Error::request("a thread is of no measurement"))?;
-        let telling = Telling { progress: *progress, done_bytes: *done_bytes };
+        let telling = SampleProgress { progress: *progress, done_bytes: *done_bytes };
         let moments = if let Some(samples) = view.samples_in_parts(thread) {
             let (told, moments) = <_>::default();
             let samples = PlacedSamples { samples, summed, telling, told, moments };
@@ -144,26 +144,26 @@ impl<'a> Handing<'a> {
 }
 
 /// Tells how far handing on a long trace is.
-struct Telling<'a> {
+struct SampleProgress<'a> {
     progress: &'a dyn Progress,
     /// Number of bytes before it.
     done_bytes: u64,
 }
 
-impl Telling<'_> {
+impl SampleProgress<'_> {
     /// About what a sample takes where it was recorded.
     const SAMPLE_BYTES: u64 = 12;
 
     /// So many are told at once where samples come one by one.
     const SAMPLES_AT_ONCE: u64 = 1 << 14;
 
-    fn at(&self, samples: u64) {
+    fn advance_to(&self, samples: u64) {
         self.progress.advance_to(self.done_bytes + samples * Self::SAMPLE_BYTES);
     }
 
     fn now_and_then(&self, samples: u64) {
         if samples.is_multiple_of(Self::SAMPLES_AT_ONCE) {
-            self.at(samples);
+            self.advance_to(samples);
         }
     }
 }
@@ -171,8 +171,8 @@ impl Telling<'_> {
 /// Samples with the contexts that listings show for them.
 struct PlacedSamples<'a> {
     samples: SamplesInParts<'a>,
-    summed: &'a Summed,
-    telling: Telling<'a>,
+    summed: &'a SummedThread,
+    telling: SampleProgress<'a>,
     /// Number of values that were handed on.
     told: AtomicU64,
     moments: Mutex<Moments>,
@@ -208,13 +208,13 @@ impl Parts<SunkSample> for PlacedSamples<'_> {
             all.take(first);
             all.take(last);
         }
-        self.telling.at(self.told.fetch_add(count, Ordering::Relaxed) + count);
+        self.telling.advance_to(self.told.fetch_add(count, Ordering::Relaxed) + count);
     }
 }
 
 /// A sample with the context that listings show for it; nothing for one of an unknown node.
-fn placed(summed: &Summed, sample: MeasuredSample) -> Option<SunkSample> {
-    let Summed { thread, links, .. } = summed;
+fn placed(summed: &SummedThread, sample: MeasuredSample) -> Option<SunkSample> {
+    let SummedThread { thread, links, .. } = summed;
     let place = thread.places.get(index(thread.numbers.find(sample.node)?))?;
     let context = if sample.is_of_call { place.called } else { place.full };
     let listed = links.get(context).filter(|link| link.is_elided);
@@ -254,8 +254,8 @@ impl Parts<SinkValue> for Values<'_> {
         for (metric, row) in self.rows.part(part) {
             let Some(of) = self.metrics.get(index(metric.0)) else { continue };
             for reach in of.reaches.iter().copied() {
-                let value = row.of_thread(reach, self.compat);
-                if value == 0.0 || (row.context == GLOBAL && !is_of_global(reach)) {
+                let value = row.thread_values(reach, self.compat);
+                if value == 0.0 || (row.context == GLOBAL && !has_whole_program(reach)) {
                     continue;
                 }
                 if !value.is_finite() {

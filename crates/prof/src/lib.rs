@@ -33,10 +33,10 @@ mod summing;
 mod threads;
 mod tree;
 
-pub use lookup::{OpenSource, Program, Unnamed};
-pub use merge::{Merged, Phase, merge};
+pub use lookup::{OpenSource, Program, UnnamedModule};
+pub use merge::{MergedProfile, Phase, merge};
 pub use only::only_programs;
-pub use statistics::Requested;
+pub use statistics::StatisticRequest;
 
 /// Options for making a profile.
 #[derive(Debug, Clone, Copy)]
@@ -44,7 +44,7 @@ pub struct Options {
     /// Values that are wrong in the way that those of `hpcprof` are, for comparing.
     pub compat: bool,
     /// Statistics that are computed over all threads.
-    pub statistics: Requested,
+    pub statistics: StatisticRequest,
     /// True if to keep where threads were when.
     pub traces: bool,
     /// Number of processors that may work on it.
@@ -54,6 +54,6 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         let jobs = kymo_core::ahead::threads();
-        Self { compat: false, statistics: Requested::Sum, traces: true, jobs }
+        Self { compat: false, statistics: StatisticRequest::Sum, traces: true, jobs }
     }
 }

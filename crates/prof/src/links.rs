@@ -21,7 +21,7 @@ pub(crate) struct Link {
 }
 
 impl Link {
-    fn of(context: &Context) -> Self {
+    fn from_context(context: &Context) -> Self {
         Self {
             parent: context.parent,
             is_lexical: context.key.relation == Relation::Lexical,
@@ -45,7 +45,7 @@ impl Links {
         let full = self.count / PAGE;
         let mut pages: Vec<_> = self.pages.iter().take(full).cloned().collect();
         let new = contexts.chunks(PAGE).skip(full);
-        pages.extend(new.map(|page| page.iter().map(Link::of).collect::<Arc<[Link]>>()));
+        pages.extend(new.map(|page| page.iter().map(Link::from_context).collect::<Arc<[Link]>>()));
         Self { pages, count: contexts.len() }
     }
 

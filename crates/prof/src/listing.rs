@@ -15,7 +15,7 @@ use crate::tree::{self, GLOBAL, Tree};
 const TOLD_AT_ONCE: u32 = 1 << 14;
 
 /// Hands names and contexts to the sink, and tells how many contexts are listed.
-pub(crate) fn tell(
+pub(crate) fn send_contexts(
     tree: &Tree,
     lookup: &Lookup<'_>,
     sources: Option<&OpenSource<'_>>,
@@ -23,7 +23,7 @@ pub(crate) fn tell(
     progress: &dyn Progress,
 ) -> Result<u64> {
     let names = &lookup.names;
-    let mut told = Told::default();
+    let mut told = SinkIds::default();
     let used = used_modules(lookup);
     for ((path, _), number) in names.modules.items().iter().zip(0..) {
         let is_used = used.contains(&number);
@@ -73,14 +73,14 @@ fn used_modules(lookup: &Lookup<'_>) -> HashSet<u32> {
 
 /// Ids that the sink has for things, by our numbers.
 #[derive(Default)]
-struct Told {
+struct SinkIds {
     /// Nothing where no context is in them.
     modules: Vec<Option<ModuleId>>,
     files: Vec<FileId>,
     functions: Vec<(FunctionId, bool)>,
 }
 
-impl Told {
+impl SinkIds {
     fn module(&self, number: u32) -> Option<ModuleId> {
         self.modules.get(index(number)).copied().flatten()
     }

@@ -12,7 +12,7 @@ use kymo_model::profile::Relation;
 use kymo_model::structure::{Module, Resolved, Resolver, ScopeId, Step, Structure, Symbols};
 
 use crate::chains::{Chain, Chains};
-use crate::names::{Interned, Loop, Names, Record, index};
+use crate::names::{Interner, Loop, Names, Record, index};
 use crate::routes::{Callers, Route};
 use crate::tree::{Key, Scope};
 
@@ -32,7 +32,7 @@ pub type OpenSource<'a> = dyn Fn(&str) -> Option<Box<dyn Read>> + 'a;
 
 /// A module of which less is known than could be: some addresses have no names, or no lines.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Unnamed {
+pub struct UnnamedModule {
     /// Its path as it was recorded.
     pub module: String,
     /// Number of addresses that have no names.
@@ -51,8 +51,8 @@ pub(crate) struct Lookup<'a> {
     symbols: Option<&'a dyn Symbols>,
     pub(crate) names: Names,
     /// By the number of the module.
-    modules: Vec<Known<'a>>,
-    points: Interned<(u32, u64)>,
+    modules: Vec<KnownModule<'a>>,
+    points: Interner<(u32, u64)>,
     /// Scopes around each point.
     around: Vec<Chain>,
     chains: Chains,
@@ -104,7 +104,7 @@ impl Ahead<'_> {
 }
 
 /// Information about a module.
-struct Known<'a> {
+struct KnownModule<'a> {
     structure: Option<&'a Module>,
     /// Callers of each function, once that was asked for.
     callers: OnceCell<Option<Callers>>,
@@ -128,7 +128,7 @@ impl<'a> Lookup<'a> {
             symbols: known.symbols,
             names: Names::default(),
             modules: Vec::new(),
-            points: Interned::default(),
+            points: Interner::default(),
             around: Vec::new(),
             chains: Chains::default(),
             resolved: Vec::new(),
@@ -142,13 +142,13 @@ impl<'a> Lookup<'a> {
     /// The number of a module, by its path as it was recorded and by where that leads.
     pub(crate) fn module(&mut self, path: &str, resolved: Option<&str>) -> u32 {
         let key = (path.to_owned(), resolved.map(str::to_owned));
-        let (number, is_new) = self.names.modules.of(key);
+        let (number, is_new) = self.names.modules.intern(key);
         if is_new {
             let structure = self.structure.module(path);
             let structure = structure.or_else(|| self.structure.module(resolved?));
             let symbols = self.symbols.filter(|_| structure.is_none());
             let symbols = symbols.and_then(|symbols| symbols.module(path, resolved));
-            self.modules.push(Known::new(structure, symbols));
+            self.modules.push(KnownModule::new(structure, symbols));
         }
         number
     }
@@ -164,7 +164,7 @@ impl<'a> Lookup<'a> {
             let known = self.modules.get(index(module));
             let has_symbols = known.is_some_and(|known| known.symbols.is_some());
             let point = (module, offset);
-            if has_symbols && !self.points.has(&point) && seen.insert(point) {
+            if has_symbols && !self.points.contains(&point) && seen.insert(point) {
                 new.entry(module).or_default().push(offset);
             }
         }
@@ -190,7 +190,7 @@ impl<'a> Lookup<'a> {
 
     /// An instruction.
     pub(crate) fn point(&mut self, module: u32, offset: u64) -> u32 {
-        let (point, is_new) = self.points.of((module, offset));
+        let (point, is_new) = self.points.intern((module, offset));
         if is_new {
             let around = self.look_up(module, offset);
             self.around.push(around);
@@ -199,7 +199,7 @@ impl<'a> Lookup<'a> {
     }
 
     /// The scopes around an instruction.
-    pub(crate) fn around(&self, point: u32) -> Chain {
+    pub(crate) fn chain_at(&self, point: u32) -> Chain {
         self.around.get(index(point)).copied().unwrap_or(Chain::EMPTY)
     }
 
@@ -212,7 +212,7 @@ impl<'a> Lookup<'a> {
     /// Returns the number of contexts that an instruction makes below a call: one for each scope
     /// around it, and its own.
     pub(crate) fn depth(&self, point: u32) -> u64 {
-        self.inside_out(self.around(point)).count() as u64 + 1
+        self.inside_out(self.chain_at(point)).count() as u64 + 1
     }
 
     /// The ways that may lead to an instruction; nothing where it is not told who calls whom, or
@@ -224,7 +224,7 @@ impl<'a> Lookup<'a> {
         if let Some(found) = known.routes.get(&function) {
             return found.clone();
         }
-        let ways = known.ways(function, self.compat, &mut self.steps_left);
+        let ways = known.routes_to(function, self.compat, &mut self.steps_left);
         let routes = ways.map(|ways| {
             let contexts = ways.iter().map(|way| self.contexts_of(module, way)).sum();
             Arc::new(Routes { module, function, ways, contexts })
@@ -244,7 +244,7 @@ impl<'a> Lookup<'a> {
     }
 
     /// Returns true if it is told who calls whom in the module of an instruction.
-    pub(crate) fn tells_calls(&self, point: u32) -> bool {
+    pub(crate) fn has_complete_calls(&self, point: u32) -> bool {
         let module = self.points.items().get(index(point)).map(|(module, _)| index(*module));
         let known = module.and_then(|module| self.modules.get(module));
         known.and_then(|known| known.structure?.calls()).is_some()
@@ -267,15 +267,15 @@ impl<'a> Lookup<'a> {
     }
 
     /// Modules of which less is known than could be, as far as something was measured in them.
-    pub(crate) fn unnamed(&self) -> impl Iterator<Item = Unnamed> {
+    pub(crate) fn unnamed(&self) -> impl Iterator<Item = UnnamedModule> {
         let modules = self.names.modules.items().iter().zip(&self.modules);
-        let is_less = |known: &Known<'_>| known.asked > 0 && known.lack().is_some();
+        let is_less = |known: &KnownModule<'_>| known.asked > 0 && known.limitation().is_some();
         let modules = modules.filter(move |(_, known)| known.unknown > 0 || is_less(known));
-        modules.map(|((path, _), known)| Unnamed {
+        modules.map(|((path, _), known)| UnnamedModule {
             module: path.clone(),
             addresses: known.unknown,
             asked: known.asked,
-            why: known.why_unnamed(),
+            why: known.unnamed_reason(),
             is_damaged: known.symbols.as_ref().is_some_and(|symbols| symbols.is_damaged()),
         })
     }
@@ -289,7 +289,7 @@ impl<'a> Lookup<'a> {
         };
         let around = match (known.structure, &mut known.symbols) {
             (Some(found), _) => match found.innermost(offset) {
-                Some(innermost) => known.within(names, chains, module, found, innermost),
+                Some(innermost) => known.scope_chain(names, chains, module, found, innermost),
                 None => Chain::EMPTY,
             },
             (None, Some(symbols)) => {
@@ -299,7 +299,7 @@ impl<'a> Lookup<'a> {
                 }
                 let mut around = Chain::EMPTY;
                 for step in self.resolved.iter().flat_map(Resolved::steps) {
-                    around = chains.within(around, known.key(names, module, step));
+                    around = chains.add_scope(around, known.key(names, module, step));
                 }
                 self.resolved.clear();
                 around
@@ -312,7 +312,7 @@ impl<'a> Lookup<'a> {
     }
 }
 
-impl<'a> Known<'a> {
+impl<'a> KnownModule<'a> {
     fn new(structure: Option<&'a Module>, symbols: Option<Box<dyn Resolver + 'a>>) -> Self {
         Self {
             structure,
@@ -327,13 +327,13 @@ impl<'a> Known<'a> {
     }
 
     /// Returns the reason why less is known of it than could be.
-    fn lack(&self) -> Option<String> {
+    fn limitation(&self) -> Option<String> {
         self.symbols.as_ref().and_then(|symbols| symbols.limitation())
     }
 
     /// Returns the reason why addresses of it have no names.
-    fn why_unnamed(&self) -> String {
-        match self.lack() {
+    fn unnamed_reason(&self) -> String {
+        match self.limitation() {
             Some(lack) => lack,
             None if self.structure.is_some() => "its structure file does not tell of them".into(),
             None if self.symbols.is_some() => "no function or symbol covers them".into(),
@@ -342,7 +342,12 @@ impl<'a> Known<'a> {
     }
 
     /// The ways to a function, as long as some steps are left for them.
-    fn ways(&self, function: ScopeId, compat: bool, steps_left: &mut usize) -> Option<Vec<Route>> {
+    fn routes_to(
+        &self,
+        function: ScopeId,
+        compat: bool,
+        steps_left: &mut usize,
+    ) -> Option<Vec<Route>> {
         let structure = self.structure?;
         let callers = self.callers.get_or_init(|| Callers::new(structure, compat)).as_ref()?;
         *steps_left = steps_left.checked_sub(callers.steps(function)?)?;
@@ -351,7 +356,7 @@ impl<'a> Known<'a> {
 
     /// Returns the scopes around addresses of a scope, itself included. Those around it that are
     /// known are not gone through again.
-    fn within(
+    fn scope_chain(
         &mut self,
         names: &mut Names,
         chains: &mut Chains,
@@ -370,7 +375,7 @@ impl<'a> Known<'a> {
         }
         for scope in new.into_iter().rev() {
             for step in found.steps(scope) {
-                around = chains.within(around, self.key(names, module, step));
+                around = chains.add_scope(around, self.key(names, module, step));
             }
             self.chains.insert(scope, around);
         }
@@ -394,7 +399,7 @@ impl<'a> Known<'a> {
             Step::Loop { at, entry } => {
                 let (file, line) = (at.map(|at| names.file(at.0)), at.map_or(0, |at| at.1));
                 let entry = entry.map(|entry| (module, entry));
-                lexical(Scope::Loop(names.loops.of(Loop { file, line, entry }).0))
+                lexical(Scope::Loop(names.loops.intern(Loop { file, line, entry }).0))
             }
             Step::Line { at: (path, line) } => {
                 lexical(Scope::Line { file: names.file(path), line })

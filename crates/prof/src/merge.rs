@@ -11,12 +11,12 @@ use kymo_model::measurement::MeasurementView;
 use kymo_model::profile::{ProfileSink, ThreadId};
 
 use crate::Options;
-use crate::handing::Handing;
+use crate::handing::ThreadOutput;
 use crate::listing;
-use crate::lookup::{Program, Unnamed};
-use crate::merging::Merging;
+use crate::lookup::{Program, UnnamedModule};
+use crate::merging::MergeState;
 use crate::summing::Summing;
-use crate::threads::{self, Found};
+use crate::threads::{self, InputThread};
 
 /// Threads that are recorded in fewer bytes go through together.
 const BATCH_BYTES_MIN: u64 = 1 << 18;
@@ -26,7 +26,7 @@ const BATCH_THREADS_MAX: usize = 32;
 
 /// Result of the merge.
 #[derive(Debug, Clone, Default)]
-pub struct Merged {
+pub struct MergedProfile {
     /// Number of threads; those that are left out do not count.
     pub threads: u64,
     /// Files of threads that have metrics, and no value of any: nothing was sampled, or it was lost
@@ -41,7 +41,7 @@ pub struct Merged {
     /// Number of samples of threads.
     pub samples: u64,
     /// Modules of which less is known than could be.
-    pub unnamed: Vec<Unnamed>,
+    pub unnamed: Vec<UnnamedModule>,
     /// Duration of each part of the work.
     pub phases: Vec<Phase>,
     /// Findings about threads, and what was passed over; with the number of the measurement.
@@ -68,12 +68,12 @@ pub fn merge(
     options: Options,
     sink: &mut (dyn ProfileSink + Send),
     context: &Context<'_>,
-) -> Result<Merged> {
+) -> Result<MergedProfile> {
     let found = threads::ordered(views);
     number_of_threads(&found)?;
     sink.statistics(options.statistics.statistics())?;
     let lost = sink.threads(&threads::named(&found))?;
-    let mut merging = Merging::new(views, program, context, options, sink.metrics_max());
+    let mut merging = MergeState::new(views, program, context, options, sink.metrics_max());
     let found_by = |id: ThreadId| usize::try_from(id.0).ok().and_then(|at| found.get(at));
     for (id, why) in lost {
         if let Some(found) = found_by(id) {
@@ -82,17 +82,18 @@ pub fn merge(
     }
     let began = Instant::now();
     let sizes: Vec<_> = found.iter().map(|found| found.size_bytes(views)).collect();
-    for (first, again) in threads::again(views, &found) {
+    for (first, again) in threads::repeated_threads(views, &found) {
         let first = first.view(views)?.directory().unwrap_or_default();
         let why = format!("it is the same as in {}: both count", first.display());
         merging.lose(again, Severity::Warning, "duplicate-profile", why);
     }
     context.progress.begin("merging", sizes.iter().sum());
-    let mut handing = Handing::new(views, options, sink, context.progress.as_ref());
+    let mut handing = ThreadOutput::new(views, options, sink, context.progress.as_ref());
     let summing = Summing::new(options.jobs, context.limits.items_max);
     add_up(views, &found, &batches(&sizes), &summing, &mut merging, &mut handing)?;
     handing.finish()?;
-    let Handing { value_count: values, sample_count: samples, too_large, left_out, .. } = handing;
+    let ThreadOutput { value_count: values, sample_count: samples, too_large, left_out, .. } =
+        handing;
     if too_large > 0 {
         merging.lose_sums(too_large);
     }
@@ -109,8 +110,9 @@ pub fn merge(
     let merged = Phase { name: "merging", took: began.elapsed() };
     let began = Instant::now();
     let progress = context.progress.as_ref();
-    let listed = listing::tell(&merging.tree, &merging.lookup, program.sources, sink, progress)?;
-    Ok(Merged {
+    let listed =
+        listing::send_contexts(&merging.tree, &merging.lookup, program.sources, sink, progress)?;
+    Ok(MergedProfile {
         threads: (found.len() - left_out.len()) as u64,
         without_values: std::mem::take(&mut merging.without_values),
         contexts: merging.tree.contexts().len() as u64 - 1,
@@ -127,11 +129,11 @@ pub fn merge(
 /// each other through these stations.
 fn add_up(
     views: &[Arc<dyn MeasurementView>],
-    found: &[Found],
+    found: &[InputThread],
     batches: &[Range<usize>],
     summing: &Summing,
-    merging: &mut Merging<'_>,
-    handing: &mut Handing<'_>,
+    merging: &mut MergeState<'_>,
+    handing: &mut ThreadOutput<'_>,
 ) -> Result<()> {
     let numbered: Vec<_> = found.iter().zip((0..).map(ThreadId)).collect();
     let stations = Stages {
@@ -141,7 +143,7 @@ fn add_up(
             // One that cannot be read is left out, and said where it is placed.
             Ok(threads.map(|(found, id)| (found, id, found.read(views))).collect::<Vec<_>>())
         },
-        place: |read: Vec<(&Found, ThreadId, _)>| {
+        place: |read: Vec<(&InputThread, ThreadId, _)>| {
             let read = read.into_iter();
             let place = |(found, id, read)| merging.thread(found, id, read);
             Ok(read.filter_map(place).collect::<Vec<_>>())
@@ -169,7 +171,7 @@ fn batches(sizes: &[u64]) -> Vec<Range<usize>> {
     batches
 }
 
-fn number_of_threads(found: &[Found]) -> Result<()> {
+fn number_of_threads(found: &[InputThread]) -> Result<()> {
     let many = |_| Error::request("there are more threads than can be numbered");
     u32::try_from(found.len()).map(drop).map_err(many)
 }

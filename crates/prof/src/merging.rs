@@ -15,10 +15,10 @@ use crate::links::Links;
 use crate::lookup::{Lookup, Program};
 use crate::names::{index, number};
 use crate::placing::places;
-use crate::propagation::Own;
+use crate::propagation::SelfValue;
 use crate::sharing::{Room, StrayValue};
-use crate::summing::{Placed, PlacedThread};
-use crate::threads::Found;
+use crate::summing::{PlacedNodes, PlacedThread};
+use crate::threads::InputThread;
 use crate::tree::Tree;
 
 /// The modules of a thread, and their numbers.
@@ -29,7 +29,7 @@ struct Numbered {
 }
 
 /// The merged tree, growing.
-pub(crate) struct Merging<'a> {
+pub(crate) struct MergeState<'a> {
     views: &'a [Arc<dyn MeasurementView>],
     context: &'a Context<'a>,
     pub(crate) tree: Tree,
@@ -56,7 +56,7 @@ pub(crate) struct Merging<'a> {
     findings: Vec<Findings>,
 }
 
-impl<'a> Merging<'a> {
+impl<'a> MergeState<'a> {
     pub(crate) fn new(
         views: &'a [Arc<dyn MeasurementView>],
         program: &'a Program<'a>,
@@ -87,10 +87,10 @@ impl<'a> Merging<'a> {
     /// there is room for: it is left out.
     pub(crate) fn thread(
         &mut self,
-        found: &Found,
+        found: &InputThread,
         id: ThreadId,
         read: Result<MeasuredThread>,
-    ) -> Option<Placed> {
+    ) -> Option<PlacedNodes> {
         let read = read.map_err(|error| format!("it cannot be read, and is left out: {error}"));
         let before = self.tree.mark();
         let placed = read.and_then(|read| {
@@ -106,12 +106,12 @@ impl<'a> Merging<'a> {
         if placed.is_none() {
             self.left_out.push(id);
         }
-        self.tell(id);
+        self.report_progress(id);
         placed
     }
 
     /// Tells how far it is, once a thread has its place. The whole program is no context.
-    fn tell(&self, id: ThreadId) {
+    fn report_progress(&self, id: ThreadId) {
         let contexts = self.tree.contexts().len().saturating_sub(1);
         let threads = || self.views.iter().map(|view| view.thread_count()).sum::<usize>();
         let note = || format!("{} of {} threads, {contexts} contexts", id.0 + 1, threads());
@@ -119,7 +119,11 @@ impl<'a> Merging<'a> {
     }
 
     /// Keeps what is wrong with a thread; nothing of one that hpcprof leaves out, with `compat`.
-    fn accepted(&mut self, found: &Found, mut read: MeasuredThread) -> Option<MeasuredThread> {
+    fn accepted(
+        &mut self,
+        found: &InputThread,
+        mut read: MeasuredThread,
+    ) -> Option<MeasuredThread> {
         self.find(found, std::mem::take(&mut read.findings));
         match read.unlisted.take() {
             Some(unlisted) if self.compat => {
@@ -136,7 +140,12 @@ impl<'a> Merging<'a> {
         }
     }
 
-    fn place(&mut self, found: &Found, id: ThreadId, read: MeasuredThread) -> Result<Placed> {
+    fn place(
+        &mut self,
+        found: &InputThread,
+        id: ThreadId,
+        read: MeasuredThread,
+    ) -> Result<PlacedNodes> {
         let view = found.view(self.views)?;
         let modules = self.modules(&read, found, view);
         self.tree.allow(read.nodes.len());
@@ -153,14 +162,14 @@ impl<'a> Merging<'a> {
                 return None;
             }
             let context = if is_of_call { place.called } else { place.full };
-            Some(Own { context, metric, value: value.value })
+            Some(SelfValue { context, metric, value: value.value })
         });
         let mut own = own.collect();
         let numbered: Vec<_> = read.metrics.iter().zip(metrics.iter().copied()).collect();
         let lost = strays.share(&mut own, &numbered, &mut self.tree, &self.lookup, self.compat)?;
         self.take_metrics(&read, &metrics, &new, found);
         let computed = self.computed(&read, &metrics, found);
-        if let Some(why) = strays.left_out() {
+        if let Some(why) = strays.omission_text() {
             self.lose(found, Severity::Warning, "gpu-ways", why);
         }
         if lost > 0 {
@@ -174,19 +183,19 @@ impl<'a> Merging<'a> {
         }
         if read.values.is_empty() && !read.metrics.is_empty() {
             self.without_values.push(view.file(found.thread));
-            self.say_without_values(found, &read);
+            self.report_lost_values(found, &read);
         }
         let items = read.nodes.len() as u64 + read.values.len() as u64;
         let (measurement, thread) = (found.measurement, found.thread);
         let metrics = new.into_iter().map(|measured| measured.metric).collect();
         let numbers = read.numbers;
         let thread = PlacedThread { id, measurement, thread, metrics, computed, numbers, places };
-        Ok(Placed { own, links: Arc::clone(&self.links), thread, items })
+        Ok(PlacedNodes { own, links: Arc::clone(&self.links), thread, items })
     }
 
     /// Says of a thread without a value that they were lost, if so: each node of code is there because
     /// something was sampled, but on a GPU, where nodes may be there for a trace alone.
-    fn say_without_values(&mut self, found: &Found, read: &MeasuredThread) {
+    fn report_lost_values(&mut self, found: &InputThread, read: &MeasuredThread) {
         let is_code = |node: &&MeasuredNode| matches!(node.frame, Frame::Code { .. });
         let count = read.nodes.iter().filter(is_code).count();
         if count > 0 && !found.is_of_gpu() {
@@ -197,7 +206,7 @@ impl<'a> Merging<'a> {
     }
 
     /// Keeps what is wrong with a thread.
-    fn find(&mut self, found: &Found, findings: impl IntoIterator<Item = Finding>) {
+    fn find(&mut self, found: &InputThread, findings: impl IntoIterator<Item = Finding>) {
         if let Some(known) = self.findings.get_mut(index(found.measurement)) {
             known.extend(findings);
         }
@@ -206,7 +215,7 @@ impl<'a> Merging<'a> {
     /// Keeps what is lost of a thread.
     pub(crate) fn lose(
         &mut self,
-        found: &Found,
+        found: &InputThread,
         severity: Severity,
         rule: &'static str,
         why: String,
@@ -236,7 +245,7 @@ impl<'a> Merging<'a> {
     fn modules(
         &mut self,
         read: &MeasuredThread,
-        found: &Found,
+        found: &InputThread,
         view: &dyn MeasurementView,
     ) -> Arc<[u32]> {
         if let Some(before) = &self.modules
@@ -295,7 +304,7 @@ impl<'a> Merging<'a> {
         read: &MeasuredThread,
         numbers: &[Option<MetricId>],
         new: &[MeasuredMetric],
-        found: &Found,
+        found: &InputThread,
     ) {
         let next = (number(self.known_metrics.len())..).map(MetricId);
         self.metrics.extend(new.iter().map(|measured| key(&measured.metric)).zip(next));
@@ -313,7 +322,7 @@ impl<'a> Merging<'a> {
         &mut self,
         read: &MeasuredThread,
         numbers: &[Option<MetricId>],
-        found: &Found,
+        found: &InputThread,
     ) -> Vec<ComputedMetric> {
         let number = |metric: MetricId| numbers.get(index(metric.0)).copied().flatten();
         let mut new = Vec::new();
@@ -345,7 +354,7 @@ impl<'a> Merging<'a> {
     }
 
     /// Says that a thread takes a metric otherwise than those before it.
-    fn differ(&mut self, found: &Found, metric: &Metric) {
+    fn differ(&mut self, found: &InputThread, metric: &Metric) {
         let name = shortened(&metric.name);
         let why =
             format!("{name} has other settings than in threads before it, which count for it");

@@ -8,20 +8,20 @@ use kymo_model::measurement::Frame;
 
 /// Things by a number, each once.
 #[derive(Debug)]
-pub(crate) struct Interned<T> {
+pub(crate) struct Interner<T> {
     items: Vec<T>,
     known: HashMap<T, u32, RandomState>,
 }
 
-impl<T> Default for Interned<T> {
+impl<T> Default for Interner<T> {
     fn default() -> Self {
         Self { items: Vec::new(), known: HashMap::default() }
     }
 }
 
-impl<T: Clone + Eq + Hash> Interned<T> {
+impl<T: Clone + Eq + Hash> Interner<T> {
     /// The number of a thing, and whether it is new.
-    pub(crate) fn of(&mut self, item: T) -> (u32, bool) {
+    pub(crate) fn intern(&mut self, item: T) -> (u32, bool) {
         let next = number(self.items.len());
         match self.known.entry(item) {
             std::collections::hash_map::Entry::Occupied(known) => (*known.get(), false),
@@ -33,7 +33,7 @@ impl<T: Clone + Eq + Hash> Interned<T> {
         }
     }
 
-    pub(crate) fn has(&self, item: &T) -> bool {
+    pub(crate) fn contains(&self, item: &T) -> bool {
         self.known.contains_key(item)
     }
 
@@ -67,10 +67,10 @@ pub(crate) struct Loop {
 pub(crate) struct Names {
     /// Paths as they were recorded, and where relative ones lead: those below one directory are the
     /// same, also where its profiles are measurements of their own.
-    pub(crate) modules: Interned<(String, Option<String>)>,
-    pub(crate) files: Interned<String>,
+    pub(crate) modules: Interner<(String, Option<String>)>,
+    pub(crate) files: Interner<String>,
     pub(crate) functions: Vec<Record>,
-    pub(crate) loops: Interned<Loop>,
+    pub(crate) loops: Interner<Loop>,
     placeholders: HashMap<Frame, u32, RandomState>,
 }
 
@@ -79,7 +79,7 @@ impl Names {
         if let Some(known) = self.files.known.get(path) {
             return *known;
         }
-        self.files.of(path.to_owned()).0
+        self.files.intern(path.to_owned()).0
     }
 
     /// A new function, whatever others there are.

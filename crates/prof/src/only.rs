@@ -18,26 +18,26 @@ pub fn only_programs(
     let is_meant =
         |thread: &usize| view.program(*thread).is_some_and(|name| programs.contains(&name));
     let threads = (0..view.thread_count()).filter(is_meant).collect();
-    Arc::new(Only { view: Arc::clone(view), threads })
+    Arc::new(ThreadFilter { view: Arc::clone(view), threads })
 }
 
-struct Only {
+struct ThreadFilter {
     view: Arc<dyn MeasurementView>,
     threads: Vec<usize>,
 }
 
-impl Only {
+impl ThreadFilter {
     fn thread_of(&self, thread: usize) -> usize {
         self.threads.get(thread).copied().unwrap_or(usize::MAX)
     }
 
-    fn known(&self, thread: usize) -> Result<usize> {
+    fn source_thread(&self, thread: usize) -> Result<usize> {
         let absent = || Error::request(format!("there is no thread {thread}"));
         self.threads.get(thread).copied().ok_or_else(absent)
     }
 }
 
-impl MeasurementView for Only {
+impl MeasurementView for ThreadFilter {
     fn directory(&self) -> Option<PathBuf> {
         self.view.directory()
     }
@@ -71,15 +71,15 @@ impl MeasurementView for Only {
     }
 
     fn thread(&self, thread: usize) -> Result<MeasuredThread> {
-        self.view.thread(self.known(thread)?)
+        self.view.thread(self.source_thread(thread)?)
     }
 
     fn samples(&self, thread: usize) -> Result<Samples<'_>> {
-        self.view.samples(self.known(thread)?)
+        self.view.samples(self.source_thread(thread)?)
     }
 
     fn samples_in_parts(&self, thread: usize) -> Option<SamplesInParts<'_>> {
-        self.view.samples_in_parts(self.known(thread).ok()?)
+        self.view.samples_in_parts(self.source_thread(thread).ok()?)
     }
 
     fn placeholder(&self, frame: Frame) -> String {

@@ -63,12 +63,12 @@ pub(crate) fn code(
     point: u32,
     is_used: bool,
 ) -> Result<Place> {
-    let around = lookup.around(point);
+    let around = lookup.chain_at(point);
     let scope = Scope::Point(point);
     if around == Chain::EMPTY {
-        return tree.child(above, Key { scope, relation: Relation::Call }).map(Place::at);
+        return tree.child(above, Key { scope, relation: Relation::Call }).map(Place::from_context);
     }
-    let place = tree.within(above, around, lookup.inside_out(around))?;
+    let place = tree.place_chain(above, around, lookup.inside_out(around))?;
     if !is_used {
         return Ok(place);
     }
@@ -99,12 +99,16 @@ impl Placing<'_, '_> {
 
     fn place(&mut self, above: u32, frame: Frame, is_used: bool) -> Result<Place> {
         match frame {
-            Frame::Root => Ok(Place::at(GLOBAL)),
-            Frame::Idle if above == GLOBAL => Ok(Place::at(GLOBAL)),
-            Frame::MainEntry if above == GLOBAL => self.entry(Entry::Main).map(Place::at),
-            Frame::ThreadEntry if above == GLOBAL => self.entry(Entry::Thread).map(Place::at),
-            Frame::UnknownEntry if above == GLOBAL => self.entry(Entry::Unknown).map(Place::at),
-            Frame::UnknownCode => self.below(above, Scope::Unknown),
+            Frame::Root => Ok(Place::from_context(GLOBAL)),
+            Frame::Idle if above == GLOBAL => Ok(Place::from_context(GLOBAL)),
+            Frame::MainEntry if above == GLOBAL => self.entry(Entry::Main).map(Place::from_context),
+            Frame::ThreadEntry if above == GLOBAL => {
+                self.entry(Entry::Thread).map(Place::from_context)
+            }
+            Frame::UnknownEntry if above == GLOBAL => {
+                self.entry(Entry::Unknown).map(Place::from_context)
+            }
+            Frame::UnknownCode => self.place_scope(above, Scope::Unknown),
             Frame::Idle
             | Frame::MainEntry
             | Frame::ThreadEntry
@@ -112,11 +116,11 @@ impl Placing<'_, '_> {
             | Frame::Placeholder(_) => self.placeholder(above, frame),
             Frame::Code { module, offset, is_called } => {
                 let Some(&module) = self.modules.get(index(module)) else {
-                    return self.below(above, Scope::Unknown);
+                    return self.place_scope(above, Scope::Unknown);
                 };
                 let point = self.lookup.point(module, offset);
                 if !is_called {
-                    return self.stray(above, point);
+                    return self.place_stray(above, point);
                 }
                 let above = self.parent(above)?;
                 code(self.tree, self.lookup, above, point, is_used)
@@ -135,30 +139,30 @@ impl Placing<'_, '_> {
         if above == GLOBAL { self.entry(Entry::Unknown) } else { Ok(above) }
     }
 
-    fn below(&mut self, above: u32, scope: Scope) -> Result<Place> {
+    fn place_scope(&mut self, above: u32, scope: Scope) -> Result<Place> {
         let parent = self.parent(above)?;
-        self.tree.child(parent, Key { scope, relation: Relation::Call }).map(Place::at)
+        self.tree.child(parent, Key { scope, relation: Relation::Call }).map(Place::from_context)
     }
 
     fn placeholder(&mut self, above: u32, frame: Frame) -> Result<Place> {
         let view = self.view;
         let function = self.lookup.names.placeholder(frame, || view.placeholder(frame));
-        self.below(above, Scope::Function(function))
+        self.place_scope(above, Scope::Function(function))
     }
 
     /// An instruction that nobody knows the caller of.
-    fn stray(&mut self, above: u32, point: u32) -> Result<Place> {
+    fn place_stray(&mut self, above: u32, point: u32) -> Result<Place> {
         let root = self.parent(above)?;
         if let Some(routes) = self.lookup.routes(point) {
             let node = (self.node, root, point);
             if self.strays.add(node, &routes, self.tree, self.lookup)? {
-                return Ok(Place::at(root));
+                return Ok(Place::from_context(root));
             }
         }
-        if self.lookup.tells_calls(point) {
-            self.strays.leave_out();
+        if self.lookup.has_complete_calls(point) {
+            self.strays.count_omitted();
         }
-        let Place { full: called, .. } = self.below(above, Scope::Unknown)?;
+        let Place { full: called, .. } = self.place_scope(above, Scope::Unknown)?;
         let key = Key { scope: Scope::Point(point), relation: Relation::Call };
         Ok(Place { full: self.tree.child(called, key)?, called })
     }

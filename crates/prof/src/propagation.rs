@@ -4,12 +4,12 @@ use kymo_model::profile::{MetricId, MetricScope};
 
 use crate::links::Links;
 use crate::names::{index, number};
-use crate::rows::OfContext;
+use crate::rows::HasContext;
 use crate::tree::GLOBAL;
 
 /// Values that a thread measured at the very context.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Own {
+pub(crate) struct SelfValue {
     pub(crate) context: u32,
     pub(crate) metric: MetricId,
     pub(crate) value: f64,
@@ -26,7 +26,7 @@ pub(crate) struct Row {
     pub(crate) reached: Reached,
 }
 
-impl OfContext for Row {
+impl HasContext for Row {
     fn context(&self) -> u32 {
         self.context
     }
@@ -35,7 +35,7 @@ impl OfContext for Row {
 impl Row {
     /// Returns the value of a thread in a scope. hpcprof (`compat`) leaves nothing out of loops
     /// there.
-    pub(crate) fn of_thread(&self, reach: MetricScope, compat: bool) -> f64 {
+    pub(crate) fn thread_values(&self, reach: MetricScope, compat: bool) -> f64 {
         let [point, function, lexical, execution] = self.reached;
         match reach {
             MetricScope::Point => point,

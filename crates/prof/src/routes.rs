@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use foldhash::fast::RandomState;
 use kymo_model::structure::{Module, Scope, ScopeId};
 
-use crate::circles::Circles;
+use crate::circles::CallCycles;
 
 /// Greatest number of steps that the ways to one function may have together; with more of them it
 /// has too many.
@@ -45,14 +45,14 @@ struct Calls {
 }
 
 impl Calls {
-    fn of(&self, function: usize) -> [&[Call]; 2] {
+    fn callers_of(&self, function: usize) -> [&[Call]; 2] {
         let circle = self.circle.get(function).copied().unwrap_or(function);
         let lists = [self.of_circle.get(circle), self.own.get(function)];
         lists.map(|list| list.map_or(&[][..], Vec::as_slice))
     }
 
     fn get(&self, function: usize, index: usize) -> Option<Call> {
-        let [shared, own] = self.of(function);
+        let [shared, own] = self.callers_of(function);
         shared.get(index).or_else(|| own.get(index.checked_sub(shared.len())?)).copied()
     }
 
@@ -101,7 +101,7 @@ impl Callers {
             let called = *by_entry.get(&Some(call.target))?;
             told_of.get_mut(called)?.push((call.at, *by_scope.get(&call.within)?));
         }
-        let circles = Circles::of(&told_of);
+        let circles = CallCycles::from_calls(&told_of);
         let calls = opened(told_of, &circles, compat);
         let counts = counted(&calls, circles.members());
         Some(Self { functions, by_scope, calls, counts })
@@ -142,7 +142,7 @@ impl Callers {
 }
 
 /// The calls without those in circles, and with those of all members of one.
-fn opened(told: Vec<Vec<Call>>, circles: &Circles, compat: bool) -> Calls {
+fn opened(told: Vec<Vec<Call>>, circles: &CallCycles, compat: bool) -> Calls {
     let circle: Vec<_> = (0..told.len()).map(|function| circles.first(function)).collect();
     let first = |function: usize| circle.get(function).copied();
     let (mut of_circle, mut own) = (vec![Vec::new(); told.len()], vec![Vec::new(); told.len()]);
@@ -172,7 +172,7 @@ fn counted(calls: &Calls, callers_first: &[usize]) -> Vec<Count> {
             }
             sum
         };
-        let [shared, own] = calls.of(function);
+        let [shared, own] = calls.callers_of(function);
         let circle = calls.circle.get(function).copied().unwrap_or(function);
         let mut count = *of_circle.entry(circle).or_insert_with(|| of(shared));
         count.add(of(own));

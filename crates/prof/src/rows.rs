@@ -9,7 +9,7 @@ use kymo_model::profile::MetricId;
 use crate::tree::GLOBAL;
 
 /// Something that belongs to a context.
-pub(crate) trait OfContext {
+pub(crate) trait HasContext {
     fn context(&self) -> u32;
 }
 
@@ -20,12 +20,12 @@ pub(crate) struct RowsInParts<'a, T> {
     starts: Vec<u32>,
 }
 
-impl<'a, T: OfContext> RowsInParts<'a, T> {
+impl<'a, T: HasContext> RowsInParts<'a, T> {
     /// Takes rows of metrics that come in their order. Of no metric a part has more than so many.
     pub(crate) fn new(rows: Vec<(MetricId, &'a [T])>, rows_of_part: usize) -> Self {
         let longest = rows.iter().map(|(_, rows)| *rows).max_by_key(|rows| rows.len());
         let cuts = longest.unwrap_or_default().iter().step_by(rows_of_part).skip(1);
-        let starts = std::iter::once(GLOBAL).chain(cuts.map(OfContext::context)).collect();
+        let starts = std::iter::once(GLOBAL).chain(cuts.map(HasContext::context)).collect();
         Self { rows, starts }
     }
 
@@ -34,10 +34,10 @@ impl<'a, T: OfContext> RowsInParts<'a, T> {
     }
 
     /// The rows of a part.
-    pub(crate) fn part(&self, part: usize) -> ByContext<'a, T> {
+    pub(crate) fn part(&self, part: usize) -> RowsByContext<'a, T> {
         let start = self.starts.get(part).copied().unwrap_or(u32::MAX);
         let end = self.starts.get(part + 1).copied();
-        ByContext::new(self.rows.iter().map(|(metric, rows)| {
+        RowsByContext::new(self.rows.iter().map(|(metric, rows)| {
             let first = rows.partition_point(|row| row.context() < start);
             let rows = rows.get(first..).unwrap_or_default();
             let is_before_end = |row: &T| end.is_none_or(|end| row.context() < end);
@@ -48,14 +48,14 @@ impl<'a, T: OfContext> RowsInParts<'a, T> {
 }
 
 /// Rows of several metrics, in order of contexts and metrics.
-pub(crate) struct ByContext<'a, T> {
+pub(crate) struct RowsByContext<'a, T> {
     /// Rest of each metric.
     left: Vec<(MetricId, &'a [T])>,
     /// The next context of each metric.
     next: BinaryHeap<Reverse<(u32, usize)>>,
 }
 
-impl<'a, T: OfContext> ByContext<'a, T> {
+impl<'a, T: HasContext> RowsByContext<'a, T> {
     fn new(metrics: impl Iterator<Item = (MetricId, &'a [T])>) -> Self {
         let left: Vec<_> = metrics.collect();
         let first = |(place, (_, rows)): (usize, &(MetricId, &'a [T]))| {
@@ -66,7 +66,7 @@ impl<'a, T: OfContext> ByContext<'a, T> {
     }
 }
 
-impl<'a, T: OfContext> Iterator for ByContext<'a, T> {
+impl<'a, T: HasContext> Iterator for RowsByContext<'a, T> {
     type Item = (MetricId, &'a T);
 
     fn next(&mut self) -> Option<Self::Item> {

@@ -1,7 +1,7 @@
 //! Contexts with a slot each, in order: what takes contexts of one thread after another, and costs no
 //! more than they are, however far apart their numbers lie.
 
-use crate::rows::OfContext;
+use crate::rows::HasContext;
 
 /// A context, and the slot where its numbers are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -10,7 +10,7 @@ pub(crate) struct Entry {
     pub(crate) slot: u32,
 }
 
-impl OfContext for Entry {
+impl HasContext for Entry {
     fn context(&self) -> u32 {
         self.context
     }

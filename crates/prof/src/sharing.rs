@@ -17,7 +17,7 @@ use kymo_model::structure::ScopeId;
 use crate::lookup::{Lookup, Routes};
 use crate::names::index;
 use crate::placing::code;
-use crate::propagation::Own;
+use crate::propagation::SelfValue;
 use crate::routes::Route;
 use crate::tree::{Key, Tree};
 
@@ -58,7 +58,7 @@ pub(crate) struct Strays {
     items: Vec<Stray>,
     /// By the same context, the module and the function.
     known_ways: HashMap<(u32, u32, ScopeId), usize, RandomState>,
-    ways: Vec<Ways>,
+    ways: Vec<CallPaths>,
     pub(crate) room: Room,
     /// Number of nodes that were left without ways, although their callers are recorded.
     left_out: u64,
@@ -84,16 +84,16 @@ pub(crate) struct StrayValue {
 
 /// The ways from a context to a function of a GPU.
 #[derive(Debug)]
-struct Ways {
+struct CallPaths {
     /// The context that the kernel was started in.
     root: u32,
     routes: Arc<Routes>,
     /// Start and end of each way.
-    ends: Vec<Way>,
+    ends: Vec<CallPath>,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Way {
+struct CallPath {
     entry: u32,
     /// Caller of the function.
     last: u32,
@@ -146,7 +146,7 @@ impl Strays {
         if !self.room.take(others.saturating_mul(below)) {
             return Ok(None);
         }
-        let Some(ways) = self.ways(root, routes, tree, lookup)? else { return Ok(None) };
+        let Some(ways) = self.call_paths(root, routes, tree, lookup)? else { return Ok(None) };
         let next = self.items.len();
         self.items.push(Stray { point, ways, values: Vec::new() });
         self.known.insert((root, point), next);
@@ -154,7 +154,7 @@ impl Strays {
     }
 
     /// The index of the ways from a context to a function; nothing where there is no room for them.
-    fn ways(
+    fn call_paths(
         &mut self,
         root: u32,
         routes: &Arc<Routes>,
@@ -168,21 +168,22 @@ impl Strays {
         if !self.room.take(routes.contexts) {
             return Ok(None);
         }
-        let ends = routes.ways.iter().map(|route| way(root, routes.module, route, tree, lookup));
+        let ends =
+            routes.ways.iter().map(|route| add_call_path(root, routes.module, route, tree, lookup));
         let ends = ends.collect::<Result<_>>()?;
         let next = self.ways.len();
-        self.ways.push(Ways { root, routes: Arc::clone(routes), ends });
+        self.ways.push(CallPaths { root, routes: Arc::clone(routes), ends });
         self.known_ways.insert(key, next);
         Ok(Some(next))
     }
 
     /// Counts a node that no way is known to, though it is told who calls whom.
-    pub(crate) fn leave_out(&mut self) {
+    pub(crate) fn count_omitted(&mut self) {
         self.left_out += 1;
     }
 
     /// Returns the message about those.
-    pub(crate) fn left_out(&self) -> Option<String> {
+    pub(crate) fn omission_text(&self) -> Option<String> {
         let count = self.left_out;
         let why = "of a GPU may have been called in too many ways or in none, and hang below an \
                    unknown function";
@@ -200,13 +201,13 @@ impl Strays {
     /// of the thread with their numbers. Tells of how many instructions no way has any.
     pub(crate) fn share(
         &self,
-        own: &mut Vec<Own>,
+        own: &mut Vec<SelfValue>,
         metrics: &[(&MeasuredMetric, Option<MetricId>)],
         tree: &mut Tree,
         lookup: &Lookup<'_>,
         compat: bool,
     ) -> Result<u64> {
-        let counted = Counted::new(self, own, metrics, lookup);
+        let counted = ShareCounts::new(self, own, metrics, lookup);
         let shares: Vec<_> = self.ways.iter().map(|ways| counted.shares(ways, compat)).collect();
         let mut lost = 0;
         for stray in self.items.iter().filter(|stray| !stray.values.is_empty()) {
@@ -215,7 +216,7 @@ impl Strays {
             lost += u64::from(shares.iter().all(|share| *share == 0.0));
             for (way, share) in ways.iter().zip(shares).filter(|(_, share)| **share != 0.0) {
                 let place = code(tree, lookup, way.last, stray.point, true)?;
-                own.extend(stray.values.iter().map(|found| Own {
+                own.extend(stray.values.iter().map(|found| SelfValue {
                     context: if found.is_of_call { place.called } else { place.full },
                     metric: found.metric,
                     value: found.value * share,
@@ -227,13 +228,13 @@ impl Strays {
 }
 
 /// Makes the contexts of a way, up to the call of the function.
-fn way(
+fn add_call_path(
     root: u32,
     module: u32,
     route: &Route,
     tree: &mut Tree,
     lookup: &mut Lookup<'_>,
-) -> Result<Way> {
+) -> Result<CallPath> {
     let entry = match lookup.kernel(module, route.entry) {
         Some(kernel) => tree.child(root, Key::called(kernel))?,
         None => root,
@@ -243,21 +244,21 @@ fn way(
         let point = lookup.point(module, *call);
         last = code(tree, lookup, last, point, true)?.full;
     }
-    Ok(Way { entry, last })
+    Ok(CallPath { entry, last })
 }
 
 /// Counts of a thread that shares depend on.
-struct Counted {
+struct ShareCounts {
     /// Number of runs of kernels, and number of those that were measured.
     runs: HashMap<u32, [f64; 2], RandomState>,
     /// Number of samples of an instruction below a context: a module and an address.
     samples: HashMap<(u32, u32, u64), f64, RandomState>,
 }
 
-impl Counted {
+impl ShareCounts {
     fn new(
         strays: &Strays,
-        own: &[Own],
+        own: &[SelfValue],
         metrics: &[(&MeasuredMetric, Option<MetricId>)],
         lookup: &Lookup<'_>,
     ) -> Self {
@@ -288,8 +289,8 @@ impl Counted {
     }
 
     /// Returns the share of each way in what was measured in the function.
-    fn shares(&self, ways: &Ways, compat: bool) -> Vec<f64> {
-        let Ways { root, routes, ends } = ways;
+    fn shares(&self, ways: &CallPaths, compat: bool) -> Vec<f64> {
+        let CallPaths { root, routes, ends } = ways;
         let mut scales: Vec<f64> = ends.iter().map(|way| self.scale(way.entry)).collect();
         // Nothing is known of any kernel: hpcprof loses what was measured.
         if !compat && scales.iter().all(|scale| *scale == 0.0) {

@@ -45,7 +45,7 @@ impl Slots {
     }
 
     /// The same, to be changed.
-    pub(crate) fn of(&mut self, slot: u32) -> impl Iterator<Item = &mut Reached> {
+    pub(crate) fn slot_mut(&mut self, slot: u32) -> impl Iterator<Item = &mut Reached> {
         let places = self.places(slot);
         let page = self.pages.get_mut(index(slot) / SLOTS_OF_PAGE);
         page.and_then(|page| page.get_mut(places)).unwrap_or_default().iter_mut()

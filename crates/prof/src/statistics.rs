@@ -15,7 +15,7 @@ use crate::tree::GLOBAL;
 
 /// Statistics that are computed over all threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Requested {
+pub enum StatisticRequest {
     /// Nothing.
     None,
     /// Sums.
@@ -26,7 +26,7 @@ pub enum Requested {
     Extrema,
 }
 
-impl Requested {
+impl StatisticRequest {
     /// The statistics, in the order of their ids.
     #[must_use]
     pub fn statistics(self) -> &'static [Statistic] {
@@ -54,7 +54,7 @@ pub(crate) struct Statistics {
 }
 
 impl Statistics {
-    pub(crate) fn new(requested: Requested, compat: bool) -> Self {
+    pub(crate) fn new(requested: StatisticRequest, compat: bool) -> Self {
         let kinds = requested.statistics();
         Self { kinds, compat, slots: Slots::new(kinds.len()), entries: Vec::new() }
     }
@@ -75,7 +75,7 @@ impl Statistics {
         let mut search = entries.search();
         for (context, reached) in rows {
             let slot = search.find(context, || slots.next());
-            for (slots, statistic) in slots.of(slot).zip(*kinds) {
+            for (slots, statistic) in slots.slot_mut(slot).zip(*kinds) {
                 for (slot, value) in slots.iter_mut().zip(reached) {
                     accumulate(*statistic, slot, value, *compat);
                 }
@@ -112,11 +112,11 @@ impl Summary<'_> {
     }
 
     /// Gives the values of a context for a metric.
-    fn tell_entry(&self, id: MetricId, entry: Entry, take: &mut dyn FnMut(SummaryValue)) {
+    fn read_entry(&self, id: MetricId, entry: Entry, take: &mut dyn FnMut(SummaryValue)) {
         let Some(metric) = self.metrics.get(index(id.0)) else { return };
         for (slots, statistic) in self.slots.get(entry.slot).zip(self.kinds) {
             for (value, reach) in slots.iter().copied().zip(MetricScope::ALL) {
-                let is_told = entry.context != GLOBAL || is_of_global(reach);
+                let is_told = entry.context != GLOBAL || has_whole_program(reach);
                 if value == 0.0 || !is_told || !metric.reaches.contains(&reach) {
                     continue;
                 }
@@ -138,13 +138,13 @@ impl Parts<SummaryValue> for Summary<'_> {
     }
 
     fn read_part(&self, part: usize, take: &mut dyn FnMut(SummaryValue)) {
-        self.rows.part(part).for_each(|(metric, entry)| self.tell_entry(metric, *entry, take));
+        self.rows.part(part).for_each(|(metric, entry)| self.read_entry(metric, *entry, take));
     }
 }
 
 /// Returns true if the whole program has a scope: it has everything that was spent, and nothing
 /// else.
-pub(crate) fn is_of_global(reach: MetricScope) -> bool {
+pub(crate) fn has_whole_program(reach: MetricScope) -> bool {
     reach == MetricScope::Execution
 }
 

@@ -9,12 +9,12 @@ use kymo_model::profile::{ComputedMetric, Metric, MetricId, ThreadId};
 
 use crate::links::Links;
 use crate::names::index;
-use crate::propagation::{Own, Propagation, Row};
+use crate::propagation::{Propagation, Row, SelfValue};
 use crate::tree::Place;
 
 /// A thread whose nodes have their contexts.
-pub(crate) struct Placed {
-    pub(crate) own: Vec<Own>,
+pub(crate) struct PlacedNodes {
+    pub(crate) own: Vec<SelfValue>,
     pub(crate) links: Arc<Links>,
     pub(crate) thread: PlacedThread,
     /// Number of its nodes and values that were recorded.
@@ -35,7 +35,7 @@ pub(crate) struct PlacedThread {
 }
 
 /// A thread whose values are added up.
-pub(crate) struct Summed {
+pub(crate) struct SummedThread {
     pub(crate) thread: PlacedThread,
     pub(crate) links: Arc<Links>,
     /// Nothing where there are more than can be of so small a recording.
@@ -70,8 +70,8 @@ impl Summing {
         Self { jobs, items_max, free: Mutex::default() }
     }
 
-    pub(crate) fn thread(&self, placed: Placed) -> Summed {
-        let Placed { own, links, thread, items } = placed;
+    pub(crate) fn thread(&self, placed: PlacedNodes) -> SummedThread {
+        let PlacedNodes { own, links, thread, items } = placed;
         let rows_max = ROWS_OF_ITEM.saturating_mul(items).saturating_add(ROWS_MIN);
         let (rows_max, row_count) = (rows_max.min(self.items_max), AtomicU64::new(0));
         let is_too_large = || row_count.load(Ordering::Relaxed) > rows_max;
@@ -93,7 +93,7 @@ impl Summing {
         } else {
             some.map(of_metric).collect()
         };
-        Summed { thread, links, rows: Some(rows).filter(|_| !is_too_large()) }
+        SummedThread { thread, links, rows: Some(rows).filter(|_| !is_too_large()) }
     }
 
     fn free(&self) -> MutexGuard<'_, Vec<Propagation>> {
@@ -102,7 +102,7 @@ impl Summing {
 }
 
 /// Values of each metric, in the order in which they come.
-fn by_metric(own: &[Own]) -> Vec<Vec<(u32, f64)>> {
+fn by_metric(own: &[SelfValue]) -> Vec<Vec<(u32, f64)>> {
     let mut by_metric: Vec<Vec<_>> = Vec::new();
     for own in own {
         let metric = index(own.metric.0);

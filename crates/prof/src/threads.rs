@@ -11,7 +11,7 @@ use crate::names::index;
 
 /// A thread of one of several measurements.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Found {
+pub(crate) struct InputThread {
     ids: Vec<MeasuredId>,
     pub(crate) name: String,
     /// Number of the measurement, and number of the thread in it.
@@ -19,7 +19,7 @@ pub(crate) struct Found {
     pub(crate) thread: usize,
 }
 
-impl Found {
+impl InputThread {
     /// The measurement that it is of.
     pub(crate) fn view<'a>(
         &self,
@@ -57,12 +57,12 @@ impl Found {
 }
 
 /// All threads, ordered by what names them and not by the order in which they were found.
-pub(crate) fn ordered(views: &[Arc<dyn MeasurementView>]) -> Vec<Found> {
+pub(crate) fn ordered(views: &[Arc<dyn MeasurementView>]) -> Vec<InputThread> {
     let mut found = Vec::new();
     for (view, measurement) in views.iter().zip(0..) {
         for thread in 0..view.thread_count() {
             let (ids, name) = (view.ids(thread), view.name(thread));
-            found.push(Found { ids, name, measurement, thread });
+            found.push(InputThread { ids, name, measurement, thread });
         }
     }
     found.sort();
@@ -71,10 +71,10 @@ pub(crate) fn ordered(views: &[Arc<dyn MeasurementView>]) -> Vec<Found> {
 
 /// Threads that were recorded in another measurement, too: a copy of it was named. Each with the one
 /// before it.
-pub(crate) fn again<'a>(
+pub(crate) fn repeated_threads<'a>(
     views: &'a [Arc<dyn MeasurementView>],
-    found: &'a [Found],
-) -> impl Iterator<Item = (&'a Found, &'a Found)> {
+    found: &'a [InputThread],
+) -> impl Iterator<Item = (&'a InputThread, &'a InputThread)> {
     let pairs = found.iter().zip(found.iter().skip(1));
     pairs.filter(|(one, other)| one.measurement != other.measurement && one.is_copy(other, views))
 }
@@ -82,7 +82,7 @@ pub(crate) fn again<'a>(
 /// Returns the names of the threads that are left without some: their numbers, and their names as
 /// if there were no others.
 pub(crate) fn named_without(
-    found: &[Found],
+    found: &[InputThread],
     left_out: &HashSet<ThreadId>,
 ) -> Vec<(ThreadId, Thread)> {
     let all = (0..).map(ThreadId).zip(found);
@@ -92,7 +92,7 @@ pub(crate) fn named_without(
 }
 
 /// Returns the names of the threads in the profile.
-pub(crate) fn named(found: &[Found]) -> Vec<Thread> {
+pub(crate) fn named(found: &[InputThread]) -> Vec<Thread> {
     let ids: Vec<_> = found.iter().map(|found| found.ids.clone()).collect();
     thread_names(&ids)
 }

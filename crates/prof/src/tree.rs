@@ -86,7 +86,7 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    pub(crate) fn at(context: u32) -> Self {
+    pub(crate) fn from_context(context: u32) -> Self {
         Self { full: context, called: context }
     }
 }
@@ -174,7 +174,7 @@ impl Tree {
     }
 
     /// The contexts of the scopes around an address, which are told from the innermost out.
-    pub(crate) fn within(
+    pub(crate) fn place_chain(
         &mut self,
         above: u32,
         around: Chain,
@@ -228,9 +228,9 @@ mod tests {
         let kept = tree.child(GLOBAL, called(1)).unwrap();
         let mark = tree.mark();
         let mut chains = crate::chains::Chains::default();
-        let chain = chains.within(Chain::EMPTY, called(2));
-        let chain = chains.within(chain, called(3));
-        let place = tree.within(kept, chain, chains.inside_out(chain)).unwrap();
+        let chain = chains.add_scope(Chain::EMPTY, called(2));
+        let chain = chains.add_scope(chain, called(3));
+        let place = tree.place_chain(kept, chain, chains.inside_out(chain)).unwrap();
         assert_eq!(place, Place { full: 3, called: 2 });
         tree.child(kept, called(9)).unwrap();
         let error = tree.child(kept, called(4)).unwrap_err();
@@ -238,7 +238,7 @@ mod tests {
         tree.forget(mark);
         assert_eq!(tree.contexts().len(), 2);
         assert_eq!(tree.child(GLOBAL, called(1)).unwrap(), kept);
-        let again = tree.within(kept, chain, chains.inside_out(chain)).unwrap();
+        let again = tree.place_chain(kept, chain, chains.inside_out(chain)).unwrap();
         assert_eq!((again, tree.contexts().len()), (place, 4));
     }
 }

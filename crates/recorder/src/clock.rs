@@ -32,12 +32,12 @@ pub(crate) enum Kind {
     Counter { gain: f64 },
     /// From the last value of another clock, which is set again when it is `every` old, or `every`
     /// ticks.
-    Delta { base: Clock, resolution: Resolution, every: Every },
+    Delta { base: Clock, resolution: Resolution, every: DeltaLimit },
 }
 
 /// Greatest size of a delta.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Every {
+pub(crate) enum DeltaLimit {
     Elapsed(Duration),
     Ticks(u64),
 }
@@ -82,7 +82,7 @@ impl Clocks {
         let is_counter = match kind {
             Kind::Absolute => false,
             Kind::Counter { .. } => true,
-            Kind::Delta { every, .. } => matches!(every, Every::Ticks(_)),
+            Kind::Delta { every, .. } => matches!(every, DeltaLimit::Ticks(_)),
         };
         self.states.push(State { id, name: name.to_owned(), kind, last: None });
         Clock { number: self.states.len() - 1, is_counter }
@@ -121,7 +121,7 @@ impl Clocks {
     }
 
     /// Sets the base of a delta when it has no value yet or an old one.
-    fn renew(&mut self, base: Clock, every: Every, time: Time) -> Result<Option<Setting>> {
+    fn renew(&mut self, base: Clock, every: DeltaLimit, time: Time) -> Result<Option<Setting>> {
         let is_due = self.get(base)?.last.is_none_or(|last| is_due(last, time, every));
         if !is_due || !self.check(base, time)? {
             return Ok(None);
@@ -156,7 +156,7 @@ impl Clocks {
         let backwards = || Error::Backwards(state.name.clone());
         let steps = match (time, self.get(base)?.last) {
             (Time::Absolute(time), Some(Time::Absolute(base))) => {
-                resolution.steps(time.since(base).ok_or_else(backwards)?)
+                resolution.steps(time.duration_since(base).ok_or_else(backwards)?)
             }
             (Time::Ticks(time), Some(Time::Ticks(base))) => {
                 time.checked_sub(base).ok_or_else(backwards)?
@@ -176,12 +176,12 @@ impl Clocks {
     }
 }
 
-fn is_due(last: Time, time: Time, every: Every) -> bool {
+fn is_due(last: Time, time: Time, every: DeltaLimit) -> bool {
     match (last, time, every) {
-        (Time::Absolute(last), Time::Absolute(time), Every::Elapsed(every)) => {
-            time.since(last).is_some_and(|elapsed| elapsed >= every)
+        (Time::Absolute(last), Time::Absolute(time), DeltaLimit::Elapsed(every)) => {
+            time.duration_since(last).is_some_and(|elapsed| elapsed >= every)
         }
-        (Time::Ticks(last), Time::Ticks(time), Every::Ticks(every)) => {
+        (Time::Ticks(last), Time::Ticks(time), DeltaLimit::Ticks(every)) => {
             time.checked_sub(last).is_some_and(|elapsed| elapsed >= every)
         }
         _ => false,

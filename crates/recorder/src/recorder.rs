@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use kymo_rtc_wire::meta::StreamMeta;
 use kymo_rtc_wire::write::{StreamId, Writer};
 
-use crate::clock::{Clock, Clocks, Every, Kind, Setting};
+use crate::clock::{Clock, Clocks, DeltaLimit, Kind, Setting};
 use crate::config::{Config, Flush, Sync};
 use crate::error::{Error, Result};
 use crate::file::{self, Parts, Target};
@@ -118,7 +118,7 @@ impl Recorder {
 
     /// Adds a stream of values of format `F`.
     pub fn stream<F: Format>(&mut self, options: impl Into<StreamOptions>) -> Result<Stream<F>> {
-        self.add(options.into().of::<F>())
+        self.add(options.into().for_format::<F>())
     }
 
     /// Adds a stream of bytes in a format that readers know by `format`, with messages of a fixed
@@ -152,14 +152,15 @@ impl Recorder {
 
     /// Adds a clock of seconds and nanoseconds since the Epoch.
     pub fn absolute_clock(&mut self, name: &str) -> Result<Clock> {
-        let options = StreamOptions::new(name).of::<Timespec>().flag("clock", true);
+        let options = StreamOptions::new(name).for_format::<Timespec>().flag("clock", true);
         self.add_clock(name, options, Kind::Absolute)
     }
 
     /// Adds a clock that counts ticks of `gain` seconds. `offset_seconds` is what its 0 means:
     /// seconds since the Epoch, or 0 if that is not known. It must not wrap around.
     pub fn counter_clock(&mut self, name: &str, gain: f64, offset_seconds: f64) -> Result<Clock> {
-        let mut options = StreamOptions::new(name).of::<u64>().flag("clock", true).gain(gain);
+        let mut options =
+            StreamOptions::new(name).for_format::<u64>().flag("clock", true).gain(gain);
         if offset_seconds != 0.0 {
             options = options.offset(offset_seconds);
         }
@@ -178,11 +179,11 @@ impl Recorder {
     ) -> Result<Clock> {
         let state = self.clocks.get(base)?;
         let (gain, every) = match state.kind {
-            Kind::Absolute => (resolution.gain(), Every::Elapsed(BASE_EVERY)),
-            Kind::Counter { gain } => (gain, Every::Ticks(1 << 20)),
+            Kind::Absolute => (resolution.gain(), DeltaLimit::Elapsed(BASE_EVERY)),
+            Kind::Counter { gain } => (gain, DeltaLimit::Ticks(1 << 20)),
             Kind::Delta { .. } => return Err(Error::Unit(state.name.clone())),
         };
-        let options = StreamOptions::new(name).of::<Uleb128>().flag("clock", true);
+        let options = StreamOptions::new(name).for_format::<Uleb128>().flag("clock", true);
         let options = options.gain(gain).text("delta", &state.name);
         self.add_clock(name, options, Kind::Delta { base, resolution, every })
     }
@@ -283,10 +284,10 @@ impl Recorder {
         self.rotate_if_full()?;
         let writer = self.writer.as_mut().ok_or(Error::Finished)?;
         writer.write(id, bytes)?;
-        if self.is_watched { self.flush_as_told() } else { Ok(()) }
+        if self.is_watched { self.flush_by_policy() } else { Ok(()) }
     }
 
-    fn flush_as_told(&mut self) -> Result<()> {
+    fn flush_by_policy(&mut self) -> Result<()> {
         let is_due = match self.flush {
             Flush::Full => false,
             Flush::Message => true,

@@ -74,51 +74,51 @@ impl StreamOptions {
     /// The stream is one run of bytes without borders between messages, such as standard output.
     #[must_use]
     pub fn cont(self) -> Self {
-        self.with(|meta| Ok(meta.cont(true)))
+        self.map_meta(|meta| Ok(meta.cont(true)))
     }
 
     /// Left out of indices: for what nobody searches by time.
     #[must_use]
     pub fn hidden(self) -> Self {
-        self.with(|meta| Ok(meta.hidden(true)))
+        self.map_meta(|meta| Ok(meta.hidden(true)))
     }
 
     /// An attribute that is text.
     #[must_use]
     pub fn text(self, key: &str, value: &str) -> Self {
-        self.with(|meta| meta.text(key, value))
+        self.map_meta(|meta| meta.text(key, value))
     }
 
     /// An attribute that is a number.
     #[must_use]
     pub fn number(self, key: &str, value: f64) -> Self {
-        self.with(|meta| meta.number(key, value))
+        self.map_meta(|meta| meta.number(key, value))
     }
 
     /// An attribute that is true or false.
     #[must_use]
     pub fn flag(self, key: &str, value: bool) -> Self {
-        self.with(|meta| meta.flag(key, value))
+        self.map_meta(|meta| meta.flag(key, value))
     }
 
     /// Every attribute of a JSON object.
     #[must_use]
     pub fn object(self, json: &str) -> Self {
-        self.with(|meta| meta.object(json))
+        self.map_meta(|meta| meta.object(json))
     }
 
     /// A format with a name of its own, for streams of [`Raw`](crate::format::Raw), with the bytes
     /// of each message if that is fixed.
     #[must_use]
     pub(crate) fn format(self, format: &str, length: Option<u64>) -> Self {
-        self.with(|meta| {
+        self.map_meta(|meta| {
             let meta = meta.format(format);
             Ok(length.into_iter().fold(meta, StreamMeta::length))
         })
     }
 
     /// Sets what the format `F` prescribes.
-    pub(crate) fn of<F: Format>(self) -> Self {
+    pub(crate) fn for_format<F: Format>(self) -> Self {
         self.format(&F::name(), F::LENGTH)
     }
 
@@ -134,7 +134,10 @@ impl StreamOptions {
         self.meta
     }
 
-    fn with(mut self, change: impl FnOnce(StreamMeta) -> Result<StreamMeta, MetaError>) -> Self {
+    fn map_meta(
+        mut self,
+        change: impl FnOnce(StreamMeta) -> Result<StreamMeta, MetaError>,
+    ) -> Self {
         self.meta = self.meta.and_then(change);
         self
     }

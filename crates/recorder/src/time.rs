@@ -38,7 +38,7 @@ impl Timespec {
 
     /// Returns the duration from `earlier` to this; `None` if this is before it.
     #[must_use]
-    pub fn since(self, earlier: Self) -> Option<Duration> {
+    pub fn duration_since(self, earlier: Self) -> Option<Duration> {
         Duration::from(self).checked_sub(earlier.into())
     }
 
@@ -152,11 +152,11 @@ impl Steady {
     pub(crate) fn now(&self) -> Timespec {
         // In this order: what passes between the two is not taken for a step ahead.
         let system = Timespec::now().into();
-        self.at(system, self.started.elapsed()).into()
+        self.time_at(system, self.started.elapsed()).into()
     }
 
     /// The present where the system's clock shows a time, so long after the start.
-    fn at(&self, system: Duration, elapsed: Duration) -> Duration {
+    fn time_at(&self, system: Duration, elapsed: Duration) -> Duration {
         let steady = self.origin + elapsed;
         let ahead = u64::try_from(system.saturating_sub(steady).as_nanos()).unwrap_or(u64::MAX);
         let known = self.ahead.load(Ordering::Relaxed);
@@ -179,7 +179,7 @@ mod tests {
     fn the_present_follows_the_system_ahead_and_never_back() {
         let steady = Steady { origin: Duration::from_secs(1000), ..Steady::start() };
         let at = |system, elapsed| {
-            let present = steady.at(Duration::from_secs(system), Duration::from_secs(elapsed));
+            let present = steady.time_at(Duration::from_secs(system), Duration::from_secs(elapsed));
             present.as_secs()
         };
         assert_eq!([at(1000, 0), at(1001, 1), at(4602, 2)], [1000, 1001, 4602]);

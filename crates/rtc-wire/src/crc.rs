@@ -25,7 +25,7 @@ impl Polynomial {
 
     /// The checksum of some bytes.
     #[must_use]
-    pub fn of(self, bytes: &[u8]) -> u32 {
+    pub fn checksum(self, bytes: &[u8]) -> u32 {
         let mut crc = Crc::new(self);
         crc.update(bytes);
         crc.value()
@@ -34,7 +34,7 @@ impl Polynomial {
 
 /// A byte that was changed, and what to change it by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Changed {
+pub struct ChangedByte {
     /// Position of the byte.
     pub at: usize,
     /// The bits that differ from what it was.
@@ -47,8 +47,8 @@ impl Polynomial {
     /// A checksum is linear: what a changed byte does to it depends on nothing but the bits that
     /// were changed and on how many bytes follow. No two bytes of a few megabytes do the same.
     #[must_use]
-    pub fn changed(self, bytes: &[u8], stored: u32, within: Range<usize>) -> Option<Changed> {
-        self.changed_by(self.of(bytes) ^ stored, bytes.len(), within)
+    pub fn changed(self, bytes: &[u8], stored: u32, within: Range<usize>) -> Option<ChangedByte> {
+        self.changed_by(self.checksum(bytes) ^ stored, bytes.len(), within)
     }
 
     /// The same, where a checksum of so many bytes differs by so much from what it was.
@@ -57,7 +57,7 @@ impl Polynomial {
         difference: u32,
         length: usize,
         within: Range<usize>,
-    ) -> Option<Changed> {
+    ) -> Option<ChangedByte> {
         let table = self.table();
         let bytes = bytes_by_effect(table);
         let mut left = difference;
@@ -67,7 +67,7 @@ impl Polynomial {
             let bits = bytes.get(usize::from(highest)).copied()?;
             let effect = table.get(usize::from(bits)).copied()?;
             if left == effect {
-                return (bits != 0 && at < within.end).then_some(Changed { at, bits });
+                return (bits != 0 && at < within.end).then_some(ChangedByte { at, bits });
             }
             left = (left ^ effect) << 8 | u32::from(bits);
         }
@@ -218,21 +218,21 @@ mod tests {
 
     #[test]
     fn the_check_values_are_right() {
-        assert_eq!(Polynomial::Ieee.of(b"123456789"), 0xCBF4_3926);
-        assert_eq!(Polynomial::Mixed.of(b"123456789"), 0x7EAD_5C77);
+        assert_eq!(Polynomial::Ieee.checksum(b"123456789"), 0xCBF4_3926);
+        assert_eq!(Polynomial::Mixed.checksum(b"123456789"), 0x7EAD_5C77);
     }
 
     #[test]
     fn a_changed_byte_is_found_by_the_checksum() {
         let sound: Vec<u8> = (0..5000_u32).map(|at| ((at * at) >> 3).to_le_bytes()[0]).collect();
         for polynomial in [Polynomial::Ieee, Polynomial::Mixed] {
-            let stored = polynomial.of(&sound);
+            let stored = polynomial.checksum(&sound);
             assert_eq!(polynomial.changed(&sound, stored, 0..sound.len()), None);
             for (at, bits) in [(0, 1), (7, 0xFF), (1234, 0x80), (2500, 0x5A), (4999, 0x10)] {
                 let mut bytes = sound.clone();
                 bytes[at] ^= bits;
                 let found = polynomial.changed(&bytes, stored, 0..sound.len());
-                assert_eq!(found, Some(Changed { at, bits }), "{polynomial:?}");
+                assert_eq!(found, Some(ChangedByte { at, bits }), "{polynomial:?}");
                 // It is not where it is not looked for, and two bytes are not one.
                 assert_eq!(polynomial.changed(&bytes, stored, at + 1..sound.len()), None);
                 bytes[at / 2 + 17] ^= 0x21;
@@ -249,7 +249,7 @@ mod tests {
                 let mut crc = Crc::new(polynomial);
                 crc.update(head);
                 crc.update(tail);
-                prop_assert_eq!(crc.value(), polynomial.of(&bytes));
+                prop_assert_eq!(crc.value(), polynomial.checksum(&bytes));
             }
         }
 
@@ -259,7 +259,7 @@ mod tests {
             for byte in &bytes {
                 crc.update(&[*byte]);
             }
-            prop_assert_eq!(crc.value(), Polynomial::Mixed.of(&bytes));
+            prop_assert_eq!(crc.value(), Polynomial::Mixed.checksum(&bytes));
         }
     }
 }

@@ -72,9 +72,9 @@ impl Encoded {
             let low = value.to_le_bytes()[0] & !MORE;
             value >>= 7;
             if value == 0 {
-                return encoded.with(low);
+                return encoded.push(low);
             }
-            encoded = encoded.with(low | MORE);
+            encoded = encoded.push(low | MORE);
         }
     }
 
@@ -87,13 +87,13 @@ impl Encoded {
             value >>= 7;
             let sign = low & 0x40 != 0;
             if (value == 0 && !sign) || (value == -1 && sign) {
-                return encoded.with(low);
+                return encoded.push(low);
             }
-            encoded = encoded.with(low | MORE);
+            encoded = encoded.push(low | MORE);
         }
     }
 
-    fn with(mut self, byte: u8) -> Self {
+    fn push(mut self, byte: u8) -> Self {
         if let Some(slot) = self.bytes.get_mut(self.length) {
             *slot = byte;
             self.length += 1;

@@ -5,7 +5,7 @@ use std::cell::Cell;
 use gimli::{DW_FORM_implicit_const, Dwarf, LineProgram, Reader as _, Section as _, UnitHeader};
 
 use crate::dwarf::Reader;
-use crate::lack::Lack;
+use crate::lack::Limitation;
 
 /// Number of times that each byte may be read for the beginnings of units.
 const READS_MAX: usize = 32;
@@ -86,14 +86,14 @@ impl Budget {
     }
 
     /// Returns the reason why less was read than there is.
-    pub(crate) fn lack(&self) -> Option<Lack> {
+    pub(crate) fn limitation(&self) -> Option<Limitation> {
         if self.is_spent.get() {
-            return Some(Lack::damaged(
+            return Some(Limitation::damaged(
                 "its debug information tells or shares more than can be read, and some was left out",
             ));
         }
         let damaged = "its debug information is damaged, and not all of it was read";
-        self.is_damaged.get().then(|| Lack::damaged(damaged))
+        self.is_damaged.get().then(|| Limitation::damaged(damaged))
     }
 
     /// Notes that there is more than is read.

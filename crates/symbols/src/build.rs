@@ -5,11 +5,11 @@ use bytes::Bytes;
 
 use crate::code::{Code, Flow};
 use crate::executable::Executable;
-use crate::lack::Lack;
+use crate::lack::Limitation;
 
 /// Addresses that were recorded in a module, by what is known of them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Recorded {
+pub struct RecordedAddresses {
     /// Addresses at which calls were made: within the call, or right behind it.
     pub calls: Vec<u64>,
     /// Any others.
@@ -29,24 +29,24 @@ const CALL_BYTES_MAX: u64 = 8;
 /// Message about a module that was built anew since.
 const ANOTHER: &str = "it is another build";
 
-impl Recorded {
+impl RecordedAddresses {
     /// Returns true if calls tell that a program is the one that these were recorded in. Fewer than
     /// [`JUDGED_MIN`] calls tell nothing, nor does the code of machines that is not read here: code at
     /// the addresses has to do then.
     ///
     /// # Errors
     /// That it is another.
-    pub(crate) fn fit(&self, file: &object::File<'_>, bytes: &Bytes) -> Result<bool, Lack> {
-        let code = Executable::of(file);
+    pub(crate) fn fit(&self, file: &object::File<'_>, bytes: &Bytes) -> Result<bool, Limitation> {
+        let code = Executable::from_file(file);
         let all = self.calls.iter().chain(&self.others);
-        most(all, "hold code", |address| {
+        nearly_all(all, "hold code", |address| {
             code.is_at(address) || code.is_at(address.wrapping_sub(1))
         })?;
-        match Code::of(file, bytes) {
+        match Code::from_file(file, bytes) {
             // So few may be wrong by chance, or right.
             Some(_) if self.calls.len() < JUDGED_MIN => Ok(false),
             Some(code) => {
-                most(self.calls.iter(), "are calls", |address| is_call(&code, address))?;
+                nearly_all(self.calls.iter(), "are calls", |address| is_call(&code, address))?;
                 Ok(true)
             }
             None => Ok(false),
@@ -55,11 +55,11 @@ impl Recorded {
 }
 
 /// Returns true if something holds for nearly all addresses.
-fn most<'a>(
+fn nearly_all<'a>(
     addresses: impl Iterator<Item = &'a u64>,
     what: &str,
     holds: impl Fn(u64) -> bool,
-) -> Result<(), Lack> {
+) -> Result<(), Limitation> {
     let (mut all, mut good) = (0_usize, 0);
     for address in addresses {
         all += 1;
@@ -68,7 +68,7 @@ fn most<'a>(
     let odd_max = (all / ODD_EACH).max(usize::from(all >= JUDGED_MIN));
     let is_enough = all - good <= odd_max;
     let why = || format!("{ANOTHER}: {good} of {all} addresses that were measured {what} in it");
-    if is_enough { Ok(()) } else { Err(Lack::absent(why())) }
+    if is_enough { Ok(()) } else { Err(Limitation::absent(why())) }
 }
 
 /// Returns true if a call is at an address, around it, or ends there.

@@ -92,7 +92,7 @@ impl Calls {
 
     /// The innermost calls within a stretch of addresses, with the function itself where it has
     /// code of its own there.
-    pub(crate) fn within(&self, start: u64, end: u64) -> impl Iterator<Item = CallId> {
+    pub(crate) fn calls_in_range(&self, start: u64, end: u64) -> impl Iterator<Item = CallId> {
         let first = self.spans.partition_point(|(_, end, _)| *end <= start);
         let spans = self.spans.get(first..).unwrap_or_default().iter();
         let mut spans = spans.take_while(move |(start, ..)| *start < end).peekable();
@@ -125,19 +125,20 @@ impl Calls {
     }
 
     /// A call and those around it, from the innermost out.
-    fn around(&self, call: CallId) -> impl Iterator<Item = u32> {
+    fn enclosing_calls(&self, call: CallId) -> impl Iterator<Item = u32> {
         std::iter::successors(call, |call| self.node(Some(*call))?.within)
     }
 
     /// The call around another that is so deep.
-    pub(crate) fn above(&self, call: CallId, depth: usize) -> CallId {
-        self.around(call).find(|call| self.depth(Some(*call)) <= depth)
+    pub(crate) fn enclosing_call_at(&self, call: CallId, depth: usize) -> CallId {
+        self.enclosing_calls(call).find(|call| self.depth(Some(*call)) <= depth)
     }
 
     /// The innermost call around both of two.
     pub(crate) fn common(&self, one: CallId, other: CallId) -> CallId {
         let depth = self.depth(one).min(self.depth(other));
-        let (mut one, mut other) = (self.above(one, depth), self.above(other, depth));
+        let (mut one, mut other) =
+            (self.enclosing_call_at(one, depth), self.enclosing_call_at(other, depth));
         while one != other {
             one = self.node(one).and_then(|node| node.within);
             other = self.node(other).and_then(|node| node.within);
@@ -147,7 +148,7 @@ impl Calls {
 
     /// Returns a call and those around it, from the outermost in.
     pub(crate) fn path(&self, call: CallId) -> Vec<Call> {
-        let nodes = self.around(call).filter_map(|call| self.node(Some(call)));
+        let nodes = self.enclosing_calls(call).filter_map(|call| self.node(Some(call)));
         let mut path: Vec<Call> = nodes.map(|node| node.call).collect();
         path.reverse();
         path
@@ -187,7 +188,7 @@ mod tests {
         let calls = Calls::new(&all);
         let found = [9, 10, 12, 14, 20, 35, 55].map(|address| calls.find(address));
         assert_eq!(found, [None, Some(0), Some(1), Some(0), None, Some(0), Some(2)]);
-        let within: Vec<CallId> = calls.within(5, 45).collect();
+        let within: Vec<CallId> = calls.calls_in_range(5, 45).collect();
         assert_eq!(within, [None, Some(0), Some(1), Some(0), None, Some(0), None]);
         assert_eq!(calls.common(Some(1), Some(2)), None);
         assert_eq!(calls.common(Some(1), Some(0)), Some(0));

@@ -24,7 +24,7 @@ use crate::unit::{Entry, REFERENCES_MAX, Work};
 /// The order in which files are met.
 #[derive(Debug, Default)]
 pub(crate) struct FileOrder<'a> {
-    listed: Option<Listed<'a>>,
+    listed: Option<FileTables<'a>>,
     /// Files in the order in which they are met, by the table that lists them.
     met: HashMap<usize, HashMap<String, usize>>,
     /// Places of files that were asked for.
@@ -43,9 +43,10 @@ impl<'a> FileOrder<'a> {
     }
 
     fn find(&mut self, sections: &mut Sections<'a>, path: &str) -> Option<(usize, usize)> {
-        let listed = self.listed.get_or_insert_with(|| Listed::new(sections.dwarf()));
+        let listed = self.listed.get_or_insert_with(|| FileTables::new(sections.dwarf()));
         let (table, unit) = listed.first(sections, path)?;
-        let met = self.met.entry(table).or_insert_with(|| met(sections, unit).unwrap_or_default());
+        let met =
+            self.met.entry(table).or_insert_with(|| unit_files(sections, unit).unwrap_or_default());
         Some((table, met.get(path).copied().unwrap_or(usize::MAX)))
     }
 }
@@ -53,7 +54,7 @@ impl<'a> FileOrder<'a> {
 /// Lists of files: the tables of lines, one after another, without the units that they are of.
 /// Those are many, and few are asked for.
 #[derive(Debug)]
-struct Listed<'a> {
+struct FileTables<'a> {
     /// Offsets at which they begin.
     tables: Vec<usize>,
     /// Tables and numbers of files there, by the last part of their names.
@@ -62,7 +63,7 @@ struct Listed<'a> {
     units: HashMap<usize, Option<usize>>,
 }
 
-impl<'a> Listed<'a> {
+impl<'a> FileTables<'a> {
     fn new(dwarf: &Dwarf<Reader<'a>>) -> Self {
         let (mut tables, mut by_name) = (Vec::new(), HashMap::<_, Vec<_>, _>::default());
         let (mut at, length) = (0_usize, dwarf.debug_line.reader().len());
@@ -128,7 +129,7 @@ fn path(from: &Parsed<'_>, file: u64, budget: &Budget) -> Option<String> {
 }
 
 /// The files of a unit in the order in which they are met.
-fn met(sections: &mut Sections<'_>, unit: usize) -> Option<HashMap<String, usize>> {
+fn unit_files(sections: &mut Sections<'_>, unit: usize) -> Option<HashMap<String, usize>> {
     let parsed = sections.unit(unit)?;
     let mut files = Vec::new();
     let is_all = each_copy(&parsed, |entry, is_inlined| {
@@ -168,11 +169,11 @@ fn declared<'a>(sections: &mut Sections<'a>, unit: &Parsed<'a>, entry: &Entry<'a
     let mut at = referred(unit, entry);
     for _ in 0..REFERENCES_MAX {
         let offset: Offset = at?;
-        let (found, next) = if let Some(within) = unit.within(offset) {
+        let (found, next) = if let Some(within) = unit.offset_in_unit(offset) {
             let entry = unit.unit.entry(within).ok()?;
             (file(&entry), referred(unit, &entry))
         } else {
-            let (other, within) = sections.other(offset)?;
+            let (other, within) = sections.unit_at(offset)?;
             let entry = other.unit.entry(within).ok()?;
             (file(&entry), referred(&other, &entry))
         };

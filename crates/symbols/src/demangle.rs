@@ -27,7 +27,7 @@ pub(crate) fn bounded(name: &[u8]) -> String {
 }
 
 impl Style {
-    pub(crate) fn of(compat: bool) -> Self {
+    pub(crate) fn from_compat(compat: bool) -> Self {
         if compat { Self::Compat } else { Self::Best }
     }
 

@@ -9,7 +9,7 @@ use crate::compat::FileOrder;
 use crate::demangle::Style;
 use crate::executable::Executable;
 use crate::image::Image;
-use crate::lack::Lack;
+use crate::lack::Limitation;
 use crate::loops::Finder;
 use crate::sections::Sections;
 use crate::unit::Unit;
@@ -99,8 +99,8 @@ impl<'a> Debug<'a> {
     }
 
     /// Returns the reason why less is known than could be.
-    pub(crate) fn lack(&self) -> Option<Lack> {
-        self.sections.lack()
+    pub(crate) fn limitation(&self) -> Option<Limitation> {
+        self.sections.limitation()
     }
 
     /// The unit that an address is in.

@@ -6,7 +6,7 @@ use std::ops::Range;
 use object::{Object, ObjectSection, ObjectSymbol, SymbolKind};
 
 use crate::demangle::bounded;
-use crate::lack::Lack;
+use crate::lack::Limitation;
 
 /// Greatest number of bytes of all names for each byte of the file.
 const NAMES_PER_BYTE: usize = 4;
@@ -28,7 +28,7 @@ pub(crate) fn symbols(
     hidden: Option<&object::File<'_>>,
     file_bytes: usize,
     is_of_gpu: bool,
-    lacks: &mut Vec<Lack>,
+    lacks: &mut Vec<Limitation>,
 ) -> Vec<Symbol> {
     let mut left = file_bytes.saturating_mul(NAMES_PER_BYTE).max(1 << 20);
     let mut symbols = Vec::new();
@@ -48,8 +48,9 @@ pub(crate) fn symbols(
         }
     }
     if left == 0 {
-        lacks
-            .push(Lack::damaged("its symbols share more than can be read, and some were left out"));
+        lacks.push(Limitation::damaged(
+            "its symbols share more than can be read, and some were left out",
+        ));
     }
     symbols.sort_by_key(|symbol| symbol.start);
     symbols.dedup_by_key(|symbol| symbol.start);
@@ -105,13 +106,13 @@ const COLD: &str = ".cold";
 
 /// Functions of which a part lies elsewhere under a name of its own.
 #[derive(Debug, Default)]
-pub(crate) struct Parts {
+pub(crate) struct FunctionParts {
     /// By the start of either symbol: where both are.
     by_start: HashMap<u64, (Range<u64>, Range<u64>)>,
 }
 
-impl Parts {
-    pub(crate) fn of(symbols: &[Symbol]) -> Self {
+impl FunctionParts {
+    pub(crate) fn from_symbols(symbols: &[Symbol]) -> Self {
         let base = |symbol: &Symbol| symbol.name.split_once(COLD).map(|(base, _)| base.to_owned());
         let mut cold: HashMap<String, Vec<&Symbol>> = HashMap::new();
         for symbol in symbols {
@@ -137,7 +138,7 @@ impl Parts {
     }
 
     /// The entry of the function that a symbol is of, and all its code.
-    pub(crate) fn of_symbol(&self, symbol: &Symbol) -> (u64, Vec<Range<u64>>) {
+    pub(crate) fn function_of_symbol(&self, symbol: &Symbol) -> (u64, Vec<Range<u64>>) {
         match self.by_start.get(&symbol.start) {
             Some((function, part)) => (function.start, vec![function.clone(), part.clone()]),
             None => (symbol.start, std::iter::once(symbol.start..symbol.end).collect()),
@@ -159,10 +160,10 @@ mod tests {
             symbol(32, "b"),
             symbol(40, "b.cold.7"),
         ];
-        let parts = Parts::of(&all);
+        let parts = FunctionParts::from_symbols(&all);
         let both = (16, vec![16..20, 8..12]);
         let alone = |start: u64| (start, std::iter::once(start..start + 4).collect());
-        let found = all.each_ref().map(|symbol| parts.of_symbol(symbol));
+        let found = all.each_ref().map(|symbol| parts.function_of_symbol(symbol));
         assert_eq!(found, [both.clone(), both, alone(24), alone(32), alone(40)]);
     }
 

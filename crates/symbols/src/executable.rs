@@ -22,7 +22,7 @@ pub(crate) enum Executable {
 impl Executable {
     /// Sections tell it, which leave out what is in memory beside the code; or segments, where
     /// sections were stripped.
-    pub(crate) fn of(file: &object::File<'_>) -> Self {
+    pub(crate) fn from_file(file: &object::File<'_>) -> Self {
         if file.kind() == ObjectKind::Relocatable {
             return Self::Any;
         }
@@ -32,11 +32,11 @@ impl Executable {
             let segments = file.segments().filter(is_code_segment);
             found.extend(segments.map(|of| (of.address(), of.size())));
         }
-        if found.is_empty() { Self::Untold } else { Self::within(found) }
+        if found.is_empty() { Self::Untold } else { Self::from_ranges(found) }
     }
 
     /// Takes addresses with how many there are from each on. Those that lie on others become one.
-    fn within(mut found: Vec<(u64, u64)>) -> Self {
+    fn from_ranges(mut found: Vec<(u64, u64)>) -> Self {
         found.sort_unstable();
         let mut within: Vec<(u64, u64)> = Vec::new();
         for (start, size) in found {
@@ -78,7 +78,7 @@ mod tests {
 
     #[test]
     fn code_begins_within_what_is_told_and_nowhere_else() {
-        let code = Executable::within(vec![(0x20, 0x10), (0x10, 0x10), (0x14, 2), (0x40, 4)]);
+        let code = Executable::from_ranges(vec![(0x20, 0x10), (0x10, 0x10), (0x14, 2), (0x40, 4)]);
         let addresses = [0, 1, 0xf, 0x10, 0x2f, 0x30, 0x40, 0x43, 0x44, u64::MAX];
         let found = addresses.map(|address| code.is_at(address));
         assert_eq!(found, [false, false, false, true, true, false, true, true, false, false]);

@@ -14,9 +14,9 @@ use kymo_core::bytes::Limits;
 use object::{Object, ObjectSection};
 
 use crate::code::{Code, Slots};
-use crate::elf::{self, Parts, Symbol};
+use crate::elf::{self, FunctionParts, Symbol};
 use crate::executable::Executable;
-use crate::lack::{self, Lack};
+use crate::lack::{self, Limitation};
 use crate::split::SplitFiles;
 use crate::{Search, shared, unwind, xz};
 
@@ -54,8 +54,8 @@ pub(crate) struct Image {
     endian: RunTimeEndian,
     code: Option<(Code, Slots)>,
     /// Parts of functions that are kept elsewhere: the entry of the function, and what to follow.
-    parts: Parts,
-    lack: Option<Lack>,
+    parts: FunctionParts,
+    lack: Option<Limitation>,
 }
 
 impl Image {
@@ -103,10 +103,12 @@ impl Image {
         let passed_over = if !has_dwarf(from) {
             None
         } else if search.compat && bytes.len() as u64 >= COMPAT_BYTES_MAX {
-            Some(Lack::absent("hpcprof reads no debug information of a file of 100 MiB or more"))
+            Some(Limitation::absent(
+                "hpcprof reads no debug information of a file of 100 MiB or more",
+            ))
         } else {
             let is_large = source.len() as u64 > DWARF_BYTES_MAX;
-            is_large.then(|| Lack::damaged("its debug information is too large"))
+            is_large.then(|| Limitation::damaged("its debug information is too large"))
         };
         let is_large = passed_over.is_some();
         lacks.extend(passed_over);
@@ -121,15 +123,15 @@ impl Image {
             Some(load(&object, &bytes, &mut lacks))
         });
         let split_files = SplitFiles::new(path, dwarf.as_ref(), endian, search, limits);
-        lacks.extend(split_files.lack().cloned());
-        let code = search.loops.then(|| Code::of(&file, bytes)).flatten();
-        let code = code.map(|code| (code, Slots::of(&file)));
-        let parts = Parts::of(&symbols);
+        lacks.extend(split_files.limitation().cloned());
+        let code = search.loops.then(|| Code::from_file(&file, bytes)).flatten();
+        let code = code.map(|code| (code, Slots::from_file(&file)));
+        let parts = FunctionParts::from_symbols(&symbols);
         if symbols.is_empty() && dwarf.is_none() {
-            lacks.push(Lack::absent("it has neither debug information nor symbols"));
+            lacks.push(Limitation::absent("it has neither debug information nor symbols"));
         }
-        let lack = Lack::worst(lacks);
-        let executable = Executable::of(&file);
+        let lack = Limitation::worst(lacks);
+        let executable = Executable::from_file(&file);
         // What has all of its symbols is not looked through for more.
         let is_stripped = has.is_none() && !has_symbols(&&file) && dwarf.is_none() && !is_of_gpu;
         let nameless =
@@ -149,7 +151,7 @@ impl Image {
     }
 
     /// Returns the reason why less is known of it than could be.
-    pub(crate) fn lack(&self) -> Option<&Lack> {
+    pub(crate) fn limitation(&self) -> Option<&Limitation> {
         self.lack.as_ref()
     }
 
@@ -160,7 +162,7 @@ impl Image {
 
     /// The entry of the function that a symbol is of, and all its code.
     pub(crate) fn parts(&self, symbol: &Symbol) -> (u64, Vec<Range<u64>>) {
-        self.parts.of_symbol(symbol)
+        self.parts.function_of_symbol(symbol)
     }
 
     /// Code from an address on that no symbol tells of; nothing where one does.
@@ -214,16 +216,16 @@ impl Image {
 }
 
 /// The bytes of a file, or why there are none.
-pub(crate) fn read(path: &Path, limits: &Limits) -> Result<Bytes, Lack> {
+pub(crate) fn read(path: &Path, limits: &Limits) -> Result<Bytes, Limitation> {
     // What is there and may not be read is as lost as what is damaged.
-    let unreadable = |why: &dyn Display| Lack::damaged(format!("it cannot be read: {why}"));
+    let unreadable = |why: &dyn Display| Limitation::damaged(format!("it cannot be read: {why}"));
     let found = fs::metadata(path).map_err(|error| match error.kind() {
-        ErrorKind::NotFound => Lack::absent(ABSENT),
+        ErrorKind::NotFound => Limitation::absent(ABSENT),
         kind => unreadable(&kind),
     })?;
     // What is no plain file may never end.
     if !found.is_file() {
-        return Err(Lack::absent("it is no plain file"));
+        return Err(Limitation::absent("it is no plain file"));
     }
     let bytes = Source::open(path, limits).and_then(|source| source.bytes());
     bytes.map_err(|error| unreadable(&error))
@@ -243,7 +245,7 @@ fn has_dwarf(file: &object::File<'_>) -> bool {
 }
 
 /// The program within a program that was stripped: it has the symbols that are not for linking.
-fn hidden(file: &object::File<'_>) -> Result<Option<Vec<u8>>, Lack> {
+fn hidden(file: &object::File<'_>) -> Result<Option<Vec<u8>>, Limitation> {
     let has_symbols = file.symbols().next().is_some();
     let section = file.section_by_name(".gnu_debugdata").filter(|_| !has_symbols);
     let Some(section) = section else { return Ok(None) };
@@ -252,8 +254,8 @@ fn hidden(file: &object::File<'_>) -> Result<Option<Vec<u8>>, Lack> {
     expanded.map(Some).map_err(|error| damaged_within(&error))
 }
 
-fn damaged_within(error: &dyn Display) -> Lack {
-    Lack::damaged(format!("its compressed symbols are damaged: {error}"))
+fn damaged_within(error: &dyn Display) -> Limitation {
+    Limitation::damaged(format!("its compressed symbols are damaged: {error}"))
 }
 
 /// The file that debug information was put into, if there is one that belongs to the program; or
@@ -263,51 +265,55 @@ fn debug_file(
     file: &object::File<'_>,
     search: &Search,
     limits: &Limits,
-) -> Result<Option<(PathBuf, Bytes)>, Lack> {
+) -> Result<Option<(PathBuf, Bytes)>, Limitation> {
     let id = file.build_id().ok().flatten();
-    let by_id = id.and_then(by_build_id).into_iter().map(|path| (path, None));
+    let by_id = id.and_then(build_id_path).into_iter().map(|path| (path, None));
     let link = file.gnu_debuglink().ok().flatten();
     let named = link.and_then(|(name, sum)| Some((std::str::from_utf8(name).ok()?, sum)));
     // To hpcprof the checksum counts where there is no id alone.
     let checksum = named.map(|(_, sum)| sum).filter(|_| id.is_none() || !search.compat);
     let linked = named.map_or_else(Vec::new, |(name, _)| {
-        if search.may_follow(name) { by_link(path, name) } else { Vec::new() }
+        if search.may_follow(name) { link_paths(path, name) } else { Vec::new() }
     });
     let linked = linked.into_iter().map(|path| (path, checksum));
     let mut lacks = Vec::new();
-    let candidates = by_id.chain(linked).filter(|(path, _)| search.may_look(path));
+    let candidates = by_id.chain(linked).filter(|(path, _)| search.may_read(path));
     for (candidate, checksum) in candidates {
         let Ok(bytes) = read(&candidate, limits) else { continue };
         let Err(lack) = is_debug_file(&bytes, id, checksum) else {
             return Ok(Some((candidate, bytes)));
         };
         let why = format!("its debug file {} {}", candidate.display(), lack.why);
-        lacks.push(Lack { why, ..lack });
+        lacks.push(Limitation { why, ..lack });
     }
-    Lack::worst(lacks).map_or(Ok(None), Err)
+    Limitation::worst(lacks).map_or(Ok(None), Err)
 }
 
 /// Returns true if a file has the debug information of a program: by the build-id where the program
 /// has one, and by the checksum of the whole file where a link tells it.
-fn is_debug_file(bytes: &[u8], id: Option<&[u8]>, checksum: Option<u32>) -> Result<(), Lack> {
-    let found = object::File::parse(bytes).map_err(|_| Lack::damaged("is damaged"))?;
+fn is_debug_file(bytes: &[u8], id: Option<&[u8]>, checksum: Option<u32>) -> Result<(), Limitation> {
+    let found = object::File::parse(bytes).map_err(|_| Limitation::damaged("is damaged"))?;
     if !has_dwarf(&found) {
-        return Err(Lack::absent("has no debug information"));
+        return Err(Limitation::absent("has no debug information"));
     }
     let is_same = |id| found.build_id().ok().flatten() == Some(id);
     if !id.is_none_or(is_same) {
-        return Err(Lack::absent("is of another build"));
+        return Err(Limitation::absent("is of another build"));
     }
     if checksum.is_none_or(|checksum| crc32fast::hash(bytes) == checksum) {
         return Ok(());
     }
     // What is of the same build was changed since.
     let changed = "was changed: its checksum is not that of the link";
-    Err(if id.is_some() { Lack::damaged(changed) } else { Lack::absent("is of another build") })
+    Err(if id.is_some() {
+        Limitation::damaged(changed)
+    } else {
+        Limitation::absent("is of another build")
+    })
 }
 
 /// `/usr/lib/debug/.build-id/ab/cdef.debug`.
-pub(crate) fn by_build_id(id: &[u8]) -> Option<PathBuf> {
+pub(crate) fn build_id_path(id: &[u8]) -> Option<PathBuf> {
     let (first, rest) = id.split_first()?;
     let mut path = format!("{DEBUG}/.build-id/{first:02x}/");
     for byte in rest {
@@ -318,7 +324,7 @@ pub(crate) fn by_build_id(id: &[u8]) -> Option<PathBuf> {
 }
 
 /// Beside the program, in `.debug` there, and below the directory of debug files.
-fn by_link(path: &Path, name: &str) -> Vec<PathBuf> {
+fn link_paths(path: &Path, name: &str) -> Vec<PathBuf> {
     let Some(folder) = path.parent() else { return Vec::new() };
     let below = folder.strip_prefix("/").unwrap_or(folder);
     vec![
@@ -332,7 +338,7 @@ fn by_link(path: &Path, name: &str) -> Vec<PathBuf> {
 pub(crate) fn load(
     file: &object::File<'_>,
     source: &Bytes,
-    lacks: &mut Vec<Lack>,
+    lacks: &mut Vec<Limitation>,
 ) -> DwarfSections<Bytes> {
     let section = |id: SectionId| {
         let name = Some(id.name()).filter(|_| is_needed(id));
@@ -361,7 +367,11 @@ pub(crate) fn is_needed(id: SectionId) -> bool {
 ///
 /// # Errors
 /// Where it is there and cannot be read, or becomes longer than sections do.
-pub(crate) fn section(file: &object::File<'_>, source: &Bytes, name: &str) -> Result<Bytes, Lack> {
+pub(crate) fn section(
+    file: &object::File<'_>,
+    source: &Bytes,
+    name: &str,
+) -> Result<Bytes, Limitation> {
     let Some(found) = file.section_by_name(name) else { return Ok(Bytes::new()) };
     let data = found.compressed_data().ok().filter(|data| {
         let size = data.uncompressed_size;
@@ -370,6 +380,6 @@ pub(crate) fn section(file: &object::File<'_>, source: &Bytes, name: &str) -> Re
     match data.and_then(|data| data.decompress().ok()) {
         Some(Cow::Borrowed(part)) => Ok(source.slice_ref(part)),
         Some(Cow::Owned(part)) => Ok(Bytes::from(part)),
-        None => Err(Lack::damaged(format!("its section {name} cannot be read"))),
+        None => Err(Limitation::damaged(format!("its section {name} cannot be read"))),
     }
 }

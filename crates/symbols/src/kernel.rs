@@ -4,7 +4,7 @@ use bytes::Bytes;
 use kymo_model::structure::Resolved;
 
 use crate::demangle::Style;
-use crate::lack::Lack;
+use crate::lack::Limitation;
 use crate::{image, xz};
 
 /// Symbols by address; each reaches up to the next.
@@ -18,13 +18,13 @@ impl KernelSymbols {
     ///
     /// # Errors
     /// Why there is none, in words that follow its name.
-    pub(crate) fn open(mut bytes: Bytes, style: Style) -> Result<Self, Lack> {
+    pub(crate) fn open(mut bytes: Bytes, style: Style) -> Result<Self, Limitation> {
         if bytes.is_empty() {
-            return Err(Lack::absent("it is empty"));
+            return Err(Limitation::absent("it is empty"));
         }
         if xz::is_compressed(&bytes) {
             let expanded = xz::expand(&bytes, image::expanded_max(bytes.len()));
-            let damaged = |error| Lack::damaged(format!("it is damaged: {error}"));
+            let damaged = |error| Limitation::damaged(format!("it is damaged: {error}"));
             bytes = expanded.map_err(damaged)?.into();
         }
         // One name that is no text spoils no other.
@@ -34,7 +34,7 @@ impl KernelSymbols {
     /// Lines of an address, a letter, a name and perhaps a module in brackets; only code counts. Of
     /// several at one address the first does, but what others may take the place of comes last. Those
     /// are none to hpcprof.
-    fn read(text: &str, style: Style) -> Result<Self, Lack> {
+    fn read(text: &str, style: Style) -> Result<Self, Limitation> {
         let symbol = |line: &str| {
             let mut words = line.split_whitespace();
             let (address, kind, name) = (words.next()?, words.next()?, words.next()?);
@@ -51,9 +51,11 @@ impl KernelSymbols {
             symbols.into_iter().map(|((address, _), name)| (address, name)).collect();
         symbols.dedup_by_key(|(address, _)| *address);
         match symbols.len() {
-            0 => Err(Lack::damaged("it is no list of symbols")),
+            0 => Err(Limitation::damaged("it is no list of symbols")),
             // To whom the kernel does not tell its addresses, all are 0.
-            1 if count > 1 => Err(Lack::absent("its symbols have no addresses (kptr_restrict)")),
+            1 if count > 1 => {
+                Err(Limitation::absent("its symbols have no addresses (kptr_restrict)"))
+            }
             _ => Ok(Self { symbols }),
         }
     }

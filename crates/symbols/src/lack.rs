@@ -2,13 +2,13 @@
 
 /// Description of what is missing, in words that follow the name of the module.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Lack {
+pub(crate) struct Limitation {
     pub(crate) why: String,
     /// True if it is there, but is damaged or holds more than is read.
     pub(crate) is_damaged: bool,
 }
 
-impl Lack {
+impl Limitation {
     pub(crate) fn absent(why: impl Into<String>) -> Self {
         Self { why: why.into(), is_damaged: false }
     }
@@ -26,14 +26,17 @@ impl Lack {
     }
 }
 
-impl From<gimli::Error> for Lack {
+impl From<gimli::Error> for Limitation {
     fn from(error: gimli::Error) -> Self {
         Self::damaged(format!("its debug information is damaged: {error}"))
     }
 }
 
 /// Returns what was found; the reason why nothing was found is added to what is lacking.
-pub(crate) fn found<T>(found: Result<Option<T>, Lack>, lacks: &mut Vec<Lack>) -> Option<T> {
+pub(crate) fn found<T>(
+    found: Result<Option<T>, Limitation>,
+    lacks: &mut Vec<Limitation>,
+) -> Option<T> {
     found.unwrap_or_else(|lack| {
         lacks.push(lack);
         None

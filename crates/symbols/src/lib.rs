@@ -44,12 +44,12 @@ use bytes::Bytes;
 use kymo_core::bytes::Limits;
 use kymo_model::structure::{Resolved, Resolver, Symbols};
 
-pub use build::Recorded;
+pub use build::RecordedAddresses;
 use demangle::Style;
 use dwarf::Debug;
 use image::Image;
 use kernel::KernelSymbols;
-use lack::Lack;
+use lack::Limitation;
 use logical::Logical;
 use loops::Finder;
 
@@ -89,7 +89,7 @@ impl Search {
 
     /// Returns true if a file may be looked at that lies beside a program, or where the system
     /// keeps debug information.
-    pub(crate) fn may_look(&self, path: &Path) -> bool {
+    pub(crate) fn may_read(&self, path: &Path) -> bool {
         !self.only_named || !path.starts_with(image::DEBUG)
     }
 
@@ -119,7 +119,7 @@ const VDSO_NAME: &str = "[vdso]";
 /// symbols. Recorders give its path below that directory, or with the place where that was at the
 /// time, or its name: `<vmlinux.11ac0300>`, `[vdso]`.
 #[must_use]
-pub fn beside(path: &str, directory: &Path) -> Option<PathBuf> {
+pub fn path_in_measurement(path: &str, directory: &Path) -> Option<PathBuf> {
     if path == VDSO_NAME {
         return only_vdso(directory);
     }
@@ -172,9 +172,9 @@ struct Candidate {
     /// Possible path of the module, by its name in the measurement, which no other module has.
     beside: Option<PathBuf>,
     /// Addresses that were recorded in it.
-    recorded: Recorded,
+    recorded: RecordedAddresses,
     /// Information about it, or the reason why there is none.
-    known: OnceLock<Result<Known, Lack>>,
+    known: OnceLock<Result<Known, Limitation>>,
     /// Set where a program was looked into that may be another than the one that was measured.
     unverified: OnceLock<()>,
 }
@@ -194,9 +194,9 @@ impl Candidate {
         let open = |path: &PathBuf| {
             let bytes = image::read(path, limits)?;
             if self.is_kernel && !bytes.starts_with(ELF) {
-                KernelSymbols::open(bytes, Style::of(search.compat)).map(Known::Kernel)
+                KernelSymbols::open(bytes, Style::from_compat(search.compat)).map(Known::Kernel)
             } else if Logical::is_it(&bytes) {
-                Logical::read(&bytes).map(Known::Logical).map_err(Lack::damaged)
+                Logical::read(&bytes).map(Known::Logical).map_err(Limitation::damaged)
             } else {
                 // What does not even begin as a program was never one.
                 let is_damaged = bytes.starts_with(ELF);
@@ -207,18 +207,18 @@ impl Candidate {
                     let _ = self.unverified.set(());
                 }
                 let image = Image::open(path, &bytes, search, limits);
-                let image = image.map_err(|why| Lack { why, is_damaged })?;
+                let image = image.map_err(|why| Limitation { why, is_damaged })?;
                 Ok(Known::Image(Box::new(image)))
             }
         };
         let absent = if self.paths.is_empty() { NOT_LOOKED_FOR } else { image::ABSENT };
-        let open = || self.path().map_or_else(|| Err(Lack::absent(absent)), open);
+        let open = || self.path().map_or_else(|| Err(Limitation::absent(absent)), open);
         self.known.get_or_init(open).as_ref().ok()
     }
 
     /// Returns true where a program is the one that was measured, as far as that can be told. Fails
     /// where it is another.
-    fn require_same_build(&self, bytes: &Bytes) -> Result<bool, Lack> {
+    fn require_same_build(&self, bytes: &Bytes) -> Result<bool, Limitation> {
         // Code of a GPU has addresses of its own; its file is named by what is in it.
         if elf::is_of_gpu(bytes) {
             return Ok(true);
@@ -233,7 +233,7 @@ impl Candidate {
     }
 
     /// Describes the place where it was looked for, or found, other than where it was recorded.
-    fn elsewhere(&self) -> Option<String> {
+    fn other_location(&self) -> Option<String> {
         let (recorded, others) = self.paths.split_last()?;
         match self.path() {
             Some(found) => (found != recorded).then(|| format!(" (at {})", found.display())),
@@ -252,7 +252,7 @@ impl Programs {
         limits: &Limits,
     ) -> Self {
         let candidate = |(path, directory): (&str, &Path)| {
-            let beside = beside(path, directory);
+            let beside = path_in_measurement(path, directory);
             let is_kernel = beside.as_ref().is_some_and(|path| path.starts_with(KERNEL_SYMBOLS));
             let beside = beside.map(|beside| directory.join(beside));
             let resolved = Path::new(path).is_relative().then(|| directory.join(path));
@@ -264,19 +264,24 @@ impl Programs {
             let recorded = recorded.filter(|recorded| beside.as_ref() != Some(recorded));
             let paths = replaced.into_iter().chain(beside.clone()).chain(recorded).collect();
             let beside = beside.or(resolved);
-            let (recorded, known) = (Recorded::default(), OnceLock::new());
+            let (recorded, known) = (RecordedAddresses::default(), OnceLock::new());
             let unverified = OnceLock::new();
             (name, Candidate { paths, is_kernel, beside, recorded, known, unverified })
         };
         let modules = modules.map(candidate).collect();
-        Self { modules, style: Style::of(search.compat), search: search.clone(), limits: *limits }
+        Self {
+            modules,
+            style: Style::from_compat(search.compat),
+            search: search.clone(),
+            limits: *limits,
+        }
     }
 }
 
 impl Programs {
     /// Takes addresses that were recorded in a module, by the path that it is looked up by: programs
     /// that they do not fit are not used.
-    pub fn expect(&mut self, path: &str, recorded: Recorded) {
+    pub fn expect(&mut self, path: &str, recorded: RecordedAddresses) {
         if let Some(candidate) = self.modules.get_mut(path) {
             candidate.recorded = recorded;
         }
@@ -336,20 +341,20 @@ const ELF: &[u8] = b"\x7fELF";
 
 impl Module<'_> {
     /// The worst of what is lacking, as far as addresses were looked up.
-    fn worst(&self) -> Option<Lack> {
+    fn worst(&self) -> Option<Limitation> {
         let image = match self.candidate.known.get()? {
             Err(lack) => return Some(lack.clone()),
-            Ok(Known::Image(image)) => image.lack().cloned(),
+            Ok(Known::Image(image)) => image.limitation().cloned(),
             Ok(Known::Kernel(_) | Known::Logical(_)) => return None,
         };
         let (debug, loops) = match &self.opened {
             Some(Opened::Image(_, debug, finder)) => {
-                let debug = debug.as_ref().and_then(|debug| debug.lack());
-                (debug, finder.as_ref().and_then(|finder| finder.lack()))
+                let debug = debug.as_ref().and_then(|debug| debug.limitation());
+                (debug, finder.as_ref().and_then(|finder| finder.limitation()))
             }
             _ => (None, None),
         };
-        Lack::worst([image, debug, loops].into_iter().flatten())
+        Limitation::worst([image, debug, loops].into_iter().flatten())
     }
 }
 
@@ -408,7 +413,7 @@ impl Resolver for Module<'_> {
     }
 
     fn limitation(&self) -> Option<String> {
-        let elsewhere = || self.candidate.elsewhere().unwrap_or_default();
+        let elsewhere = || self.candidate.other_location().unwrap_or_default();
         self.worst().map(|lack| lack.why + &elsewhere())
     }
 
@@ -453,8 +458,9 @@ mod tests {
     #[test]
     fn what_recorders_put_beside_is_found_wherever_the_directory_was() {
         let folder = tempfile::tempdir().unwrap();
-        let found =
-            |path| beside(path, folder.path()).map(|path| path.to_string_lossy().into_owned());
+        let found = |path| {
+            path_in_measurement(path, folder.path()).map(|path| path.to_string_lossy().into_owned())
+        };
         assert_eq!(found("vdso/ab.vdso").as_deref(), Some("vdso/ab.vdso"));
         assert_eq!(found("/builds/m/vdso/ab.vdso").as_deref(), Some("vdso/ab.vdso"));
         let kernel = Some("kernel_symbols/vmlinux.7f0100");

@@ -19,7 +19,7 @@ use kymo_model::structure::{Resolved, SourcePlace};
 use crate::calls::{Call, CallId, Calls};
 use crate::code::{Callee, Code, Extent, Graph, Loops, Returns};
 use crate::image::Image;
-use crate::lack::Lack;
+use crate::lack::Limitation;
 
 /// Number of times that code without a symbol is added to a function that jumps to it.
 const UNNAMED_ROUNDS: usize = 3;
@@ -60,9 +60,9 @@ impl<'a> Finder<'a> {
     }
 
     /// Returns the reason why less is known than could be.
-    pub(crate) fn lack(&self) -> Option<Lack> {
+    pub(crate) fn limitation(&self) -> Option<Limitation> {
         let why = "its functions share more code than is looked at, and some loops were left out";
-        self.is_spent.then(|| Lack::damaged(why))
+        self.is_spent.then(|| Limitation::damaged(why))
     }
 
     /// The loops of a function.
@@ -72,7 +72,7 @@ impl<'a> Finder<'a> {
     }
 
     fn loops(&mut self, graph: Option<Graph>) -> Loops {
-        let loops = graph.map(|graph| Loops::of(&graph)).unwrap_or_default();
+        let loops = graph.map(|graph| Loops::from_graph(&graph)).unwrap_or_default();
         let count = loops.all.len() as u64;
         self.left = self.left.saturating_sub(count.saturating_mul(LOOP_COST));
         if count <= LOOPS_MAX { loops } else { Loops::default() }
@@ -80,12 +80,12 @@ impl<'a> Finder<'a> {
 
     fn graph(&mut self, ranges: Vec<Range<u64>>, entry: u64) -> Option<Graph> {
         let Self { code, returns, .. } = self;
-        let mut returns = |callee: Callee| returns.ask(code, callee);
+        let mut returns = |callee: Callee| returns.may_return(code, callee);
         let extent = Extent::new(ranges)?;
         let left = self.left.checked_sub(extent.bytes());
         self.left = left.unwrap_or(0);
         self.is_spent |= left.is_none();
-        left.map(|_| Graph::of(code, &extent, entry, &mut returns))
+        left.map(|_| Graph::from_code(code, &extent, entry, &mut returns))
     }
 
     /// The loops of a function that only a symbol tells of. Where it jumps to code that no symbol
@@ -117,7 +117,7 @@ impl<'a> Finder<'a> {
             self.of_symbols.insert(entry, loops);
         }
         let Some(loops) = self.of_symbols.get(&entry) else { return };
-        let around = loops.around(loops.innermost(address));
+        let around = loops.enclosing_loops(loops.innermost(address));
         let mut around: Vec<usize> = around.filter(|at| !loops.is_part(*at)).collect();
         around.reverse();
         let around = around.into_iter().filter_map(|at| loops.all.get(at));
@@ -128,16 +128,16 @@ impl<'a> Finder<'a> {
 /// Source of information about lines.
 pub(crate) trait Lines {
     /// The place of an address.
-    fn at(&mut self, address: u64) -> Option<SourcePlace>;
+    fn place_at(&mut self, address: u64) -> Option<SourcePlace>;
     /// The place of a call.
-    fn of_call(&mut self, call: Call) -> Option<SourcePlace>;
+    fn call_place(&mut self, call: Call) -> Option<SourcePlace>;
     /// The file of the function.
     fn file(&mut self) -> Option<String>;
 }
 
 /// Loops of a function that have their places.
 #[derive(Debug, Default)]
-pub(crate) struct Placed {
+pub(crate) struct PlacedLoops {
     loops: Loops,
     calls: Arc<Calls>,
     /// Of each loop.
@@ -155,18 +155,18 @@ struct Place {
 
 /// Call or loop around an address within a function.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Around {
+pub(crate) enum EnclosingScope {
     Call(Call),
     Loop { at: Option<SourcePlace>, entry: u64 },
 }
 
-impl Placed {
+impl PlacedLoops {
     pub(crate) fn new(loops: Loops, calls: Arc<Calls>, lines: &mut dyn Lines) -> Self {
         let mut placed = Self { places: vec![Place::default(); loops.all.len()], loops, calls };
         let mut own: Vec<Vec<CallId>> = vec![Vec::new(); placed.places.len()];
         for (start, end, at) in &placed.loops.spans {
             if let Some(own) = own.get_mut(*at) {
-                own.extend(placed.calls.within(*start, *end));
+                own.extend(placed.calls.calls_in_range(*start, *end));
             }
         }
         let mut inner: Vec<Vec<usize>> = vec![Vec::new(); placed.places.len()];
@@ -220,7 +220,7 @@ impl Placed {
             all().filter(|call| !is_around(call)).map(|call| calls.common(call, deepest));
         let limits = ends.chain(branches).map(|call| calls.depth(call));
         let depth = limits.min().unwrap_or(usize::MAX);
-        calls.above(deepest, depth)
+        calls.enclosing_call_at(deepest, depth)
     }
 
     /// The place of a loop in the source.
@@ -238,9 +238,9 @@ impl Placed {
             let innermost = self.calls.find(*exit);
             if self.calls.depth(innermost) == depth {
                 // Line 0 is what the compiler made up.
-                exact.extend(lines.at(*exit).filter(|(_, line)| *line > 0));
+                exact.extend(lines.place_at(*exit).filter(|(_, line)| *line > 0));
             } else if self.calls.depth(innermost) > depth {
-                called.extend(self.seen(innermost, depth, lines));
+                called.extend(self.call_site(innermost, depth, lines));
             }
         }
         let own_file = lines.file().filter(|_| depth == 0);
@@ -261,21 +261,22 @@ impl Placed {
             let innermost = self.calls.find(it.entry);
             let is_inner = self.calls.depth(innermost) > depth;
             is_inner
-                .then(|| self.seen(innermost, depth, lines))
+                .then(|| self.call_site(innermost, depth, lines))
                 .flatten()
-                .or_else(|| lines.at(it.entry))
+                .or_else(|| lines.place_at(it.entry))
         })
     }
 
     /// Returns the place of a call, or of the one around it that is just below a depth.
-    fn seen(&self, call: CallId, depth: usize, lines: &mut dyn Lines) -> Option<SourcePlace> {
-        let place = lines.of_call(self.calls.call(self.calls.above(call, depth + 1))?);
+    fn call_site(&self, call: CallId, depth: usize, lines: &mut dyn Lines) -> Option<SourcePlace> {
+        let place =
+            lines.call_place(self.calls.call(self.calls.enclosing_call_at(call, depth + 1))?);
         place.filter(|(_, line)| *line > 0)
     }
 
     /// Puts the loops around an address among the calls around it, from the outermost in.
-    pub(crate) fn around(&self, address: u64, calls: Vec<Call>) -> Vec<Around> {
-        let around = self.loops.around(self.loops.innermost(address));
+    pub(crate) fn enclosing_scopes(&self, address: u64, calls: Vec<Call>) -> Vec<EnclosingScope> {
+        let around = self.loops.enclosing_loops(self.loops.innermost(address));
         let mut loops: Vec<usize> = around.collect();
         loops.reverse();
         let last = loops.last().and_then(|at| self.places.get(*at));
@@ -287,7 +288,8 @@ impl Placed {
         let mut found = Vec::new();
         let mut loops = loops.into_iter().filter_map(|at| {
             let place = self.places.get(at).filter(|place| !place.is_part)?;
-            let it = Around::Loop { at: place.at.clone(), entry: self.loops.all.get(at)?.entry };
+            let it =
+                EnclosingScope::Loop { at: place.at.clone(), entry: self.loops.all.get(at)?.entry };
             Some((self.calls.depth(place.call).min(common), it))
         });
         let mut next = loops.next();
@@ -296,7 +298,7 @@ impl Placed {
                 found.push(it);
                 next = loops.next();
             }
-            found.push(Around::Call(call));
+            found.push(EnclosingScope::Call(call));
         }
         found.extend(next.into_iter().chain(loops).map(|(_, it)| it));
         found
@@ -316,11 +318,11 @@ mod tests {
     struct Numbered;
 
     impl Lines for Numbered {
-        fn at(&mut self, address: u64) -> Option<SourcePlace> {
+        fn place_at(&mut self, address: u64) -> Option<SourcePlace> {
             Some(("a.c".to_owned(), u32::try_from(address).ok()?))
         }
 
-        fn of_call(&mut self, (_, (_, line)): Call) -> Option<SourcePlace> {
+        fn call_place(&mut self, (_, (_, line)): Call) -> Option<SourcePlace> {
             Some(("a.c".to_owned(), line))
         }
 
@@ -342,7 +344,7 @@ mod tests {
             finder.left = left;
             let function = image.parts(image.symbol(address).unwrap());
             finder.resolve(function, address, &mut Vec::new());
-            assert_eq!(finder.lack().is_some_and(|lack| lack.is_damaged), is_said);
+            assert_eq!(finder.limitation().is_some_and(|lack| lack.is_damaged), is_said);
         }
     }
 
@@ -363,29 +365,29 @@ mod tests {
         Calls::new(&[inlined(None, F, start, end), inlined(Some(0), G, 20, 24)])
     }
 
-    fn placed(all: Vec<Loop>, spans: Vec<(u64, u64, usize)>, calls: Calls) -> Placed {
-        Placed::new(Loops { all, spans }, Arc::new(calls), &mut Numbered)
+    fn placed(all: Vec<Loop>, spans: Vec<(u64, u64, usize)>, calls: Calls) -> PlacedLoops {
+        PlacedLoops::new(Loops { all, spans }, Arc::new(calls), &mut Numbered)
     }
 
-    fn at(line: u32, entry: u64) -> Around {
-        Around::Loop { at: Some(("a.c".to_owned(), line)), entry }
+    fn at(line: u32, entry: u64) -> EnclosingScope {
+        EnclosingScope::Loop { at: Some(("a.c".to_owned(), line)), entry }
     }
 
     #[test]
     fn a_loop_around_an_inlined_call_is_outside_it() {
         let placed = placed(vec![repeat(10, None, &[38])], vec![(10, 40, 0)], calls(12, 30));
-        let around = [at(38, 10), Around::Call(F), Around::Call(G)];
-        assert_eq!(placed.around(22, vec![F, G]), around);
-        assert_eq!(placed.around(35, vec![]), [at(38, 10)]);
-        assert_eq!(placed.around(45, vec![]), []);
+        let around = [at(38, 10), EnclosingScope::Call(F), EnclosingScope::Call(G)];
+        assert_eq!(placed.enclosing_scopes(22, vec![F, G]), around);
+        assert_eq!(placed.enclosing_scopes(35, vec![]), [at(38, 10)]);
+        assert_eq!(placed.enclosing_scopes(45, vec![]), []);
     }
 
     #[test]
     fn a_loop_that_the_inlined_call_decides_on_is_within_it_with_what_was_moved_there() {
         let placed = placed(vec![repeat(10, None, &[28])], vec![(10, 40, 0)], calls(12, 30));
-        let around = [Around::Call(F), at(28, 10), Around::Call(G)];
-        assert_eq!(placed.around(22, vec![F, G]), around);
-        assert_eq!(placed.around(35, vec![]), [Around::Call(F), at(28, 10)]);
+        let around = [EnclosingScope::Call(F), at(28, 10), EnclosingScope::Call(G)];
+        assert_eq!(placed.enclosing_scopes(22, vec![F, G]), around);
+        assert_eq!(placed.enclosing_scopes(35, vec![]), [EnclosingScope::Call(F), at(28, 10)]);
     }
 
     #[test]
@@ -393,7 +395,7 @@ mod tests {
         // Code of the function and of two calls in it: the loop is in `f`, and `g` ends it.
         let all = vec![repeat(12, None, &[16, 22])];
         let found = placed(all, vec![(12, 30, 0)], calls(12, 30));
-        assert_eq!(found.around(14, vec![F]), [Around::Call(F), at(7, 12)]);
+        assert_eq!(found.enclosing_scopes(14, vec![F]), [EnclosingScope::Call(F), at(7, 12)]);
     }
 
     #[test]
@@ -401,13 +403,13 @@ mod tests {
         let all = vec![repeat(10, None, &[26]), repeat(32, Some(0), &[38])];
         let spans = vec![(10, 32, 0), (32, 40, 1)];
         let found = placed(all, spans, calls(12, 30));
-        assert_eq!(found.around(14, vec![F]), [at(5, 10), Around::Call(F)]);
-        assert_eq!(found.around(34, vec![]), [at(5, 10), at(38, 32)]);
+        assert_eq!(found.enclosing_scopes(14, vec![F]), [at(5, 10), EnclosingScope::Call(F)]);
+        assert_eq!(found.enclosing_scopes(34, vec![]), [at(5, 10), at(38, 32)]);
     }
 
     #[test]
     fn a_loop_that_nothing_ends_has_the_line_of_its_entry() {
         let found = placed(vec![repeat(10, None, &[])], vec![(10, 12, 0)], Calls::default());
-        assert_eq!(found.around(11, vec![]), [at(10, 10)]);
+        assert_eq!(found.enclosing_scopes(11, vec![]), [at(10, 10)]);
     }
 }

@@ -16,7 +16,7 @@ use crate::attributes::referred;
 use crate::demangle::{Style, bounded};
 use crate::elf::Symbol;
 use crate::sections::{Offset, Parsed, Sections};
-use crate::told::Told;
+use crate::told::EntryFacts;
 use crate::unit::REFERENCES_MAX;
 
 /// Units whose functions have names that tell what they are in.
@@ -32,22 +32,22 @@ const CXX: [DwLang; 7] = [
 
 /// Returns true if an entry was made from C++. What units share may not tell what it was made from.
 pub(crate) fn is_cxx<'a>(own: &Parsed<'a>, known: &mut Sections<'a>, at: Offset) -> bool {
-    let language = match own.within(at) {
+    let language = match own.offset_in_unit(at) {
         Some(_) => None,
-        None => known.other(at).and_then(|(other, _)| other.language()),
+        None => known.unit_at(at).and_then(|(other, _)| other.language()),
     };
     language.or_else(|| own.language()).is_some_and(|language| CXX.contains(&language))
 }
 
 /// The name by a symbol, without what tells parts and copies of a function apart.
-pub(crate) fn by_symbol(symbol: &Symbol, plain: &str, style: Style) -> Option<String> {
+pub(crate) fn symbol_name(symbol: &Symbol, plain: &str, style: Style) -> Option<String> {
     let whole = symbol.name.split('.').next().unwrap_or_default();
-    ends_so(whole, plain).then(|| style.demangled(whole))
+    has_last_part(whole, plain).then(|| style.demangled(whole))
 }
 
 /// Returns true if a name may be that of a function of which this is the last part. Where functions
 /// of the same code are one, the symbol may be that of another.
-fn ends_so(whole: &str, plain: &str) -> bool {
+fn has_last_part(whole: &str, plain: &str) -> bool {
     let last = plain.split('<').next().unwrap_or_default().trim_start_matches('~');
     // Operators are told by two letters.
     let is_in = || last.starts_with("operator") || whole.contains(&format!("{}{last}", last.len()));
@@ -84,18 +84,18 @@ pub(crate) fn qualified<'a>(
 ) -> String {
     let mut names = vec![plain];
     for _ in 0..REFERENCES_MAX {
-        let (unit, within) = match own.within(at) {
+        let (unit, within) = match own.offset_in_unit(at) {
             Some(within) => (Arc::clone(own), within),
-            None => match known.other(at) {
+            None => match known.unit_at(at) {
                 Some(found) => found,
                 None => break,
             },
         };
-        let scope = unit.scopes(&known.budget).around(within);
+        let scope = unit.scopes(&known.budget).enclosing_scope(within);
         let Some((scope, offset)) = scope.and_then(|it| Some((it, unit.offset(it.at)?))) else {
             break;
         };
-        let told = Told::of(own, known, offset);
+        let told = EntryFacts::from_entry(own, known, offset);
         let linkage = told.linkage.filter(|_| scope.tag == DW_TAG_subprogram);
         if let Some(linkage) = linkage {
             names.push(known.style.demangled(&linkage));
@@ -116,7 +116,7 @@ mod tests {
     fn a_symbol_of_another_function_tells_no_name() {
         let name = |symbol: &str, plain| {
             let symbol = Symbol { start: 0, end: 16, name: symbol.to_owned() };
-            by_symbol(&symbol, plain, Style::Best).unwrap_or_default()
+            symbol_name(&symbol, plain, Style::Best).unwrap_or_default()
         };
         assert_eq!(name("_ZN12_GLOBAL__N_14Fast3runEi.part.0.cold", "run"), {
             "(anonymous namespace)::Fast::run(int)"

@@ -94,7 +94,7 @@ impl Scopes {
     }
 
     /// The innermost scope around an entry.
-    pub(crate) fn around(&self, entry: UnitOffset) -> Option<Scope> {
+    pub(crate) fn enclosing_scope(&self, entry: UnitOffset) -> Option<Scope> {
         let before = self.all.partition_point(|scope| scope.at < entry).checked_sub(1);
         let outwards = |at: &usize| self.all.get(*at)?.around;
         let mut scopes = std::iter::successors(before, outwards).filter_map(|at| self.all.get(at));

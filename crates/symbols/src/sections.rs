@@ -13,7 +13,7 @@ use crate::demangle::Style;
 use crate::dwarf::Reader;
 use crate::executable::Executable;
 use crate::image::Image;
-use crate::lack::Lack;
+use crate::lack::Limitation;
 use crate::scopes::Scopes;
 use crate::split::Splits;
 
@@ -96,7 +96,7 @@ impl<'a> Parsed<'a> {
     }
 
     /// Returns the offset of an entry in the unit; `None` where it is in another one.
-    pub(crate) fn within(&self, offset: Offset) -> Option<UnitOffset> {
+    pub(crate) fn offset_in_unit(&self, offset: Offset) -> Option<UnitOffset> {
         let is_here = offset.home == self.home;
         is_here.then(|| DebugInfoOffset(offset.at).to_unit_offset(&self.unit.header))?
     }
@@ -136,8 +136,8 @@ impl<'a> Sections<'a> {
     }
 
     /// Returns the reason why less is known than could be.
-    pub(crate) fn lack(&self) -> Option<Lack> {
-        Lack::worst(self.budget.lack().into_iter().chain(self.splits.lack()))
+    pub(crate) fn limitation(&self) -> Option<Limitation> {
+        Limitation::worst(self.budget.limitation().into_iter().chain(self.splits.limitation()))
     }
 
     pub(crate) fn dwarf(&self) -> &Dwarf<Reader<'a>> {
@@ -161,7 +161,7 @@ impl<'a> Sections<'a> {
 
     /// The unit that an entry is in, and where it is there. No unit refers to one that was split
     /// off.
-    pub(crate) fn other(&mut self, offset: Offset) -> Option<(Arc<Parsed<'a>>, UnitOffset)> {
+    pub(crate) fn unit_at(&mut self, offset: Offset) -> Option<(Arc<Parsed<'a>>, UnitOffset)> {
         let units = match offset.home {
             Home::Own => &mut self.own,
             Home::Shared => self.shared.as_mut()?,
@@ -213,6 +213,6 @@ impl<'a> Units<'a> {
             self.found.insert(number, unit);
         }
         let found = self.found.get(&number)?.as_ref()?;
-        Some((Arc::clone(found), found.within(offset)?))
+        Some((Arc::clone(found), found.offset_in_unit(offset)?))
     }
 }

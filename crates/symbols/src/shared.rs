@@ -9,7 +9,7 @@ use object::{Object, ObjectSection};
 
 use crate::Search;
 use crate::image::{self, DEBUG};
-use crate::lack::Lack;
+use crate::lack::Limitation;
 
 /// Directory in which debug files that are shared are kept.
 const SHARED: &str = ".dwz";
@@ -27,18 +27,20 @@ pub(crate) fn find(
     file: &object::File<'_>,
     search: &Search,
     limits: &Limits,
-) -> Result<Option<Bytes>, Lack> {
+) -> Result<Option<Bytes>, Limitation> {
     let Some((name, id)) = named(file)? else { return Ok(None) };
     let name = String::from_utf8_lossy(name);
-    let mut lack = Lack::absent(format!("what it shares with others ({name}) is not there"));
+    let mut lack = Limitation::absent(format!("what it shares with others ({name}) is not there"));
     let candidates = candidates(path, &name, id, search).into_iter();
-    for candidate in candidates.filter(|path| search.may_look(path)) {
+    for candidate in candidates.filter(|path| search.may_read(path)) {
         let Ok(bytes) = image::read(&candidate, limits) else { continue };
         let file = || format!("what it shares with others ({})", candidate.display());
         match object::File::parse(&*bytes) {
-            Ok(found) if told_id(&found) == Some(id) => return Ok(Some(bytes)),
-            Ok(_) => lack = Lack::absent(format!("{} is of another build", file())),
-            Err(error) => return Err(Lack::damaged(format!("{} is damaged: {error}", file()))),
+            Ok(found) if shared_id(&found) == Some(id) => return Ok(Some(bytes)),
+            Ok(_) => lack = Limitation::absent(format!("{} is of another build", file())),
+            Err(error) => {
+                return Err(Limitation::damaged(format!("{} is damaged: {error}", file())));
+            }
         }
     }
     Err(lack)
@@ -48,9 +50,9 @@ pub(crate) fn find(
 type Named<'a> = (&'a [u8], &'a [u8]);
 
 /// The file that is shared, by either way to tell it.
-fn named<'a>(file: &object::File<'a>) -> Result<Option<Named<'a>>, Lack> {
+fn named<'a>(file: &object::File<'a>) -> Result<Option<Named<'a>>, Limitation> {
     let damaged = |error: &dyn Display| {
-        Lack::damaged(format!("where it shares debug information is damaged: {error}"))
+        Limitation::damaged(format!("where it shares debug information is damaged: {error}"))
     };
     if let Some(link) = file.gnu_debugaltlink().map_err(|error| damaged(&error))? {
         return Ok(Some(link));
@@ -62,7 +64,7 @@ fn named<'a>(file: &object::File<'a>) -> Result<Option<Named<'a>>, Lack> {
 }
 
 /// The id of a file that is shared.
-fn told_id<'a>(file: &object::File<'a>) -> Option<&'a [u8]> {
+fn shared_id<'a>(file: &object::File<'a>) -> Option<&'a [u8]> {
     let section = file.section_by_name(".debug_sup").and_then(|section| section.data().ok());
     match section.and_then(|section| supplementary(section).ok()) {
         Some((is_shared, _, id)) => is_shared.then_some(id),
@@ -91,7 +93,7 @@ fn candidates(path: &Path, name: &str, id: &[u8], search: &Search) -> Vec<PathBu
     let beside = path.parent().filter(|_| search.may_follow(name)).map(|folder| folder.join(name));
     let last = Path::new(name).file_name();
     let kept = last.map(|last| Path::new(DEBUG).join(SHARED).join(last));
-    beside.into_iter().chain(kept).chain(image::by_build_id(id)).collect()
+    beside.into_iter().chain(kept).chain(image::build_id_path(id)).collect()
 }
 
 #[cfg(test)]
@@ -103,7 +105,7 @@ mod tests {
         let found = |name: &str, only_named: bool| {
             let search = Search { only_named, ..Search::default() };
             let all = candidates(Path::new("/m/bin/a"), name, &[1, 2], &search);
-            all.into_iter().filter(|path| search.may_look(path)).collect::<Vec<_>>()
+            all.into_iter().filter(|path| search.may_read(path)).collect::<Vec<_>>()
         };
         for name in ["../../etc/x", "/etc/x", "a/../../x"] {
             assert_eq!(found(name, true), [PathBuf::new(); 0], "{name}");

@@ -19,7 +19,7 @@ use crate::budget::Budget;
 use crate::demangle::bounded;
 use crate::dwarf::Reader;
 use crate::image;
-use crate::lack::{self, Lack};
+use crate::lack::{self, Limitation};
 use crate::sections::{Home, Parsed};
 
 /// The files that units of a module were split off into. Each is opened when it is asked for.
@@ -30,9 +30,9 @@ pub(crate) struct SplitFiles {
     limits: Limits,
     package: Option<DwarfPackageSections<Bytes>>,
     /// Reason why the package is not taken.
-    lack: Option<Lack>,
+    lack: Option<Limitation>,
     /// By the number of the unit that asked first.
-    files: Vec<OnceLock<Result<DwarfSections<Bytes>, Lack>>>,
+    files: Vec<OnceLock<Result<DwarfSections<Bytes>, Limitation>>>,
 }
 
 impl SplitFiles {
@@ -68,7 +68,7 @@ impl SplitFiles {
     }
 
     /// Returns the reason why less is known than could be.
-    pub(crate) fn lack(&self) -> Option<&Lack> {
+    pub(crate) fn limitation(&self) -> Option<&Limitation> {
         self.lack.as_ref()
     }
 
@@ -79,23 +79,27 @@ impl SplitFiles {
     }
 
     /// The file of a unit, which the unit of that number asked for first.
-    fn open(&self, number: usize, made_at: &str) -> Option<&Result<DwarfSections<Bytes>, Lack>> {
+    fn open(
+        &self,
+        number: usize,
+        made_at: &str,
+    ) -> Option<&Result<DwarfSections<Bytes>, Limitation>> {
         let open = || {
-            let mut lacks = vec![Lack::absent(made_at)];
+            let mut lacks = vec![Limitation::absent(made_at)];
             for path in self.candidates(made_at) {
                 match open_file(&path, &self.limits) {
                     Ok(found) => return Ok(found),
                     Err(lack) => lacks.push(lack),
                 }
             }
-            Err(Lack::worst(lacks).unwrap_or_else(|| Lack::absent(made_at)))
+            Err(Limitation::worst(lacks).unwrap_or_else(|| Limitation::absent(made_at)))
         };
         Some(self.files.get(number)?.get_or_init(open))
     }
 }
 
 /// A file of what was split off.
-fn open_file(path: &Path, limits: &Limits) -> Result<DwarfSections<Bytes>, Lack> {
+fn open_file(path: &Path, limits: &Limits) -> Result<DwarfSections<Bytes>, Limitation> {
     let bytes = image::read(path, limits)?;
     let file = object::File::parse(&*bytes).map_err(|error| damaged(path, &error))?;
     let section = |id: SectionId| {
@@ -107,7 +111,10 @@ fn open_file(path: &Path, limits: &Limits) -> Result<DwarfSections<Bytes>, Lack>
 }
 
 /// The package of all that was split off; nothing where there is none.
-fn open_package(path: &Path, limits: &Limits) -> Result<Option<DwarfPackageSections<Bytes>>, Lack> {
+fn open_package(
+    path: &Path,
+    limits: &Limits,
+) -> Result<Option<DwarfPackageSections<Bytes>>, Limitation> {
     let Ok(bytes) = image::read(path, limits) else { return Ok(None) };
     let file = object::File::parse(&*bytes).map_err(|error| damaged(path, &error))?;
     let section = |id: SectionId| {
@@ -118,8 +125,8 @@ fn open_package(path: &Path, limits: &Limits) -> Result<Option<DwarfPackageSecti
     DwarfPackageSections::load(section).map(Some)
 }
 
-fn damaged(path: &Path, why: &dyn Display) -> Lack {
-    Lack::damaged(format!("its debug file {} is damaged: {why}", path.display()))
+fn damaged(path: &Path, why: &dyn Display) -> Limitation {
+    Limitation::damaged(format!("its debug file {} is damaged: {why}", path.display()))
 }
 
 /// Units that were split off.
@@ -134,7 +141,7 @@ pub(crate) struct Splits<'a> {
     /// Files that are not there: how many, and the first of them.
     absent: RefCell<(usize, String)>,
     /// The first that is damaged.
-    damaged: RefCell<Option<Lack>>,
+    damaged: RefCell<Option<Limitation>>,
 }
 
 impl<'a> Splits<'a> {
@@ -156,10 +163,10 @@ impl<'a> Splits<'a> {
     }
 
     /// Returns the reason why less is known than could be.
-    pub(crate) fn lack(&self) -> Option<Lack> {
+    pub(crate) fn limitation(&self) -> Option<Limitation> {
         let (count, first) = &*self.absent.borrow();
         let absent = (*count > 0).then(|| {
-            Lack::absent(match count {
+            Limitation::absent(match count {
                 1 => format!("one of its units is in a debug file that is not there: {first}"),
                 _ => format!(
                     "{count} of its units are in debug files that are not there, such as {first}"
@@ -187,7 +194,7 @@ impl<'a> Splits<'a> {
             None => self.file(budget, skeleton, number)?,
         };
         let Some(mut unit) = unit_of(budget, &dwarf, id) else {
-            self.lost(&Lack::absent(made_at(skeleton)?));
+            self.lost(&Limitation::absent(compiler_output_path(skeleton)?));
             return None;
         };
         unit.copy_relocated_attributes(&skeleton.unit);
@@ -201,7 +208,7 @@ impl<'a> Splits<'a> {
         skeleton: &Parsed<'a>,
         number: usize,
     ) -> Option<Dwarf<Reader<'a>>> {
-        let made_at = made_at(skeleton)?;
+        let made_at = compiler_output_path(skeleton)?;
         let first = *self.first.borrow_mut().entry(made_at.clone()).or_insert(number);
         let sections = self.files.open(first, &made_at)?.as_ref();
         let sections = sections.map_err(|lack| self.lost(lack)).ok()?;
@@ -214,7 +221,7 @@ impl<'a> Splits<'a> {
     }
 
     /// Notes that a unit was not found. What it says of a file that is not there is its path.
-    fn lost(&self, lack: &Lack) {
+    fn lost(&self, lack: &Limitation) {
         if lack.is_damaged {
             self.damaged.borrow_mut().get_or_insert_with(|| lack.clone());
             return;
@@ -228,7 +235,7 @@ impl<'a> Splits<'a> {
 }
 
 /// The path that the compiler wrote the file of a unit to.
-fn made_at(skeleton: &Parsed<'_>) -> Option<String> {
+fn compiler_output_path(skeleton: &Parsed<'_>) -> Option<String> {
     let Parsed { dwarf, unit, .. } = skeleton;
     let name = dwarf.attr_string(unit, unit.dwo_name().ok()??).ok()?;
     let name = bounded(name.slice());

@@ -12,7 +12,7 @@ use crate::sections::{Offset, Parsed, Sections};
 use crate::unit::REFERENCES_MAX;
 
 /// Facts that entries give about a function or a scope; the first entry that gives a fact counts.
-pub(crate) struct Told {
+pub(crate) struct EntryFacts {
     /// The last of them: the one that is where it was declared.
     pub(crate) last: Offset,
     pub(crate) linkage: Option<String>,
@@ -25,9 +25,13 @@ pub(crate) struct Told {
     pub(crate) entry: Option<u64>,
 }
 
-impl Told {
+impl EntryFacts {
     /// Reads the facts that an entry and those that it refers to give.
-    pub(crate) fn of<'a>(own: &Parsed<'a>, known: &mut Sections<'a>, offset: Offset) -> Self {
+    pub(crate) fn from_entry<'a>(
+        own: &Parsed<'a>,
+        known: &mut Sections<'a>,
+        offset: Offset,
+    ) -> Self {
         let mut told = Self {
             last: offset,
             linkage: None,
@@ -41,10 +45,10 @@ impl Told {
         for _ in 0..REFERENCES_MAX {
             let Some(offset) = at else { break };
             told.last = offset;
-            at = match own.within(offset) {
+            at = match own.offset_in_unit(offset) {
                 Some(within) => told.add(own, within, true, &known.budget),
                 None => known
-                    .other(offset)
+                    .unit_at(offset)
                     .and_then(|(other, within)| told.add(&other, within, false, &known.budget)),
             };
         }

@@ -14,10 +14,10 @@ use crate::demangle::Style;
 use crate::dwarf::Reader;
 use crate::inlining::{self, CallPlace};
 use crate::lines::Lines;
-use crate::loops::{self, Around, Finder, Placed};
+use crate::loops::{self, EnclosingScope, Finder, PlacedLoops};
 use crate::naming;
 use crate::sections::{Offset, Parsed, Sections};
-use crate::told::Told;
+use crate::told::EntryFacts;
 
 pub(crate) type Entry<'a> = gimli::DebuggingInformationEntry<Reader<'a>>;
 
@@ -57,8 +57,8 @@ pub(crate) struct Unit<'a> {
     functions: Vec<(u64, u64, UnitOffset)>,
     lines: Lines<'a>,
     inlined: HashMap<UnitOffset, Arc<Calls>>,
-    described: HashMap<Offset, Described>,
-    loops: HashMap<UnitOffset, Placed>,
+    described: HashMap<Offset, DescribedFunction>,
+    loops: HashMap<UnitOffset, PlacedLoops>,
     /// Start of the functions that have copies, as the entries give it, once that was asked for.
     lowest: Option<HashMap<Offset, u64>>,
     /// Start of functions, once that was asked for.
@@ -67,7 +67,7 @@ pub(crate) struct Unit<'a> {
 
 /// Description of a function.
 #[derive(Debug, Clone, Default)]
-struct Described {
+struct DescribedFunction {
     name: String,
     at: Option<SourcePlace>,
     entry: Option<u64>,
@@ -106,20 +106,20 @@ impl<'a> Unit<'a> {
         let Some((.., function)) = found.filter(|(_, end, _)| address < *end) else { return };
         let Some(function_at) = self.parsed.offset(function) else { return };
         let record = function_at.record(self.number);
-        let Described { name, at, entry } = self.described(known, function_at);
+        let DescribedFunction { name, at, entry } = self.described(known, function_at);
         let entry = self.entry_of(known, function, entry);
         to.push(Resolved::Function { record, name, at, entry });
         let calls = self.inlined(known, function);
         let calls = calls.path(calls.find(address));
         let around = match finder {
-            Some(finder) => self.loops(known, finder, function).around(address, calls),
-            None => calls.into_iter().map(Around::Call).collect(),
+            Some(finder) => self.loops(known, finder, function).enclosing_scopes(address, calls),
+            None => calls.into_iter().map(EnclosingScope::Call).collect(),
         };
         for around in around {
             to.push(match around {
-                Around::Loop { at, entry } => Resolved::Loop { at, entry },
-                Around::Call((inlined, call)) => {
-                    let Described { name, at, .. } = self.described(known, inlined);
+                EnclosingScope::Loop { at, entry } => Resolved::Loop { at, entry },
+                EnclosingScope::Call((inlined, call)) => {
+                    let DescribedFunction { name, at, .. } = self.described(known, inlined);
                     // What tells its name may be in a file that is not there.
                     if name.is_empty() && known.style == Style::Best {
                         continue;
@@ -137,7 +137,7 @@ impl<'a> Unit<'a> {
         known: &mut Sections<'a>,
         finder: &mut Finder<'_>,
         function: UnitOffset,
-    ) -> &Placed {
+    ) -> &PlacedLoops {
         if !self.loops.contains_key(&function) {
             let placed = self.find_loops(known, finder, function);
             self.loops.insert(function, placed);
@@ -150,10 +150,10 @@ impl<'a> Unit<'a> {
         known: &mut Sections<'a>,
         finder: &mut Finder<'_>,
         function: UnitOffset,
-    ) -> Placed {
-        let Some(at) = self.parsed.offset(function) else { return Placed::default() };
+    ) -> PlacedLoops {
+        let Some(at) = self.parsed.offset(function) else { return PlacedLoops::default() };
         let described = self.described(known, at);
-        let Ok(entry) = self.parsed.unit.entry(function) else { return Placed::default() };
+        let Ok(entry) = self.parsed.unit.entry(function) else { return PlacedLoops::default() };
         let ranges = ranges(&self.parsed, &entry, &known.budget);
         let start = described.entry.or_else(|| ranges.first().map(|range| range.begin));
         let ranges = ranges.iter().map(|range| range.begin..range.end).collect();
@@ -161,7 +161,7 @@ impl<'a> Unit<'a> {
         let calls = self.inlined(known, function);
         let file = described.at.map(|(file, _)| file);
         let mut lines = FunctionLines { lines: &mut self.lines, file, budget: &known.budget };
-        Placed::new(found, calls, &mut lines)
+        PlacedLoops::new(found, calls, &mut lines)
     }
 
     /// The places that an address may be at, and from which address on that is so.
@@ -195,7 +195,7 @@ impl<'a> Unit<'a> {
         Arc::clone(self.inlined.entry(function).or_insert_with(read))
     }
 
-    fn described(&mut self, known: &mut Sections<'a>, entry: Offset) -> Described {
+    fn described(&mut self, known: &mut Sections<'a>, entry: Offset) -> DescribedFunction {
         if let Some(known) = self.described.get(&entry) {
             return known.clone();
         }
@@ -205,8 +205,8 @@ impl<'a> Unit<'a> {
     }
 
     /// Describes a function.
-    fn describe(&mut self, known: &mut Sections<'a>, offset: Offset) -> Described {
-        let mut told = Told::of(&self.parsed, known, offset);
+    fn describe(&mut self, known: &mut Sections<'a>, offset: Offset) -> DescribedFunction {
+        let mut told = EntryFacts::from_entry(&self.parsed, known, offset);
         let name = self.name_of(known, offset, &mut told);
         let line = told.line.and_then(|line| u32::try_from(line).ok()).unwrap_or(0);
         // hpcprof takes the file of another unit for one of this unit with the same number.
@@ -217,12 +217,12 @@ impl<'a> Unit<'a> {
             Some(_) => told.path.map(|path| (path, line)),
             None => None,
         };
-        Described { name, at, entry: told.entry }
+        DescribedFunction { name, at, entry: told.entry }
     }
 
     /// The whole name of a function, if it is told. Where only the last part of a name of C++ is, its
     /// symbol tells the rest, or what it is in; but not to hpcprof.
-    fn name_of(&mut self, known: &mut Sections<'a>, at: Offset, told: &mut Told) -> String {
+    fn name_of(&mut self, known: &mut Sections<'a>, at: Offset, told: &mut EntryFacts) -> String {
         if let Some(linkage) = &told.linkage {
             return known.style.demangled(linkage);
         }
@@ -235,7 +235,7 @@ impl<'a> Unit<'a> {
         }
         let start = told.entry.or_else(|| self.start_of(at));
         let symbol = start.and_then(|start| known.image.symbol_at(start));
-        let named = symbol.and_then(|symbol| naming::by_symbol(symbol, &plain, known.style));
+        let named = symbol.and_then(|symbol| naming::symbol_name(symbol, &plain, known.style));
         named.unwrap_or_else(|| naming::qualified(&self.parsed, known, told.last, plain))
     }
 
@@ -297,12 +297,12 @@ struct FunctionLines<'a, 'b> {
 }
 
 impl loops::Lines for FunctionLines<'_, '_> {
-    fn at(&mut self, address: u64) -> Option<SourcePlace> {
+    fn place_at(&mut self, address: u64) -> Option<SourcePlace> {
         let place = self.lines.find_last(address)?;
         self.lines.place(place, self.budget)
     }
 
-    fn of_call(&mut self, (_, call): Call) -> Option<SourcePlace> {
+    fn call_place(&mut self, (_, call): Call) -> Option<SourcePlace> {
         call_place(self.lines, call, self.budget)
     }
 

@@ -26,13 +26,13 @@ pub(crate) fn is_compressed(bytes: &[u8]) -> bool {
 pub(crate) fn expand(bytes: &[u8], bytes_max: usize) -> io::Result<Vec<u8>> {
     if bytes.starts_with(MAGIC) {
         let has_several_streams = true;
-        all_of(XzReader::new_mem_limit(bytes, has_several_streams, NO_LIMIT), bytes_max)
+        read_all(XzReader::new_mem_limit(bytes, has_several_streams, NO_LIMIT), bytes_max)
     } else {
-        all_of(LzmaReader::new_mem_limit(bytes, NO_LIMIT, None)?, bytes_max)
+        read_all(LzmaReader::new_mem_limit(bytes, NO_LIMIT, None)?, bytes_max)
     }
 }
 
-fn all_of(reader: impl Read, bytes_max: usize) -> io::Result<Vec<u8>> {
+fn read_all(reader: impl Read, bytes_max: usize) -> io::Result<Vec<u8>> {
     let mut expanded = Vec::new();
     reader.take((bytes_max as u64).saturating_add(1)).read_to_end(&mut expanded)?;
     if expanded.len() > bytes_max {

@@ -11,7 +11,7 @@ use serde_json::{Map, Value as Json, json};
 
 use crate::read::values;
 use crate::spec::{FieldType, TaskClass};
-use crate::types::{ArtifactId, ArtifactKind, CustomField, CustomType, Declared, TypeId};
+use crate::types::{ArtifactId, ArtifactKind, CustomField, CustomType, DeclaredArtifact, TypeId};
 
 /// Of a task: its class, by name or number, where that is not TASK.
 pub(crate) const TASK_CLASS: &str = "task_class";
@@ -145,7 +145,11 @@ pub(crate) struct Values {
 
 impl Values {
     /// Those of an artifact, where they are of their type and there is room for them.
-    pub(crate) fn of(artifact: &Declared<'_>, of: &CustomType, room: &mut u64) -> Option<Self> {
+    pub(crate) fn from_artifact(
+        artifact: &DeclaredArtifact<'_>,
+        of: &CustomType,
+        room: &mut u64,
+    ) -> Option<Self> {
         let is_small = artifact.custom.len() <= VALUE_BYTES_MAX && of.fields.len() <= FIELDS_MAX;
         if !is_small || values(of, artifact.custom, 0).is_err() {
             return None;
@@ -265,7 +269,7 @@ const PATH_BYTES_MAX: usize = 256;
 /// Returns the names of states of a log file whose machine has another of the same name. They are
 /// named by the states that they are part of (`stop.run`). Where these do not distinguish a state,
 /// it is named by its number (`run (7)`).
-pub(crate) fn told_apart(states: &[State<'_>]) -> HashMap<ArtifactId, String> {
+pub(crate) fn distinct_state_names(states: &[State<'_>]) -> HashMap<ArtifactId, String> {
     let machines = machines(states.iter().map(|(id, parent, _)| (*id, *parent)));
     let mut known = HashMap::new();
     for (id, parent, name) in states {
@@ -410,7 +414,7 @@ mod tests {
         ];
         let states = states.map(|(id, parent, name)| (ArtifactId(id), ArtifactId(parent), name));
         let mut told: Vec<_> =
-            told_apart(&states).into_iter().map(|(id, name)| (id.0, name)).collect();
+            distinct_state_names(&states).into_iter().map(|(id, name)| (id.0, name)).collect();
         told.sort_unstable();
         let names: Vec<_> = told.iter().map(|(id, name)| (*id, name.as_str())).collect();
         let expected = [
@@ -443,7 +447,7 @@ mod tests {
 
     #[test]
     fn values_are_carried_while_there_is_room() {
-        let artifact = Declared {
+        let artifact = DeclaredArtifact {
             offset: 0,
             id: ArtifactId(1),
             name: crate::Text(b"t"),
@@ -457,7 +461,7 @@ mod tests {
         let of = CustomType { offset: 0, id: TypeId(1), name, log_file, fields };
         // Two digits, four bytes of the type's name, and 100 + 32 of its field.
         let mut room = 2 * 138 + 137;
-        let fit = (0..3).map(|_| Values::of(&artifact, &of, &mut room).is_some());
+        let fit = (0..3).map(|_| Values::from_artifact(&artifact, &of, &mut room).is_some());
         assert_eq!(fit.collect::<Vec<_>>(), [true, true, false]);
         assert_eq!(room, 137);
         assert_eq!([room_of(100), room_of(1 << 30)], [1 << 20, 1 << 32]);

@@ -13,8 +13,8 @@ use kymo_model::{
 
 use crate::model::{Timeline, WORDS, undeclared_name};
 use crate::spec::{ArtifactClass, MAGIC, VERSION};
-use crate::types::{Declared, LogFile, TaskExecution};
-use crate::utf8::{self, Recoded, RecodedSink, RecodedTable, Recoding};
+use crate::types::{DeclaredArtifact, LogFile, TaskExecution};
+use crate::utf8::{self, RecodedSink, RecodedTable, RecodedTimeline, Recoding};
 use crate::{Reader, check, demo, dump, extract, from_timeline, repair, tables};
 
 /// The format.
@@ -102,7 +102,7 @@ impl Format for Bbbin {
         context: &Context<'_>,
     ) -> Result<WriteReport> {
         let timeline: Arc<dyn TimelineView> = if context.is_utf8 {
-            Arc::new(Recoded { timeline, recoding: Recoding::Write })
+            Arc::new(RecodedTimeline { timeline, recoding: Recoding::Write })
         } else {
             timeline
         };
@@ -138,7 +138,7 @@ impl LogSet {
     fn shown(&self, table: Arc<dyn Table>) -> Arc<dyn Table> {
         match self.recoding() {
             None => table,
-            Some(recoding) => RecodedTable::of(table, recoding),
+            Some(recoding) => RecodedTable::wrap(table, recoding),
         }
     }
 }
@@ -186,14 +186,14 @@ impl Dataset for LogSet {
         let timeline = Arc::new(Timeline::new(Arc::clone(&self.reader)));
         Some(match self.recoding() {
             None => timeline,
-            Some(recoding) => Arc::new(Recoded { timeline, recoding: recoding.clone() }),
+            Some(recoding) => Arc::new(RecodedTimeline { timeline, recoding: recoding.clone() }),
         })
     }
 }
 
 /// Says that tasks are called by their numbers alone, as `repair` calls those whose artifacts are lost.
 fn nameless(reader: &Reader) -> Option<Finding> {
-    let is_task = |of: &Declared<'_>| of.kind.class() == ArtifactClass::Task;
+    let is_task = |of: &DeclaredArtifact<'_>| of.kind.class() == ArtifactClass::Task;
     let mut tasks = reader.artifacts().filter(is_task).peekable();
     tasks.peek()?;
     let message = "tasks have numbers in place of names: what they are called, and which of them run \

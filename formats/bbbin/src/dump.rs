@@ -9,8 +9,8 @@ use kymo_model::{DumpRequest, Field, Flow, Record, RecordSink};
 use crate::Reader;
 use crate::spec::{Section, TaskClass};
 use crate::types::{
-    ArtifactKind, Body, CustomField, CustomType, Declared, Event, Found, LogFile, LogFileId,
-    Message,
+    ArtifactKind, Body, CustomField, CustomType, DeclaredArtifact, Event, LocatedEvent, LogFile,
+    LogFileId, Message,
 };
 
 pub(crate) type Fields = Vec<(&'static str, Field<'static>)>;
@@ -95,7 +95,11 @@ pub(crate) fn fields_text(of: &CustomType) -> String {
     of.fields.iter().map(field).collect::<Vec<_>>().join(", ")
 }
 
-fn artifact_fields(reader: &Reader, of: &Declared<'_>, request: &DumpRequest) -> Result<Fields> {
+fn artifact_fields(
+    reader: &Reader,
+    of: &DeclaredArtifact<'_>,
+    request: &DumpRequest,
+) -> Result<Fields> {
     let mut fields: Fields = vec![
         ("recording", recording_value(reader, of.log_file)),
         ("artifact_class", of.kind.class().name().into()),
@@ -124,7 +128,11 @@ pub(crate) fn task_class_text(of: std::result::Result<TaskClass, i32>) -> String
     of.map_or_else(|number| number.to_string(), |class| class.name().to_owned())
 }
 
-fn event_fields(reader: &Reader, found: &Found<'_>, request: &DumpRequest) -> Result<Fields> {
+fn event_fields(
+    reader: &Reader,
+    found: &LocatedEvent<'_>,
+    request: &DumpRequest,
+) -> Result<Fields> {
     let event = &found.event;
     let mut fields: Fields = vec![
         ("recording", recording_value(reader, event.log_file)),

@@ -49,6 +49,6 @@ pub use dataset::Bbbin;
 pub use order::Merge;
 pub use read::{Reader, values};
 pub use sort::Sort;
-pub use tally::Tally;
+pub use tally::EventStatistics;
 pub use types::*;
-pub use write::{Finished, Writer, encode};
+pub use write::{FinishedFile, Writer, encode};

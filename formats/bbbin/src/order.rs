@@ -7,7 +7,7 @@ use std::ops::Range;
 use kymo_core::{Invariant as _, Result};
 
 use crate::read::Walk;
-use crate::types::Found;
+use crate::types::LocatedEvent;
 use crate::{Reader, Sort};
 
 /// Events of several readers, merged by the times of those that are next; of several at one time,
@@ -16,7 +16,7 @@ use crate::{Reader, Sort};
 /// No reader's own events are put in another order, unless [`Merge::sorted`] is asked for.
 pub struct Merge<'a> {
     /// Each with the event of it that is next.
-    inputs: Vec<(Input<'a>, Option<Found<'a>>)>,
+    inputs: Vec<(Input<'a>, Option<LocatedEvent<'a>>)>,
     /// The time of each head, with the number of its input.
     next: BinaryHeap<Reverse<(i64, usize)>>,
     is_begun: bool,
@@ -28,7 +28,7 @@ enum Input<'a> {
 }
 
 impl<'a> Input<'a> {
-    fn next(&mut self) -> Result<Option<Found<'a>>> {
+    fn next(&mut self) -> Result<Option<LocatedEvent<'a>>> {
         match self {
             Self::AsWritten(reader, walk) => Ok(walk.next(reader)),
             Self::Sorted(sort) => sort.next_event(),
@@ -40,7 +40,7 @@ impl<'a> Merge<'a> {
     /// Each reader's events in the order of its file.
     pub fn new(readers: impl IntoIterator<Item = &'a Reader>) -> Self {
         let input = |reader: &'a Reader| Input::AsWritten(reader, reader.walk());
-        Self::of(readers.into_iter().map(input))
+        Self::from_inputs(readers.into_iter().map(input))
     }
 
     /// Each reader's events in the order of their times.
@@ -49,22 +49,24 @@ impl<'a> Merge<'a> {
     /// When there are more than fit in memory, and no temporary file can be written.
     pub fn sorted(readers: impl IntoIterator<Item = &'a Reader>) -> Result<Self> {
         let input = |reader: &'a Reader| Sort::new(reader).map(Input::Sorted);
-        Ok(Self::of(readers.into_iter().map(input).collect::<Result<Vec<_>>>()?))
+        Ok(Self::from_inputs(readers.into_iter().map(input).collect::<Result<Vec<_>>>()?))
     }
 
     /// Some spans of each reader, in the order of its file.
-    pub(crate) fn within(readers: impl IntoIterator<Item = (&'a Reader, Range<usize>)>) -> Self {
+    pub(crate) fn from_spans(
+        readers: impl IntoIterator<Item = (&'a Reader, Range<usize>)>,
+    ) -> Self {
         let input = |(reader, spans)| Input::AsWritten(reader, Walk::new(spans));
-        Self::of(readers.into_iter().map(input))
+        Self::from_inputs(readers.into_iter().map(input))
     }
 
-    fn of(inputs: impl IntoIterator<Item = Input<'a>>) -> Self {
+    fn from_inputs(inputs: impl IntoIterator<Item = Input<'a>>) -> Self {
         let inputs = inputs.into_iter().map(|input| (input, None)).collect();
         Self { inputs, next: BinaryHeap::new(), is_begun: false }
     }
 
     /// Takes the head of an input, and goes on to the one after it.
-    fn advance(&mut self, number: usize) -> Result<Option<Found<'a>>> {
+    fn advance(&mut self, number: usize) -> Result<Option<LocatedEvent<'a>>> {
         let input = self.inputs.get_mut(number);
         let (input, head) = input.or_broken("an event is of an input that is not there")?;
         let found = input.next()?;
@@ -76,7 +78,7 @@ impl<'a> Merge<'a> {
     ///
     /// # Errors
     /// When the temporary file of what is sorted cannot be read.
-    pub fn next_event(&mut self) -> Result<Option<(usize, Found<'a>)>> {
+    pub fn next_event(&mut self) -> Result<Option<(usize, LocatedEvent<'a>)>> {
         if !std::mem::replace(&mut self.is_begun, true) {
             (0..self.inputs.len()).try_for_each(|number| self.advance(number).map(drop))?;
         }
@@ -115,11 +117,11 @@ pub(crate) mod tests {
         Reader::open(&Source::from_bytes("", bytes), &Context::default()).unwrap()
     }
 
-    pub(crate) fn times_of(found: &Found<'_>) -> (i64, i32) {
+    pub(crate) fn times_of(found: &LocatedEvent<'_>) -> (i64, i32) {
         (found.event.timestamp, found.event.log_file.0)
     }
 
-    fn all(mut merge: Merge<'_>) -> Vec<(usize, Found<'_>)> {
+    fn all(mut merge: Merge<'_>) -> Vec<(usize, LocatedEvent<'_>)> {
         std::iter::from_fn(|| merge.next_event().unwrap()).collect()
     }
 

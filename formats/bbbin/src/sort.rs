@@ -13,7 +13,7 @@ use std::ops::Range;
 use kymo_core::{Error, Invariant as _, Result};
 
 use crate::Reader;
-use crate::types::Found;
+use crate::types::LocatedEvent;
 
 /// Keys that are held in memory, of 24 bytes each.
 const KEYS_MAX: usize = 1 << 20;
@@ -37,12 +37,12 @@ pub struct Sort<'a> {
 enum Keys {
     /// All of them, the last first.
     Held(Vec<Key>),
-    Spilled(Spilled),
+    Spilled(SpilledRuns),
 }
 
 /// Runs of sorted keys in a temporary file.
 #[derive(Debug)]
-struct Spilled {
+struct SpilledRuns {
     file: File,
     runs: Vec<Run>,
     /// The next key of each run.
@@ -72,7 +72,7 @@ impl<'a> Sort<'a> {
     fn holding(reader: &'a Reader, keys_max: usize) -> Result<Self> {
         let keys_max = keys_max.max(1);
         let (mut held, mut spilled) = (Vec::new(), None);
-        for Found { offset, event } in reader.events() {
+        for LocatedEvent { offset, event } in reader.events() {
             if held.len() >= keys_max {
                 spill(&mut held, &mut spilled)?;
             }
@@ -84,7 +84,7 @@ impl<'a> Sort<'a> {
         held.sort_unstable_by_key(|key| Reverse(*key));
         let keys = match spilled {
             None => Keys::Held(held),
-            Some((out, runs)) => Keys::Spilled(Spilled::new(out, runs, keys_max)?),
+            Some((out, runs)) => Keys::Spilled(SpilledRuns::new(out, runs, keys_max)?),
         };
         Ok(Self { reader, keys })
     }
@@ -93,7 +93,7 @@ impl<'a> Sort<'a> {
     ///
     /// # Errors
     /// When the temporary file cannot be read, or an event can no longer be read that could before.
-    pub fn next_event(&mut self) -> Result<Option<Found<'a>>> {
+    pub fn next_event(&mut self) -> Result<Option<LocatedEvent<'a>>> {
         let key = match &mut self.keys {
             Keys::Held(keys) => keys.pop(),
             Keys::Spilled(spilled) => spilled.next()?,
@@ -127,7 +127,7 @@ fn spill(held: &mut Vec<Key>, to: &mut Option<(BufWriter<File>, Vec<Run>)>) -> R
     Ok(())
 }
 
-impl Spilled {
+impl SpilledRuns {
     fn new(out: BufWriter<File>, runs: Vec<Run>, keys_max: usize) -> Result<Self> {
         let file = out.into_inner().map_err(|error| failed(error.into_error()))?;
         // All runs together hold no more than one of them had.
@@ -190,7 +190,7 @@ mod tests {
         (0..count).map(move |n| (n * 1_117 % count / 2, i32::from(n % 3 == 0)))
     }
 
-    fn sorted(mut sort: Sort<'_>) -> Vec<Found<'_>> {
+    fn sorted(mut sort: Sort<'_>) -> Vec<LocatedEvent<'_>> {
         std::iter::from_fn(|| sort.next_event().unwrap()).collect()
     }
 
@@ -220,7 +220,7 @@ mod tests {
     }
 
     /// Returns the number of bytes that were read of the temporary file.
-    fn bytes_read(spilled: &Spilled, count: u64) -> u64 {
+    fn bytes_read(spilled: &SpilledRuns, count: u64) -> u64 {
         let left: u64 = spilled.runs.iter().map(|run| run.left.end - run.left.start).sum();
         count * KEY_BYTES as u64 - left
     }

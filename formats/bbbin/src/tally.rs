@@ -11,18 +11,18 @@ use crate::types::{ArtifactId, Body, Event, LogFileId, Statistics, TaskExecution
 /// Tally of the events so far. Its size is that of the sets of tasks and of log files, both of
 /// which events name as they like: little is kept of each.
 #[derive(Debug, Default)]
-pub struct Tally {
-    logs: Vec<LogTally>,
+pub struct EventStatistics {
+    logs: Vec<LogStatistics>,
     places: HashMap<LogFileId, usize, RandomState>,
     /// The place of the log file that was asked for last: mostly the next event is of it too.
     current: usize,
     statistics: Statistics,
-    ran: Ran,
+    ran: RunTimes,
 }
 
 /// Tally of the events of one log file.
 #[derive(Debug)]
-struct LogTally {
+struct LogStatistics {
     id: LogFileId,
     /// The last `TASK_SWITCH`: when, and which task it let run.
     last: Option<(i64, ArtifactId)>,
@@ -30,9 +30,9 @@ struct LogTally {
 
 /// A task of a log file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct TaskOf(pub(crate) LogFileId, pub(crate) ArtifactId);
+pub(crate) struct LogTask(pub(crate) LogFileId, pub(crate) ArtifactId);
 
-impl CacheEntry for TaskOf {
+impl CacheEntry for LogTask {
     #[inline]
     fn number(self) -> u64 {
         let Self(log_file, task) = self;
@@ -44,15 +44,15 @@ impl CacheEntry for TaskOf {
 
 /// Run times of tasks.
 #[derive(Debug, Default)]
-struct Ran {
-    settled_ns: HashMap<TaskOf, i128, RandomState>,
+struct RunTimes {
+    settled_ns: HashMap<LogTask, i128, RandomState>,
     /// Run times of some tasks since they were last added there: few tasks run most of the time.
-    recent: RecentEntries<TaskOf, i64, 256>,
+    recent: RecentEntries<LogTask, i64, 256>,
 }
 
-impl Ran {
+impl RunTimes {
     #[inline]
-    fn add(&mut self, task: TaskOf, since: i64, until: i64) {
+    fn add(&mut self, task: LogTask, since: i64, until: i64) {
         if let Some(ns) = self.recent.get_mut(task)
             && let Some(sum) = until.checked_sub(since).and_then(|ran| ns.checked_add(ran))
         {
@@ -60,13 +60,13 @@ impl Ran {
             return;
         }
         let kept = self.recent.put(task, 0);
-        self.settle(kept, task, i128::from(until) - i128::from(since));
+        self.commit_run(kept, task, i128::from(until) - i128::from(since));
     }
 
     /// Adds what was kept of a task, and what another ran. One that ran for no time at all is one
     /// that ran.
     #[cold]
-    fn settle(&mut self, kept: Option<(TaskOf, i64)>, task: TaskOf, ns: i128) {
+    fn commit_run(&mut self, kept: Option<(LogTask, i64)>, task: LogTask, ns: i128) {
         if let Some((of, ns)) = kept {
             *self.settled_ns.entry(of).or_default() += i128::from(ns);
         }
@@ -74,7 +74,7 @@ impl Ran {
     }
 
     /// Returns the run time of each task.
-    fn sums(&self) -> HashMap<TaskOf, i128, RandomState> {
+    fn sums(&self) -> HashMap<LogTask, i128, RandomState> {
         let mut sums = self.settled_ns.clone();
         for (task, ns) in self.recent.iter() {
             *sums.entry(task).or_default() += i128::from(ns);
@@ -83,7 +83,7 @@ impl Ran {
     }
 }
 
-impl Tally {
+impl EventStatistics {
     /// Takes an event; tells whether a `TASK_SWITCH` stops the task that the one before it in the
     /// same log file let run.
     #[inline]
@@ -104,12 +104,12 @@ impl Tally {
             // Where it was not known who ran, that is no other.
             return ran.0 == UNKNOWN_TASK;
         }
-        self.ran.add(TaskOf(event.log_file, out_task), then, now);
+        self.ran.add(LogTask(event.log_file, out_task), then, now);
         true
     }
 
     #[inline]
-    fn log(&mut self, id: LogFileId) -> Option<&mut LogTally> {
+    fn log(&mut self, id: LogFileId) -> Option<&mut LogStatistics> {
         if self.logs.get(self.current).is_none_or(|log| log.id != id) {
             self.current = self.place(id);
         }
@@ -119,7 +119,7 @@ impl Tally {
     fn place(&mut self, id: LogFileId) -> usize {
         let logs = &mut self.logs;
         *self.places.entry(id).or_insert_with(|| {
-            logs.push(LogTally { id, last: None });
+            logs.push(LogStatistics { id, last: None });
             logs.len() - 1
         })
     }
@@ -136,7 +136,7 @@ impl Tally {
         let first = i128::from(self.statistics.first_task_duration);
         let total = i128::from(self.statistics.last_task_duration) - first;
         let sums = self.ran.sums().into_iter();
-        let executions = sums.map(|(TaskOf(log_file, task), ran)| TaskExecution {
+        let executions = sums.map(|(LogTask(log_file, task), ran)| TaskExecution {
             offset: 0,
             log_file,
             task,
@@ -178,7 +178,7 @@ mod tests {
     }
 
     fn executions(events: &[Event<'_>]) -> Vec<(i32, i32, f64)> {
-        let mut tally = Tally::default();
+        let mut tally = EventStatistics::default();
         for event in events {
             tally.add(event);
         }
@@ -205,7 +205,7 @@ mod tests {
     fn a_switch_from_another_task_than_ran_counts_for_none() {
         let events = [switch(0, 0, 9, 1), switch(0, 50, 2, 3), switch(0, 100, 3, 1)];
         assert_eq!(executions(&events), [(0, 3, 50.0)]);
-        let mut tally = Tally::default();
+        let mut tally = EventStatistics::default();
         let balanced: Vec<_> = events.iter().map(|event| tally.add(event)).collect();
         assert_eq!(balanced, [true, false, true]);
     }
@@ -220,12 +220,12 @@ mod tests {
         let events: Vec<_> = begins.chain(ends).collect();
         let expected: Vec<_> = (1..=1000).map(|log| (log, 1, f64::from(log) / 10.0)).collect();
         assert_eq!(executions(&events), expected);
-        assert!(size_of::<LogTally>() <= 36);
+        assert!(size_of::<LogStatistics>() <= 36);
     }
 
     #[test]
     fn statistics_hold_the_smallest_and_the_largest_time_in_any_order() {
-        let mut tally = Tally::default();
+        let mut tally = EventStatistics::default();
         let none = Statistics::default();
         assert_eq!((none.first_task_duration, none.last_task_duration), (-1, 0));
         assert_eq!(tally.statistics(), none);

@@ -82,7 +82,7 @@ pub struct LogFile {
 const CPU: &str = ", cpu ";
 
 /// The name of the log file of one processor of a recording.
-pub(crate) fn of_cpu(recording: &str, cpu: &str) -> String {
+pub(crate) fn cpu_log_name(recording: &str, cpu: &str) -> String {
     format!("{recording}{CPU}{cpu}")
 }
 
@@ -112,7 +112,7 @@ pub struct CustomType {
 
 impl CustomType {
     /// Returns true if it is a type of ours, to the last field.
-    pub(crate) fn is(&self, own: OwnType) -> bool {
+    pub(crate) fn is_own_type(&self, own: OwnType) -> bool {
         let is_field = |(field, name): (&CustomField, &&str)| {
             (field.name.as_str(), field.field_type, field.element_count) == (name, Ok(own.of), 0)
         };
@@ -184,7 +184,7 @@ pub struct Artifact {
 
 /// An artifact as a file declares it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Declared<'a> {
+pub struct DeclaredArtifact<'a> {
     /// Its first byte.
     pub offset: u64,
     /// Its id within the log file.
@@ -201,9 +201,9 @@ pub struct Declared<'a> {
     pub custom: &'a [u8],
 }
 
-impl From<Declared<'_>> for Artifact {
-    fn from(of: Declared<'_>) -> Self {
-        let Declared { offset, id, name, log_file, kind, custom_type, custom } = of;
+impl From<DeclaredArtifact<'_>> for Artifact {
+    fn from(of: DeclaredArtifact<'_>) -> Self {
+        let DeclaredArtifact { offset, id, name, log_file, kind, custom_type, custom } = of;
         let (name, custom) = (name.to_string(), custom.to_vec());
         Self { offset, id, name, log_file, kind, custom_type, custom }
     }
@@ -260,7 +260,7 @@ pub struct Event<'a> {
 
 /// An event, and where it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Found<'a> {
+pub struct LocatedEvent<'a> {
     /// Its first byte.
     pub offset: u64,
     /// The event.
@@ -475,7 +475,7 @@ struct LogTypes {
 
 impl TypeIds {
     /// Looks at the types that were added since it was asked last.
-    fn of(&mut self, log: LogFileId, types: &[CustomType]) -> &mut LogTypes {
+    fn log_types(&mut self, log: LogFileId, types: &[CustomType]) -> &mut LogTypes {
         for of in types.get(self.seen..).unwrap_or_default() {
             self.taken.insert((of.log_file, of.id.0));
             let known = self.of_logs.entry(of.log_file).or_default();
@@ -491,12 +491,12 @@ impl TypeIds {
 
     /// The type without fields of a log file.
     pub(crate) fn empty(&mut self, log: LogFileId, types: &[CustomType]) -> Option<TypeId> {
-        self.of(log, types).empty
+        self.log_types(log, types).empty
     }
 
     /// The next id of a log file, from 1 on; when the largest is taken, one below.
     pub(crate) fn next(&mut self, log: LogFileId, types: &[CustomType]) -> TypeId {
-        let LogTypes { largest, mut next_free, .. } = *self.of(log, types);
+        let LogTypes { largest, mut next_free, .. } = *self.log_types(log, types);
         if let Some(next) = largest.checked_add(1) {
             return TypeId(next);
         }

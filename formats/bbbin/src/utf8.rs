@@ -108,17 +108,17 @@ pub(crate) fn check(reader: &Reader) -> Option<Finding> {
     let lost = Arc::new(AtomicBool::new(false));
     let recoding = Recoding::Read(Arc::clone(&lost));
     // What is too long to be shown is so for others, too.
-    let _ = dump::dump(reader, &DumpRequest::default(), &mut Looked { recoding, lost: &lost });
+    let _ = dump::dump(reader, &DumpRequest::default(), &mut Utf8Prefix { recoding, lost: &lost });
     finding(&lost)
 }
 
 /// Looks at texts up to the first that is no UTF-8.
-struct Looked<'a> {
+struct Utf8Prefix<'a> {
     recoding: Recoding,
     lost: &'a AtomicBool,
 }
 
-impl RecordSink for Looked<'_> {
+impl RecordSink for Utf8Prefix<'_> {
     fn record(&mut self, record: &Record<'_>) -> Result<Flow> {
         for (_, field) in &record.fields {
             if let Field::Value(value) = field {
@@ -134,12 +134,12 @@ impl RecordSink for Looked<'_> {
 }
 
 /// A timeline whose texts cross the border.
-pub(crate) struct Recoded {
+pub(crate) struct RecodedTimeline {
     pub(crate) timeline: Arc<dyn TimelineView>,
     pub(crate) recoding: Recoding,
 }
 
-impl TimelineView for Recoded {
+impl TimelineView for RecodedTimeline {
     fn clocks(&self) -> Vec<Clock> {
         self.timeline.clocks()
     }
@@ -248,7 +248,7 @@ pub(crate) struct RecodedTable {
 }
 
 impl RecodedTable {
-    pub(crate) fn of(table: Arc<dyn Table>, recoding: &Recoding) -> Arc<dyn Table> {
+    pub(crate) fn wrap(table: Arc<dyn Table>, recoding: &Recoding) -> Arc<dyn Table> {
         let name = recoding.text(table.name());
         let column = |field: &Arc<arrow_schema::Field>| {
             field.as_ref().clone().with_name(recoding.text(field.name()))

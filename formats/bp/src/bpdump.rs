@@ -65,7 +65,7 @@ pub(crate) fn dump(
     if let Some(variable) = variable {
         writeln!(out, "{variable} {file}")?;
     }
-    let mut out = Out { text: out, sink, flow: Flow::More };
+    let mut out = DumpText { text: out, sink, flow: Flow::More };
     let mut printer =
         Printer { tool, endian: reader.endian(), variable, buffer: Buffer::default() };
     for element in reader.elements() {
@@ -78,13 +78,13 @@ pub(crate) fn dump(
 }
 
 /// Text on its way to the sink, a little at a time: an array may be large.
-struct Out<'s> {
+struct DumpText<'s> {
     text: Vec<u8>,
     sink: &'s mut dyn RecordSink,
     flow: Flow,
 }
 
-impl Out<'_> {
+impl DumpText<'_> {
     const TEXT_BYTES: usize = 1 << 16;
 
     fn send(&mut self) -> Result<()> {
@@ -93,7 +93,7 @@ impl Out<'_> {
         Ok(())
     }
 
-    fn send_much(&mut self) -> Result<()> {
+    fn send_if_large(&mut self) -> Result<()> {
         if self.text.len() < Self::TEXT_BYTES { Ok(()) } else { self.send() }
     }
 }
@@ -131,7 +131,7 @@ struct Printer<'r> {
 }
 
 impl Printer<'_> {
-    fn print(&mut self, out: &mut Out<'_>, element: &Element<'_>) -> Result<()> {
+    fn print(&mut self, out: &mut DumpText<'_>, element: &Element<'_>) -> Result<()> {
         let text = &mut out.text;
         text.extend_from_slice(b"element size: ");
         put(text, element.length);
@@ -155,7 +155,7 @@ impl Printer<'_> {
             }
         }
         out.text.extend_from_slice(RULE);
-        out.send_much()
+        out.send_if_large()
     }
 
     fn print_scalar(
@@ -244,7 +244,7 @@ impl Printer<'_> {
 
     fn print_dataset(
         &mut self,
-        out: &mut Out<'_>,
+        out: &mut DumpText<'_>,
         element: &Element<'_>,
         payload: &Payload<'_>,
         dimensions: Dimensions<'_>,
@@ -331,7 +331,7 @@ fn rows<const N: usize>(bytes: &[u8], endian: Endian) -> impl Iterator<Item = [u
 }
 
 fn print_values(
-    out: &mut Out<'_>,
+    out: &mut DumpText<'_>,
     endian: Endian,
     payload: &Payload<'_>,
     tool: Tool,
@@ -355,7 +355,7 @@ fn print_values(
         } else {
             print_some(text, endian, payload.datatype, bytes, index * VALUES)?;
         }
-        out.send_much()?;
+        out.send_if_large()?;
         if out.flow == Flow::Stop {
             break;
         }

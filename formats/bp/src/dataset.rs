@@ -130,7 +130,7 @@ const DATATYPES_MAX: usize = 32;
 fn summary(reader: &Reader) -> Summary {
     let grouping = reader.grouping();
     let variables = grouping.variables();
-    let steps = variables.iter().map(crate::model::Grouped::steps).max().unwrap_or(0);
+    let steps = variables.iter().map(crate::model::VariableElements::steps).max().unwrap_or(0);
     let mut summary = Summary { dialect: reader.endian().name().into(), ..Summary::default() };
     summary.detailed("elements", reader.len(), words(grouping.counts()));
     summary.fact("variables", variables.len());

@@ -62,7 +62,7 @@ fn fields<'a>(
         fields.push(("payload_bytes", payload.stated_bytes.into()));
         match array {
             Some(_) if request.headers_only => {}
-            Some(_) if element.lacks_values() => fields.push(("values", Value::Null.into())),
+            Some(_) if element.is_missing_values() => fields.push(("values", Value::Null.into())),
             Some(array) => fields.push(("values", Field::Array(array))),
             None if payload.dimensions.is_none() && element.fault.is_none() => {
                 fields.push(("value", scalar_value(element, reader.endian()).into()));
@@ -95,8 +95,8 @@ fn array_of<'a>(reader: &Reader, element: &'a Element<'a>) -> Option<Values<'a>>
         return None;
     }
     let shape = dimensions.iter().map(|d| u64::try_from(d.local_bound).unwrap_or(0)).collect();
-    let value_type = ValueType::of(element)?;
-    let at_once = reader.values_at_once(value_type);
+    let value_type = ValueType::from_element(element)?;
+    let at_once = reader.values_per_read(value_type);
     let (endian, has_rounded) = (reader.endian(), Cell::new(false));
     Some(Values { element, value_type, at_once, has_rounded, shape, endian })
 }

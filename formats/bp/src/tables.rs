@@ -14,7 +14,7 @@ use kymo_model::arrays::{Attribute, Target, Variable};
 use kymo_model::table::{ColumnTable, Columns};
 
 use crate::Reader;
-use crate::model::{Grouped, attribute};
+use crate::model::{VariableElements, attribute};
 use crate::read::scalar_value;
 use crate::types::{Dimension, Dimensions, Element};
 
@@ -214,7 +214,7 @@ impl Columns for Variables {
 
     fn rows(&self, rows: Range<usize>) -> Result<Vec<Variable>> {
         let grouped = self.0.grouping().variables().get(rows).unwrap_or_default();
-        Ok(grouped.iter().map(Grouped::variable).collect())
+        Ok(grouped.iter().map(VariableElements::variable).collect())
     }
 
     fn column(&self, index: usize, rows: &[Variable]) -> Result<ArrayRef> {

@@ -305,7 +305,7 @@ impl<'a> Element<'a> {
     /// Returns true if its values were never written: the fault of a known writer of string
     /// datasets.
     #[must_use]
-    pub fn lacks_values(&self) -> bool {
+    pub fn is_missing_values(&self) -> bool {
         let lacks = |payload: &Payload<'_>| payload.stated_bytes > payload.bytes.len() as u64;
         self.payload.as_ref().is_some_and(lacks)
     }

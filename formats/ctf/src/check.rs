@@ -14,8 +14,8 @@ use kymo_model::kernel::{KernelEvent, OpenInterrupts};
 
 use crate::Reader;
 use crate::model::Switches;
-use crate::notices::Notices;
-use crate::read::{Place, Taken, sweep};
+use crate::notices::EventNotices;
+use crate::read::{DecodedEvent, Place, sweep};
 
 /// Rule for parts that cannot be read.
 pub(crate) const UNREADABLE: &str = "unreadable";
@@ -29,22 +29,22 @@ pub(crate) fn check(reader: &Arc<Reader>) -> Vec<Finding> {
     let mut switches = Switches::new(reader);
     for (number, track) in reader.tracks().iter().enumerate() {
         let mut balance = Balance::new(reader);
-        let (mut marks, mut nowhere) = (Notices::of_texts(), Notices::of_processors());
+        let (mut marks, mut nowhere) = (EventNotices::for_texts(), EventNotices::for_processors());
         let _ = sweep(reader, &track.packets, &mut switches, |taken, switches| {
             if switches.is_broken {
-                marks.see(reader, number, taken);
+                marks.add(reader, number, taken);
             }
-            if switches.lacks_cpu(taken.packet) {
-                nowhere.see(reader, number, taken);
+            if switches.is_missing_cpu(taken.packet) {
+                nowhere.add(reader, number, taken);
             } else if taken.head.time_ns.is_some() {
                 balance.take(reader, taken, switches);
             }
             ControlFlow::Continue(())
         });
-        balance.unbalanced.tell(reader, number);
-        balance.unended.tell(reader, number);
-        marks.tell(reader);
-        nowhere.tell(reader);
+        balance.unbalanced.report(reader, number);
+        balance.unended.report(reader, number);
+        marks.report(reader);
+        nowhere.report(reader);
     }
     reader.findings()
 }
@@ -55,8 +55,8 @@ struct Balance {
     cpus: HashMap<u64, Running, RandomState>,
     /// So many processors are followed, as many as have tracks: events may name any number.
     most: usize,
-    unbalanced: Repeated,
-    unended: Repeated,
+    unbalanced: RepeatedFinding,
+    unended: RepeatedFinding,
 }
 
 /// Running task of a processor, and its interrupts.
@@ -69,7 +69,7 @@ struct Running {
 impl Balance {
     fn new(reader: &Reader) -> Self {
         let most = usize::try_from(reader.limits().items_max).unwrap_or(usize::MAX);
-        let (unbalanced, unended) = (Repeated::default(), Repeated::default());
+        let (unbalanced, unended) = (RepeatedFinding::default(), RepeatedFinding::default());
         Self { cpus: HashMap::default(), most, unbalanced, unended }
     }
 
@@ -82,20 +82,20 @@ impl Balance {
     }
 
     #[inline]
-    fn take(&mut self, reader: &Reader, taken: &Taken<'_>, switches: &Switches) {
+    fn take(&mut self, reader: &Reader, taken: &DecodedEvent<'_>, switches: &Switches) {
         let Some(cpu) = switches.cpu(taken.packet) else { return };
         if let Some((stops, runs)) = switches.switch() {
             let Some(on) = self.running(cpu) else { return };
             on.interrupts.leave();
             if let Some(before) = on.task.replace(runs).filter(|before| *before != stops) {
                 let what = || format!("task {stops} stops while task {before} runs");
-                self.unbalanced.see(|| missing(reader, taken, cpu, UNBALANCED, &what()));
+                self.unbalanced.add(|| missing(reader, taken, cpu, UNBALANCED, &what()));
             }
         } else if let Some((event, name)) = switches.interrupt() {
             let Some(on) = self.running(cpu) else { return };
-            if on.begins_again(event, name.as_deref()) {
+            if on.update_interrupts(event, name.as_deref()) {
                 let what = || format!("{} comes again before it ended", name.unwrap_or_default());
-                self.unended.see(|| missing(reader, taken, cpu, UNENDED, &what()));
+                self.unended.add(|| missing(reader, taken, cpu, UNENDED, &what()));
             }
         }
     }
@@ -103,7 +103,7 @@ impl Balance {
 
 impl Running {
     /// Takes the begin or the end of an interrupt. Tells whether one begins that did not end.
-    fn begins_again(&mut self, event: KernelEvent, name: Option<&str>) -> bool {
+    fn update_interrupts(&mut self, event: KernelEvent, name: Option<&str>) -> bool {
         let begins = matches!(event, KernelEvent::Irq | KernelEvent::SoftIrq);
         if !begins {
             self.interrupts.end(name);
@@ -115,7 +115,7 @@ impl Running {
 /// Something is missing between an event and one before.
 fn missing(
     reader: &Reader,
-    taken: &Taken<'_>,
+    taken: &DecodedEvent<'_>,
     cpu: u64,
     rule: &'static str,
     what: &str,
@@ -128,18 +128,18 @@ fn missing(
 
 /// Fault that is found again and again in a stream: the first time, and the number of times.
 #[derive(Default)]
-struct Repeated {
+struct RepeatedFinding {
     first: Option<Finding>,
     count: u64,
 }
 
-impl Repeated {
-    fn see(&mut self, finding: impl FnOnce() -> Finding) {
+impl RepeatedFinding {
+    fn add(&mut self, finding: impl FnOnce() -> Finding) {
         self.first.get_or_insert_with(finding);
         self.count += 1;
     }
 
-    fn tell(self, reader: &Reader, track: usize) {
+    fn report(self, reader: &Reader, track: usize) {
         let Some(mut finding) = self.first else { return };
         if self.count > 1 {
             finding.message = format!("{} ({} times)", finding.message, self.count);
@@ -155,7 +155,7 @@ mod tests {
     /// Events may name any processor: no more are followed than have tracks.
     #[test]
     fn processors_are_followed_within_a_limit() {
-        let (unbalanced, unended) = (Repeated::default(), Repeated::default());
+        let (unbalanced, unended) = (RepeatedFinding::default(), RepeatedFinding::default());
         let mut balance = Balance { cpus: HashMap::default(), most: 2, unbalanced, unended };
         let is_followed: Vec<_> =
             [7, u64::MAX, 3, 7].map(|cpu| balance.running(cpu).is_some()).to_vec();

@@ -9,23 +9,23 @@ use std::borrow::Cow;
 use crate::read::{EventLayout, Node, NodeId};
 use crate::types::{Flag, Label};
 
-pub(crate) use collected::Collected;
+pub(crate) use collected::FieldValues;
 pub(crate) use json::Json;
 pub(crate) use plain::Plain;
 
 /// Fields of contexts of an event whose names others after them have, and what stands before these
 /// names.
 #[derive(Debug, Default)]
-struct Renamed(Vec<(NodeId, &'static str)>);
+struct RenamedFields(Vec<(NodeId, &'static str)>);
 
-impl Renamed {
+impl RenamedFields {
     fn begin(&mut self, event: &EventLayout) {
         self.0.clear();
         self.0.extend_from_slice(&event.renamed);
     }
 
     /// Returns the text before the name of a field.
-    fn lead(&self, node: &Node) -> &'static str {
+    fn name_prefix(&self, node: &Node) -> &'static str {
         if self.0.is_empty() {
             return "";
         }
@@ -36,7 +36,7 @@ impl Renamed {
     /// Writes the name of a field, which no other of the event has.
     fn write(&self, node: &Node, to: &mut String) {
         let (name, again) = node.key();
-        to.push_str(self.lead(node));
+        to.push_str(self.name_prefix(node));
         to.push_str(name);
         if again > 0 {
             to.push('#');
@@ -46,7 +46,7 @@ impl Renamed {
 
     /// Returns true if the name of a field is what is shown of it.
     fn is_plain(&self, node: &Node) -> bool {
-        self.lead(node).is_empty() && node.key() == (node.shown(), 0)
+        self.name_prefix(node).is_empty() && node.key() == (node.shown(), 0)
     }
 }
 

@@ -33,7 +33,7 @@ impl Scales {
     }
 
     /// The scale of a stream.
-    pub(crate) fn of(&self, reader: &Reader, track: &Track) -> Option<usize> {
+    pub(crate) fn scale_index(&self, reader: &Reader, track: &Track) -> Option<usize> {
         self.of.get(reader.clock_of(track)?).copied()
     }
 
@@ -41,7 +41,7 @@ impl Scales {
     pub(crate) fn spans(&self, reader: &Reader, times: &[Span]) -> Vec<Span> {
         let mut spans = vec![None; self.clocks.len()];
         for (track, times) in reader.tracks().iter().zip(times) {
-            let span = self.of(reader, track).and_then(|scale| spans.get_mut(scale));
+            let span = self.scale_index(reader, track).and_then(|scale| spans.get_mut(scale));
             if let (Some(span), Some((first, last))) = (span, *times) {
                 let (from, to) = span.unwrap_or((first, last));
                 *span = Some((first.min(from), last.max(to)));

@@ -10,8 +10,8 @@ use kymo_model::Table;
 use kymo_model::table::{Batches, Cells, ListedTable, Scan};
 
 use crate::Reader;
-use crate::notices::Notices;
-use crate::read::{Chosen, File, Merged, Packet, Part, Taken};
+use crate::notices::EventNotices;
+use crate::read::{DecodedEvent, EventSelection, File, Merged, Packet, Part};
 use crate::render::Json;
 use crate::types::{Clock, Constant, Trace};
 
@@ -27,7 +27,7 @@ pub(crate) fn tables(reader: &Arc<Reader>) -> Vec<Arc<dyn Table>> {
 }
 
 /// Columns of what each trace has; of several, the first tells which.
-fn of_traces<T: 'static>(
+fn trace_columns<T: 'static>(
     reader: &Reader,
     mut columns: Vec<(&'static str, Cells<Of<T>>)>,
 ) -> Vec<(&'static str, Cells<Of<T>>)> {
@@ -70,7 +70,7 @@ pub(crate) fn kinds(reader: &Arc<Reader>) -> ListedTable<Of<EventKind>> {
     ListedTable {
         name: "event_kinds",
         about: "every kind of event that the metadata describes",
-        columns: of_traces(&reader, columns),
+        columns: trace_columns(&reader, columns),
         list: Box::new(move || listed(&reader, kinds)),
     }
 }
@@ -113,7 +113,7 @@ pub(crate) fn clocks(reader: &Arc<Reader>) -> ListedTable<Of<Clock>> {
     ListedTable {
         name: "clocks",
         about: "what gives times",
-        columns: of_traces(&reader, columns),
+        columns: trace_columns(&reader, columns),
         list: Box::new(move || listed(&reader, |trace| trace.clocks.clone())),
     }
 }
@@ -130,7 +130,7 @@ pub(crate) fn environment(reader: &Arc<Reader>) -> ListedTable<Of<Said>> {
     ListedTable {
         name: "environment",
         about: "what the tracer says of the system",
-        columns: of_traces(&reader, columns),
+        columns: trace_columns(&reader, columns),
         list: Box::new(move || listed(&reader, |trace| trace.environment.clone())),
     }
 }
@@ -154,25 +154,25 @@ pub(crate) struct Rows {
     reader: Arc<Reader>,
     merged: Merged,
     json: Json,
-    marks: Notices,
+    marks: EventNotices,
 }
 
 impl Rows {
     pub(crate) fn new(reader: &Arc<Reader>) -> Self {
-        let merged = Merged::new(reader, &Chosen::default());
-        let (json, marks) = (Json::default(), Notices::of_texts());
+        let merged = Merged::new(reader, &EventSelection::default());
+        let (json, marks) = (Json::default(), EventNotices::for_texts());
         Self { reader: Arc::clone(reader), merged, json, marks }
     }
 
     /// The next event, and its fields as JSON.
-    pub(crate) fn next(&mut self) -> Option<(Taken<'_>, &str)> {
+    pub(crate) fn next(&mut self) -> Option<(DecodedEvent<'_>, &str)> {
         let Self { reader, merged, json, marks } = self;
         let Some((track, taken)) = merged.next_event(json) else {
-            marks.tell(reader);
+            marks.report(reader);
             return None;
         };
         if json.is_broken {
-            marks.see(reader, track, &taken);
+            marks.add(reader, track, &taken);
         }
         Some((taken, json.finish()))
     }

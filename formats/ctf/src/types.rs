@@ -273,7 +273,7 @@ pub struct Roles(u16);
 impl Roles {
     /// Returns true if one of them is among these.
     #[must_use]
-    pub fn has(self, role: Role) -> bool {
+    pub fn contains(self, role: Role) -> bool {
         self.0 & (1 << role as u16) != 0
     }
 

@@ -29,12 +29,12 @@ const IS_COUNTED: &str = "its time is a count without a unit, as the trace clock
 #[must_use]
 pub fn trace(bytes: &[u8]) -> KernelLines {
     let mut lines = Lines::new(bytes).take(HEAD_LINES).map(|line| line.text());
-    if lines.any(|line| is_of_file(&line)) { SEVERAL } else { TRACE }
+    if lines.any(|line| is_file_line(&line)) { SEVERAL } else { TRACE }
 }
 
 /// Returns true if a line is the first that `trace-cmd report` prints of one of several: `a.dat:
 /// cpus=2`.
-fn is_of_file(line: &str) -> bool {
+fn is_file_line(line: &str) -> bool {
     line.rsplit_once(": cpus=").is_some_and(|(_, count)| is_digits(count))
 }
 
@@ -77,7 +77,7 @@ pub(crate) fn read(line: &str) -> LineContent<'_> {
         Some(event) => LineContent::Event(event),
         None if is_frame(line) => LineContent::Frame,
         None if line.starts_with('\t') => LineContent::Aside,
-        None => LineContent::Broken(Severity::Error, why_not(line)),
+        None => LineContent::Broken(Severity::Error, rejection_reason(line)),
     }
 }
 
@@ -90,7 +90,7 @@ fn overwritten(line: &str) -> Option<u64> {
 }
 
 /// Returns the reason why a line is no event.
-fn why_not(line: &str) -> &'static str {
+fn rejection_reason(line: &str) -> &'static str {
     if is_graph(line) {
         IS_GRAPH
     } else if is_counted(line) {

@@ -145,7 +145,7 @@ pub(crate) fn summary(database: &Arc<Database>) -> Summary {
     }
     if let Some(file) = &database.profile {
         summary.fact("profiles", file.profiles.count);
-        let values = database.noted(&file.part, rows::value_count(file));
+        let values = database.ok_or_note(&file.part, rows::value_count(file));
         summary.fact("values", values.map_or(Value::Null, Value::from));
     }
     if database.trace.is_some() {

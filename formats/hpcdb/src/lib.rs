@@ -51,4 +51,4 @@ mod write;
 mod yaml;
 
 pub use dataset::HpcDb;
-pub use write::{Writer, stranger};
+pub use write::{Writer, foreign_file};

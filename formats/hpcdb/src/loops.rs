@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use kymo_model::profile::MetricScope;
 
-use crate::model::reach_of;
+use crate::model::scope_of;
 use crate::read::Database;
 use crate::spec::LEXICAL_LOOP;
 use crate::types::Metric;
@@ -20,7 +20,7 @@ impl Loops {
     pub(crate) fn new(database: &Arc<Database>) -> Self {
         let scopes = database.meta.iter().flat_map(|meta| &meta.scopes);
         let mut function =
-            scopes.filter(|scope| reach_of(&scope.name) == Some(MetricScope::Function));
+            scopes.filter(|scope| scope_of(&scope.name) == Some(MetricScope::Function));
         let bit = function.next().map_or(0, |scope| u32::from(scope.propagation_index));
         let mut loops = Self::default();
         // The loop that a context is, or that its time counts for.
@@ -43,7 +43,7 @@ impl Loops {
     }
 
     /// The loops right within a loop; nothing where the context is none.
-    pub(crate) fn within(&self, context: u32) -> Option<&[u32]> {
+    pub(crate) fn inner_loops(&self, context: u32) -> Option<&[u32]> {
         self.0.get(&context).map(Vec::as_slice)
     }
 }
@@ -61,15 +61,15 @@ pub(crate) struct LexAware {
 
 impl LexAware {
     /// Of each metric that has such sums.
-    pub(crate) fn of(database: &Database) -> Vec<Self> {
+    pub(crate) fn from_database(database: &Database) -> Vec<Self> {
         let metrics = database.meta.iter().flat_map(|meta| &meta.metrics);
-        metrics.filter_map(Self::of_metric).collect()
+        metrics.filter_map(Self::from_metric).collect()
     }
 
-    fn of_metric(metric: &Metric) -> Option<Self> {
-        let sum = metric.sums().into_iter().find(|sum| !sum.is_of_threads())?;
+    fn from_metric(metric: &Metric) -> Option<Self> {
+        let sum = metric.sums().into_iter().find(|sum| !sum.equals_thread_sum())?;
         let mut instances = metric.instances.iter();
-        let function = instances.find(|of| reach_of(&of.scope) == Some(MetricScope::Function))?;
+        let function = instances.find(|of| scope_of(&of.scope) == Some(MetricScope::Function))?;
         let (instance, statistic) = (sum.instance, sum.statistic);
         Some(Self { instance, statistic, function: function.prop_metric_id })
     }

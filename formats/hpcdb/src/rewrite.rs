@@ -10,9 +10,9 @@ use kymo_model::profile::{
 };
 use kymo_model::timeline::TimeNs;
 
-use crate::model::{Profiles, context_of, reach_of, statistic_of};
+use crate::model::{Profiles, context_of, scope_of, statistic_of};
 use crate::read::{Database, Meta, Trust};
-use crate::repair::copy_rest;
+use crate::repair::copy_other_files;
 use crate::rows;
 use crate::spec::combine_name;
 use crate::types::{self, Layout, Strided};
@@ -43,7 +43,7 @@ pub(crate) fn rewrite(source: &Source, to: &Destination, context: &Context<'_>) 
         return Err(Error::request(format!("it is damaged: {}", finding.message)));
     }
     let limits = &context.limits;
-    rewriting.writer.finish_with(|path| copy_rest(source, &database, limits, path).map(drop))
+    rewriting.writer.finish_with(|path| copy_other_files(source, &database, limits, path).map(drop))
 }
 
 /// A database on its way.
@@ -57,12 +57,12 @@ impl Rewriting<'_> {
     fn metrics(&mut self) -> Result<()> {
         let metrics = &self.meta.metrics;
         let (those, others): (Vec<_>, Vec<_>) =
-            kinds(metrics)?.into_iter().partition(|kind| known(kind).is_some());
-        self.writer.statistics(&those.iter().filter_map(known).collect::<Vec<_>>())?;
+            kinds(metrics)?.into_iter().partition(|kind| model_statistic(kind).is_some());
+        self.writer.statistics(&those.iter().filter_map(model_statistic).collect::<Vec<_>>())?;
         self.writer.keep(others, &self.meta.scopes);
         for metric in metrics {
             // Those that are not known are refused by now.
-            let reaches = metric.instances.iter().filter_map(|of| reach_of(&of.scope)).collect();
+            let reaches = metric.instances.iter().filter_map(|of| scope_of(&of.scope)).collect();
             self.writer.metric(&Metric { reaches, ..Metric::named(metric.name.clone()) })?;
         }
         // By the ids they have, which need not be in the order of the list.
@@ -91,7 +91,7 @@ impl Rewriting<'_> {
             }
         }
         for offset in self.meta.functions.offsets() {
-            let found = self.meta.part.told(self.meta.function(offset))?;
+            let found = self.meta.part.with_file(self.meta.function(offset))?;
             self.writer.function(&Function {
                 name: found.name.unwrap_or_default(),
                 module: placed(self.meta.modules, found.module)?.map(ModuleId),
@@ -173,7 +173,7 @@ impl Rewriting<'_> {
     /// The statistics of the summary, which need not be what threads come to.
     fn summary(&mut self) -> Result<()> {
         let Some(file) = &self.database.profile else { return Ok(()) };
-        let Some(first) = file.part.told(file.profile(0))? else { return Ok(()) };
+        let Some(first) = file.part.with_file(file.profile(0))? else { return Ok(()) };
         if !first.is_summary {
             return Ok(());
         }
@@ -188,11 +188,11 @@ impl Rewriting<'_> {
     fn samples(&mut self) -> Result<()> {
         let Some(file) = &self.database.trace else { return Ok(()) };
         for index in 0..file.traces.count {
-            let Some(trace) = file.part.told(file.trace(index))? else { continue };
+            let Some(trace) = file.part.with_file(file.trace(index))? else { continue };
             let thread = trace.prof_index.checked_sub(1).map(ThreadId);
             let thread = thread.ok_or_else(|| Error::request("the summary has a trace"))?;
             let mut samples = (0..trace.count).map(|index| {
-                let element = file.part.told(file.element(&trace, index))?;
+                let element = file.part.with_file(file.element(&trace, index))?;
                 let time = i64::try_from(element.timestamp);
                 let time = TimeNs(time.map_err(|_| Error::request("a sample has no time"))?);
                 let context = u64::from(element.ctx_id);
@@ -221,14 +221,14 @@ fn unlisted(metric: u64) -> Error {
 /// The index of the record that a pointer leads to. One that is none of the list would be missing.
 fn placed(table: Strided, pointer: Option<u64>) -> Result<Option<u64>> {
     let Some(pointer) = pointer else { return Ok(None) };
-    if !table.begins(pointer) {
+    if !table.is_record_start(pointer) {
         return Err(Error::Request(format!("{pointer:#x} leads to none of the list")));
     }
     Ok(Some((pointer - table.pointer) / table.stride.max(1)))
 }
 
 /// Returns the model's name for a statistic; `None` for one that it has no word for.
-fn known(kind: &Kind) -> Option<Statistic> {
+fn model_statistic(kind: &Kind) -> Option<Statistic> {
     statistic_of(&kind.formula, combine_name(kind.combine))
 }
 
@@ -238,7 +238,7 @@ fn kinds(metrics: &[types::Metric]) -> Result<Vec<Kind>> {
     let mut common: Option<Vec<Kind>> = None;
     for metric in metrics {
         let is_instance = |scope: &str| metric.instances.iter().any(|of| *of.scope == *scope);
-        if !metric.instances.iter().all(|of| reach_of(&of.scope).is_some())
+        if !metric.instances.iter().all(|of| scope_of(&of.scope).is_some())
             || !metric.statistics.iter().all(|of| is_instance(&of.scope))
         {
             let why = format!("{} has scopes that are not written", metric.name);
@@ -249,7 +249,7 @@ fn kinds(metrics: &[types::Metric]) -> Result<Vec<Kind>> {
         let mut kinds: Vec<_> = found.into_iter().map(kind_of).collect();
         kinds.dedup();
         // Those that are equal in this stay in their order.
-        kinds.sort_by_key(|kind| known(kind).is_none());
+        kinds.sort_by_key(|kind| model_statistic(kind).is_none());
         if common.get_or_insert_with(|| kinds.clone()) != &kinds {
             let why = "metrics with different statistics are not written";
             return Err(Error::request(why));
@@ -269,7 +269,7 @@ fn columns(metrics: &[types::Metric]) -> Result<HashMap<u64, (Column, usize)>> {
         for of in &described.statistics {
             let kind = kind_of(of);
             let place = kinds.iter().position(|known| *known == kind);
-            if let Some((place, reach)) = place.zip(reach_of(&of.scope)) {
+            if let Some((place, reach)) = place.zip(scope_of(&of.scope)) {
                 columns.insert(of.stat_metric_id.into(), (Column { metric, reach }, place));
             }
         }

@@ -44,7 +44,7 @@ impl Sum {
 
     /// Returns true if someone who added up the same values can have come to another sum. The order
     /// of two makes no difference; each further one is rounded once more.
-    pub(crate) fn is(&self, sum: f64) -> bool {
+    pub(crate) fn equals_rounded(&self, sum: f64) -> bool {
         let rounding = if self.terms > 2.0 { self.terms * f64::EPSILON * self.size } else { 0.0 };
         (self.value - sum).abs() <= rounding
     }
@@ -70,9 +70,9 @@ mod tests {
         let (mut sum, next) = (Sum::default(), |value: f64| value + f64::EPSILON);
         sum.add(0.1);
         sum.add(0.9);
-        assert!(sum.is(1.0) && !sum.is(next(1.0)));
+        assert!(sum.equals_rounded(1.0) && !sum.equals_rounded(next(1.0)));
         sum.add(0.5);
-        assert!(sum.is(next(1.5)) && !sum.is(1.5 + 1e-12));
+        assert!(sum.equals_rounded(next(1.5)) && !sum.equals_rounded(1.5 + 1e-12));
     }
 
     #[test]

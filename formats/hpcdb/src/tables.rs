@@ -152,7 +152,7 @@ impl<T: Send + 'static> AnyKind for Kind<T> {
     }
 
     fn table(self: Box<Self>, database: Arc<Database>) -> Arc<dyn Table> {
-        Arc::new(Listed { kind: Arc::new(*self), database })
+        Arc::new(ListTable { kind: Arc::new(*self), database })
     }
 
     fn dump(&self, database: &Arc<Database>, sink: &mut dyn RecordSink) -> Result<Flow> {
@@ -188,12 +188,12 @@ impl<T> Kind<T> {
 }
 
 /// A table of rows that are read one after another.
-struct Listed<T> {
+struct ListTable<T> {
     kind: Arc<Kind<T>>,
     database: Arc<Database>,
 }
 
-impl<T: Send + 'static> Table for Listed<T> {
+impl<T: Send + 'static> Table for ListTable<T> {
     fn name(&self) -> &str {
         self.kind.name
     }
@@ -409,7 +409,7 @@ fn value_columns() -> Vec<Column<ValueRow>> {
 }
 
 fn summary() -> Kind<SummaryRow> {
-    fn of(row: &SummaryRow) -> Option<&StatisticRow> {
+    fn statistic_row(row: &SummaryRow) -> Option<&StatisticRow> {
         row.statistic.as_deref()
     }
     Kind {
@@ -422,10 +422,10 @@ fn summary() -> Kind<SummaryRow> {
             column("offset", Cell::Address(|row: &SummaryRow| Some(row.value.offset))),
             column("context", Cell::Number(|row| Some(row.value.context))),
             column("id", Cell::Number(|row| Some(row.value.metric))),
-            nullable("metric", Cell::Text(|row| Some(&of(row)?.metric))),
-            nullable("scope", Cell::Text(|row| Some(&of(row)?.scope))),
-            nullable("formula", Cell::Text(|row| Some(&of(row)?.formula))),
-            nullable("combine", Cell::Text(|row| Some(of(row)?.combine))),
+            nullable("metric", Cell::Text(|row| Some(&statistic_row(row)?.metric))),
+            nullable("scope", Cell::Text(|row| Some(&statistic_row(row)?.scope))),
+            nullable("formula", Cell::Text(|row| Some(&statistic_row(row)?.formula))),
+            nullable("combine", Cell::Text(|row| Some(statistic_row(row)?.combine))),
             column("value", Cell::Float(|row| row.value.value)),
         ],
     }

@@ -45,7 +45,7 @@ pub(crate) fn numbers_max(contexts: u64) -> u64 {
 
 /// A value on its way.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub(crate) struct Turned {
+pub(crate) struct TransposedValue {
     pub(crate) context: u32,
     pub(crate) metric: u16,
     pub(crate) profile: u32,
@@ -70,13 +70,13 @@ pub(crate) trait Stored: Sync {
     ) -> ReadResult<&'a [u8]>;
 
     /// An error with the file it is about.
-    fn told(&self, error: ReadError) -> Error;
+    fn with_file(&self, error: ReadError) -> Error;
 }
 
 /// Reads all profiles side by side.
-pub(crate) struct Gathering<'a> {
+pub(crate) struct Transposition<'a> {
     file: &'a dyn Stored,
-    profiles: Vec<Marked>,
+    profiles: Vec<IndexedProfile>,
     /// Number of values of each context, a page of contexts at a time where there are some.
     counts: BTreeMap<u32, Page<u32>>,
     /// Number of values.
@@ -88,20 +88,20 @@ pub(crate) struct Gathering<'a> {
 }
 
 /// A profile, and the context of each so many entries of its index.
-struct Marked {
+struct IndexedProfile {
     number: u32,
     profile: Profile,
     marks: Vec<u32>,
 }
 
-impl<'a> Gathering<'a> {
+impl<'a> Transposition<'a> {
     pub(crate) fn new(file: &'a dyn Stored) -> ReadResult<Self> {
         let (profiles, counts) = <_>::default();
         let mut gathering = Self { file, profiles, counts, values: 0, valued: 0, highest: 0 };
         let mut room = Vec::new();
         for (number, profile) in file.profiles()? {
             let marks = gathering.count(&profile, &mut room)?;
-            gathering.profiles.push(Marked { number, profile, marks });
+            gathering.profiles.push(IndexedProfile { number, profile, marks });
         }
         Ok(gathering)
     }
@@ -177,11 +177,11 @@ impl<'a> Gathering<'a> {
 
     /// The values of some contexts, in order of contexts, metrics and profiles. They are put where
     /// they belong at once: only those of one context have to be sorted.
-    pub(crate) fn values(&self, contexts: &Range<u64>) -> ReadResult<Vec<Turned>> {
+    pub(crate) fn values(&self, contexts: &Range<u64>) -> ReadResult<Vec<TransposedValue>> {
         let (mut places, total) = self.places(contexts);
-        let mut values = vec![Turned::default(); total];
+        let mut values = vec![TransposedValue::default(); total];
         let (mut entries, mut room) = (Vec::new(), Vec::new());
-        for Marked { number, profile, marks } in &self.profiles {
+        for IndexedProfile { number, profile, marks } in &self.profiles {
             let first = marks.partition_point(|mark| u64::from(*mark) <= contexts.start);
             let end = marks.partition_point(|mark| u64::from(*mark) < contexts.end);
             let [first, end] = [first.saturating_sub(1), end].map(|mark| mark as u64);
@@ -213,7 +213,7 @@ impl<'a> Gathering<'a> {
                         let why = "has more values than were counted: it changed meanwhile";
                         return Err(ReadError::invalid("value", at, why));
                     };
-                    *to = Turned { context: *context, metric, profile: *number, value };
+                    *to = TransposedValue { context: *context, metric, profile: *number, value };
                     *place += 1;
                 }
             }
@@ -290,12 +290,12 @@ struct Order {
     /// The metrics that there are.
     metrics: Vec<u16>,
     /// The values in the order in which they came.
-    came: Vec<Turned>,
+    came: Vec<TransposedValue>,
 }
 
 impl Order {
     /// Orders values of a context by metric. They come by profile, and those of a metric stay so.
-    fn by_metric(&mut self, values: &mut [Turned]) {
+    fn by_metric(&mut self, values: &mut [TransposedValue]) {
         if values.is_sorted_by_key(|value| value.metric) {
             return;
         }
@@ -348,7 +348,7 @@ mod tests {
 
     #[test]
     fn values_that_come_by_profile_are_put_in_order_of_metrics_and_profiles() {
-        let turned = |metric, profile| Turned { context: 7, metric, profile, value: 1.0 };
+        let turned = |metric, profile| TransposedValue { context: 7, metric, profile, value: 1.0 };
         let mut order = Order::default();
         for metrics in [vec![], vec![3], vec![0, 9, 65535], vec![2, 1, 2]] {
             let came = (1..4).flat_map(|profile| metrics.iter().map(move |m| turned(*m, profile)));

@@ -47,21 +47,21 @@ pub(crate) struct Strided {
 impl Strided {
     /// Returns the offset of a record; `None` beyond the last.
     #[must_use]
-    pub(crate) fn at(&self, index: u64) -> Option<u64> {
+    pub(crate) fn offset_of(&self, index: u64) -> Option<u64> {
         let offset = index.checked_mul(self.stride)?.checked_add(self.pointer)?;
         (index < self.count).then_some(offset)
     }
 
     /// Returns true if a record begins at an offset.
     #[must_use]
-    pub(crate) fn begins(&self, offset: u64) -> bool {
+    pub(crate) fn is_record_start(&self, offset: u64) -> bool {
         let Some(distance) = offset.checked_sub(self.pointer) else { return false };
         distance.is_multiple_of(self.stride.max(1)) && distance / self.stride.max(1) < self.count
     }
 
     /// Returns the offset of each record.
     pub(crate) fn offsets(self) -> impl Iterator<Item = u64> + Send {
-        (0..self.count).filter_map(move |index| self.at(index))
+        (0..self.count).filter_map(move |index| self.offset_of(index))
     }
 }
 
@@ -80,13 +80,13 @@ pub(crate) struct Metric {
 
 impl Metric {
     /// The kinds of values of threads that the summary has the sum of.
-    pub(crate) fn sums(&self) -> Vec<Summed> {
+    pub(crate) fn sums(&self) -> Vec<SummedScope> {
         let instances: HashMap<_, _> =
             self.instances.iter().map(|of| (&of.scope, of.prop_metric_id)).collect();
         let sums = self.statistics.iter().filter(|statistic| statistic.is_sum());
         let sums = sums.filter_map(|Statistic { scope, stat_metric_id, .. }| {
             let instance = *instances.get(scope)?;
-            Some(Summed { scope: Arc::clone(scope), instance, statistic: *stat_metric_id })
+            Some(SummedScope { scope: Arc::clone(scope), instance, statistic: *stat_metric_id })
         });
         sums.collect()
     }
@@ -94,7 +94,7 @@ impl Metric {
 
 /// A kind of value that threads have and the summary has the sum of.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Summed {
+pub(crate) struct SummedScope {
     scope: Arc<str>,
     /// Id by which values of threads name it.
     pub(crate) instance: u16,
@@ -102,10 +102,10 @@ pub(crate) struct Summed {
     pub(crate) statistic: u16,
 }
 
-impl Summed {
+impl SummedScope {
     /// Returns true if the sum is what the threads come to. Of loops the summary has another
     /// `lex_aware` value than threads have.
-    pub(crate) fn is_of_threads(&self) -> bool {
+    pub(crate) fn equals_thread_sum(&self) -> bool {
         &*self.scope != "lex_aware"
     }
 }

@@ -91,11 +91,13 @@ impl Iterator for TreeWalk {
         let meta = database.meta.as_ref()?;
         loop {
             let step = self.step(meta);
-            let Some(step) = database.noted(&meta.part, step) else { continue };
+            let Some(step) = database.ok_or_note(&meta.part, step) else { continue };
             let (offset, parent, depth) = step?;
-            let Some(context) = database.noted(&meta.part, meta.node(offset)) else { continue };
+            let Some(context) = database.ok_or_note(&meta.part, meta.node(offset)) else {
+                continue;
+            };
             let entered = self.enter(&context, depth);
-            database.noted(&meta.part, entered);
+            database.ok_or_note(&meta.part, entered);
             return Some((context, parent, depth));
         }
     }

@@ -9,12 +9,14 @@ use std::sync::Arc;
 use kymo_core::ahead::in_parts;
 use kymo_core::{Context, Finding, Findings, Result, Severity, Source, shortened};
 
-use crate::dataset::noted;
+use crate::dataset::all_findings;
 use crate::formulas::formulas;
-use crate::frames::{Frames, Meaning};
+use crate::frames::{Frames, NodeMeaning};
 use crate::measurement::{Measurement, Mode, PROFILE, Part, TRACE, named};
-use crate::model::{amount, duplicate_metrics, lacking, structure_of, symbols_of, words};
-use crate::read::{Odd, Profile, SomeRecords, Sparse, Trace, Values};
+use crate::model::{
+    amount, duplicate_metrics, missing_module_names, structure_of, symbols_of, words,
+};
+use crate::read::{Profile, SomeRecords, Sparse, TimeAnomaly, Trace, Values};
 use crate::spec::{FOOTER_BYTES, INDEX_END, OUTLINED_ROOT, placeholder};
 use crate::tree::{Ids, Tree};
 use crate::types::{Dialect, Epoch, Footer};
@@ -28,15 +30,15 @@ const RECORDS_MIN: usize = 1 << 20;
 /// Checks a file, or all files of a directory, and returns the findings.
 pub(crate) fn check(source: &Source, context: &Context<'_>) -> Result<Vec<Finding>> {
     let measurement = Measurement::open(source, context, Mode::Salvage)?;
-    let said = of(&measurement, context);
+    let said = findings(&measurement, context);
     let is_sound = said.iter().all(|finding| finding.severity == Severity::Note);
-    let mut noted = noted(measurement);
+    let mut noted = all_findings(measurement);
     // Of a directory with a damaged file, opening leaves out what salvaging reads in part.
     if source.is_directory()
         && !is_sound
         && let Ok(opened) = Measurement::open(source, context, Mode::Strict)
     {
-        noted.extend(self::noted(opened));
+        noted.extend(self::all_findings(opened));
     }
     let place = |finding: &Finding| (finding.rule, finding.file.clone(), finding.offset);
     let mut known: HashSet<_> = said.iter().map(place).collect();
@@ -48,11 +50,11 @@ pub(crate) fn check(source: &Source, context: &Context<'_>) -> Result<Vec<Findin
 }
 
 /// Returns the findings about what was opened, and read as far as it goes.
-pub(crate) fn of(measurement: &Measurement, context: &Context<'_>) -> Vec<Finding> {
+pub(crate) fn findings(measurement: &Measurement, context: &Context<'_>) -> Vec<Finding> {
     let mut found = Findings::new(&context.limits);
     let losses = measurement.losses();
     let findings = measurement.findings.iter().cloned();
-    found.extend(findings.filter(|finding| !losses.iter().any(|loss| says(loss, finding))));
+    found.extend(findings.filter(|finding| !losses.iter().any(|loss| covers(loss, finding))));
     found.extend(losses);
     context.progress.begin_items("checking", measurement.recordings.len() as u64);
     let mut holding = measurement.holding();
@@ -91,12 +93,12 @@ pub(crate) fn of(measurement: &Measurement, context: &Context<'_>) -> Vec<Findin
     context.progress.end();
     let (structure, findings) = structure_of(measurement);
     found.extend(findings);
-    found.extend(lacking(measurement, &symbols_of(measurement), &structure));
+    found.extend(missing_module_names(measurement, &symbols_of(measurement), &structure));
     found.into_vec()
 }
 
 /// Returns the findings about a trace of a recording, whatever trace it had.
-pub(crate) fn of_trace(
+pub(crate) fn trace_findings(
     trace: &Trace,
     part: &Part,
     ids: Option<&Ids>,
@@ -111,14 +113,14 @@ pub(crate) fn of_trace(
 }
 
 /// Returns true if a loss says all that a finding does.
-fn says(loss: &Finding, finding: &Finding) -> bool {
+fn covers(loss: &Finding, finding: &Finding) -> bool {
     (loss.rule, loss.offset, &loss.file) == (finding.rule, finding.offset, &finding.file)
         && loss.message.starts_with(&finding.message)
 }
 
 /// Faults of the nodes that records of a trace name.
 #[derive(Default)]
-struct Strange {
+struct UnknownNodes {
     /// Nodes that are not there: the first record that names each, and how many do.
     nodes: BTreeMap<u32, (usize, u64)>,
     /// Records of further ones, and the first of them.
@@ -127,8 +129,8 @@ struct Strange {
     shared: SomeRecords,
 }
 
-impl Strange {
-    fn of(trace: &Trace, ids: &Ids, part: Range<usize>) -> Self {
+impl UnknownNodes {
+    fn from_trace(trace: &Trace, ids: &Ids, part: Range<usize>) -> Self {
         let mut strange = Self::default();
         let (mut known, mut is_shared) = (None, false);
         for (record, index) in trace.iter(part.clone()).zip(part) {
@@ -141,7 +143,7 @@ impl Strange {
                 }
             }
             if is_shared && known.is_some() {
-                more(&mut strange.shared, (1, index));
+                add_records(&mut strange.shared, (1, index));
             }
         }
         strange
@@ -151,20 +153,20 @@ impl Strange {
         if self.nodes.len() < STRANGE_MAX || self.nodes.contains_key(&node) {
             self.nodes.entry(node).or_insert((index, 0)).1 += count;
         } else {
-            more(&mut self.more, (count, index));
+            add_records(&mut self.more, (count, index));
         }
     }
 
     /// Adds what is wrong with records that follow.
     fn join(&mut self, later: Self) {
         later.nodes.into_iter().for_each(|(node, found)| self.node(node, found));
-        later.more.into_iter().for_each(|found| more(&mut self.more, found));
-        later.shared.into_iter().for_each(|found| more(&mut self.shared, found));
+        later.more.into_iter().for_each(|found| add_records(&mut self.more, found));
+        later.shared.into_iter().for_each(|found| add_records(&mut self.shared, found));
     }
 }
 
 /// Adds records to those that were found.
-fn more(found: &mut SomeRecords, (count, index): (u64, usize)) {
+fn add_records(found: &mut SomeRecords, (count, index): (u64, usize)) {
     let (known, first) = found.unwrap_or((0, index));
     *found = Some((known + count, first.min(index)));
 }
@@ -298,7 +300,7 @@ impl Rules<'_> {
     fn nodes(&mut self, epoch: &Epoch, tree: &Tree, frames: &Frames<'_>) {
         for (index, node) in epoch.nodes.iter().enumerate() {
             let offset = epoch.nodes.offset_of(index);
-            if frames.of(&node, tree.parent(index).is_none()) == Meaning::Strange {
+            if frames.meaning(&node, tree.parent(index).is_none()) == NodeMeaning::Strange {
                 let (id, module, ip) = (node.id, node.lm_id, node.ip);
                 let why = if epoch.nodes.layout().has_module {
                     format!("node {id} is in load module {module}, of which nothing is known")
@@ -436,10 +438,10 @@ impl Rules<'_> {
     fn trace_order(&mut self, trace: &Trace) {
         let room = if self.found.has_room() { STRANGE_MAX } else { 0 };
         let (mut places, mut more) = (Vec::new(), 0_u64);
-        trace.each_odd(0..trace.len(), &mut |place, odd| match odd {
-            Odd::Meaningless => {}
-            Odd::Back if places.len() < room => places.push(place),
-            Odd::Back => more += 1,
+        trace.for_each_anomaly(0..trace.len(), &mut |place, odd| match odd {
+            TimeAnomaly::Meaningless => {}
+            TimeAnomaly::Back if places.len() < room => places.push(place),
+            TimeAnomaly::Back => more += 1,
         });
         let time = |index| trace.get(index).map_or(0, |record| record.time);
         for index in places {
@@ -455,8 +457,9 @@ impl Rules<'_> {
 
     /// One finding for each node that is not there, however many records name it.
     fn trace_nodes(&mut self, trace: &Trace, ids: &Ids) {
-        let parts = in_parts(trace.len(), RECORDS_MIN, |part| Strange::of(trace, ids, part));
-        let mut strange = Strange::default();
+        let parts =
+            in_parts(trace.len(), RECORDS_MIN, |part| UnknownNodes::from_trace(trace, ids, part));
+        let mut strange = UnknownNodes::default();
         for part in parts {
             strange.join(part);
         }

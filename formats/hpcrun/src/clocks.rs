@@ -19,7 +19,7 @@ enum Zero {
 
 impl Zero {
     /// Returns the zero that the times of a recording count from. An empty trace has none.
-    fn of(part: &Part) -> Option<Self> {
+    fn from_part(part: &Part) -> Option<Self> {
         let trace = part.trace.as_ref().filter(|trace| !trace.is_empty())?;
         if trace.is_since_epoch() {
             return Some(Self::Epoch);
@@ -46,10 +46,10 @@ pub(crate) struct Clocks {
 
 impl Clocks {
     /// Those of all recordings; there is one in any case.
-    pub(crate) fn of(recordings: &[Part]) -> Self {
+    pub(crate) fn from_recordings(recordings: &[Part]) -> Self {
         let mut clocks = Self { list: Vec::new(), by_zero: HashMap::new() };
         for (recording, part) in recordings.iter().enumerate() {
-            if let Some(zero) = Zero::of(part) {
+            if let Some(zero) = Zero::from_part(part) {
                 clocks.add(zero, recording);
             }
         }
@@ -72,8 +72,8 @@ impl Clocks {
     }
 
     /// The clock of a recording's trace; an empty one is on any.
-    pub(crate) fn of_part(&self, part: &Part) -> ClockId {
-        let known = Zero::of(part).and_then(|zero| self.by_zero.get(&zero));
+    pub(crate) fn part_clock(&self, part: &Part) -> ClockId {
+        let known = Zero::from_part(part).and_then(|zero| self.by_zero.get(&zero));
         known.copied().unwrap_or(ClockId(0))
     }
 }

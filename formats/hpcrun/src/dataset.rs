@@ -14,9 +14,9 @@ use kymo_model::{
     RepairReport, Summary, Table,
 };
 
-use crate::measured::Measured;
+use crate::measured::MeasuredThreads;
 use crate::measurement::{Measurement, Mode, PROFILE, TRACE, has_extension};
-use crate::model::{Model, lacking, structure_of, symbols_of, words};
+use crate::model::{Model, missing_module_names, structure_of, symbols_of, words};
 use crate::spec::{MAGIC_DESCRIBED, MAGIC_PROFILE, MAGIC_TRACE};
 use crate::timeline::Timeline;
 use crate::{check, demo, dump, hpcproftt, repair, summary, tables};
@@ -56,7 +56,7 @@ impl Format for Hpcrun {
     }
 
     fn open(&self, source: &Source, context: &Context<'_>) -> Result<Box<dyn Dataset>> {
-        Opened::open(source, context, Mode::Strict)
+        OpenMeasurement::open(source, context, Mode::Strict)
     }
 
     fn check(&self, source: &Source, context: &Context<'_>) -> Result<Vec<Finding>> {
@@ -64,7 +64,7 @@ impl Format for Hpcrun {
     }
 
     fn salvage(&self, source: &Source, context: &Context<'_>) -> Result<Box<dyn Dataset>> {
-        Opened::open(source, context, Mode::Salvage)
+        OpenMeasurement::open(source, context, Mode::Salvage)
     }
 
     fn repair(
@@ -107,7 +107,7 @@ fn sniff_directory(probe: &Probe<'_>) -> Option<Confidence> {
 }
 
 /// An open measurement.
-pub(crate) struct Opened {
+pub(crate) struct OpenMeasurement {
     pub(crate) measurement: Arc<Measurement>,
     /// The same with what lies beside a single profile, which names and samples come from.
     beside: OnceLock<(Arc<Measurement>, Vec<Finding>)>,
@@ -125,8 +125,8 @@ pub(crate) struct Opened {
 type Noted = BTreeMap<(usize, &'static str), (u64, u64)>;
 
 /// All that is said of a measurement when everything in it is read.
-pub(crate) fn noted(measurement: Arc<Measurement>) -> Vec<Finding> {
-    let dataset = HpcrunDataset(Arc::new(Opened::new(measurement)));
+pub(crate) fn all_findings(measurement: Arc<Measurement>) -> Vec<Finding> {
+    let dataset = HpcrunDataset(Arc::new(OpenMeasurement::new(measurement)));
     let _ = dataset.summary();
     let _ = dataset.profile();
     if let Some(timeline) = dataset.timeline() {
@@ -138,7 +138,7 @@ pub(crate) fn noted(measurement: Arc<Measurement>) -> Vec<Finding> {
     dataset.findings()
 }
 
-impl Opened {
+impl OpenMeasurement {
     fn open(source: &Source, context: &Context<'_>, mode: Mode) -> Result<Box<dyn Dataset>> {
         let opened = Self::new(Measurement::open(source, context, mode)?);
         Ok(Box::new(HpcrunDataset(Arc::new(opened))))
@@ -157,8 +157,8 @@ impl Opened {
 
     /// Returns what was opened, with what lies beside a single profile: its trace, and structure
     /// files.
-    pub(crate) fn with_beside(&self) -> &Arc<Measurement> {
-        &self.beside.get_or_init(|| self.measurement.with_beside()).0
+    pub(crate) fn with_companions(&self) -> &Arc<Measurement> {
+        &self.beside.get_or_init(|| self.measurement.with_companions()).0
     }
 
     /// Notes how many samples of a recording break a rule; the same may be read again.
@@ -170,22 +170,22 @@ impl Opened {
     }
 
     /// Returns the findings about the samples that were read.
-    fn of_samples(&self) -> Vec<Finding> {
+    fn sample_findings(&self) -> Vec<Finding> {
         let noted = self.noted.lock().unwrap_or_else(PoisonError::into_inner);
         let found = noted.iter().filter_map(|((recording, rule), (count, first))| {
-            let part = self.with_beside().recordings.get(*recording)?;
+            let part = self.with_companions().recordings.get(*recording)?;
             // A trace by itself is no worse for it; `no-profile` says where one is missing.
             if *rule == "trace-node" && part.profile.is_none() {
                 return None;
             }
             let finding = Finding::at_offset(Severity::Warning, rule, *first, words(rule, *count));
-            Some(self.with_beside().in_file(&part.name, TRACE, vec![finding]))
+            Some(self.with_companions().in_file(&part.name, TRACE, vec![finding]))
         });
         found.flatten().collect()
     }
 
     /// Returns the findings about times of traces, as far as they were looked at.
-    fn of_times(&self) -> Vec<Finding> {
+    fn time_findings(&self) -> Vec<Finding> {
         let measurement = self.beside.get().map_or(&self.measurement, |(beside, _)| beside);
         let found = measurement.recordings.iter().filter_map(|part| {
             let trace = part.trace.as_ref()?;
@@ -200,7 +200,7 @@ impl Opened {
     /// The merged profile, unless it is over the limits.
     pub(crate) fn model(&self) -> Option<&Model> {
         let model = self.model.get_or_init(|| {
-            let model = Model::new(self.with_beside());
+            let model = Model::new(self.with_companions());
             model.map_err(|error| {
                 Finding::for_whole_file(Severity::Error, "profile", error.to_string())
             })
@@ -209,17 +209,18 @@ impl Opened {
     }
 }
 
-struct HpcrunDataset(Arc<Opened>);
+struct HpcrunDataset(Arc<OpenMeasurement>);
 
 impl Dataset for HpcrunDataset {
     fn summary(&self) -> Summary {
         let measurement = &self.0.measurement;
         self.0.lacking.get_or_init(|| {
             let (symbols, none) = (symbols_of(measurement), Structure::default());
-            let lacking_any = !lacking(measurement, &symbols, &none).is_empty();
+            let lacking_any = !missing_module_names(measurement, &symbols, &none).is_empty();
             // Structure files are read only where they may make up for it.
             let structure = lacking_any.then(|| structure_of(measurement).0);
-            structure.map_or_else(Vec::new, |found| lacking(measurement, &symbols, &found))
+            structure
+                .map_or_else(Vec::new, |found| missing_module_names(measurement, &symbols, &found))
         });
         let (summary, no_numbers) = summary::summary(measurement);
         self.0.no_numbers.get_or_init(|| no_numbers);
@@ -237,8 +238,8 @@ impl Dataset for HpcrunDataset {
             }
         }
         findings.extend(self.0.beside.get().into_iter().flat_map(|(_, beside)| beside).cloned());
-        findings.extend(self.0.of_times());
-        findings.extend(self.0.of_samples());
+        findings.extend(self.0.time_findings());
+        findings.extend(self.0.sample_findings());
         findings
     }
 
@@ -266,7 +267,7 @@ impl Dataset for HpcrunDataset {
     }
 
     fn measurement(&self) -> Option<Arc<dyn MeasurementView>> {
-        let measured = Measured::new(&self.0.measurement)?;
+        let measured = MeasuredThreads::new(&self.0.measurement)?;
         Some(Arc::new(measured))
     }
 

@@ -15,7 +15,7 @@ const PARTS_OF_ALL_MAX: usize = 1 << 18;
 
 /// Reason why a metric cannot be computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Why {
+pub(crate) enum FormulaError {
     /// It is no formula.
     Unreadable,
     /// It names a metric that is not there.
@@ -26,7 +26,7 @@ pub(crate) enum Why {
     Large,
 }
 
-impl fmt::Display for Why {
+impl fmt::Display for FormulaError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Unreadable => f.write_str("is no formula that can be read"),
@@ -38,14 +38,14 @@ impl fmt::Display for Why {
 }
 
 /// Returns the formula of each metric of a table; `None` where it has values.
-pub(crate) fn formulas(metrics: &[Metric]) -> Vec<Option<Result<Expression, Why>>> {
-    let mut all = Formulas { found: metrics.iter().map(Formula::of).collect(), parts: 0 };
+pub(crate) fn formulas(metrics: &[Metric]) -> Vec<Option<Result<Expression, FormulaError>>> {
+    let mut all = Formulas { found: metrics.iter().map(Formula::from_metric).collect(), parts: 0 };
     for metric in 0..metrics.len() {
         all.compute(metric);
     }
     let found = all.found.into_iter().map(|formula| match formula {
         Formula::Values => None,
-        Formula::Told(_) | Formula::Open => Some(Err(Why::Unreadable)),
+        Formula::Told(_) | Formula::Open => Some(Err(FormulaError::Unreadable)),
         Formula::Computed(computed) => Some(computed),
     });
     found.collect()
@@ -59,17 +59,17 @@ enum Formula {
     Told(Expression),
     /// Those that it names are looked at.
     Open,
-    Computed(Result<Expression, Why>),
+    Computed(Result<Expression, FormulaError>),
 }
 
 impl Formula {
-    fn of(metric: &Metric) -> Self {
+    fn from_metric(metric: &Metric) -> Self {
         if !metric.is_computed() {
             return Self::Values;
         }
         match formula::parse(&metric.formula.to_string(), 0) {
             Some(formula) => Self::Told(formula),
-            None => Self::Computed(Err(Why::Unreadable)),
+            None => Self::Computed(Err(FormulaError::Unreadable)),
         }
     }
 }
@@ -81,7 +81,7 @@ struct Formulas {
 }
 
 /// A formula that waits for those that it names.
-struct Waiting {
+struct PendingFormula {
     metric: usize,
     formula: Expression,
     names: std::vec::IntoIter<u32>,
@@ -91,11 +91,11 @@ impl Formulas {
     /// Computes a metric and all that it names, without recursion: any number of them may hang
     /// together.
     fn compute(&mut self, metric: usize) {
-        let mut waiting: Vec<Waiting> = self.open(metric).into_iter().collect();
+        let mut waiting: Vec<PendingFormula> = self.open(metric).into_iter().collect();
         while let Some(last) = waiting.last_mut() {
             if let Some(name) = last.names.next() {
                 waiting.extend(self.open(index(name)));
-            } else if let Some(Waiting { metric, formula, .. }) = waiting.pop() {
+            } else if let Some(PendingFormula { metric, formula, .. }) = waiting.pop() {
                 let computed = self.put_in(formula);
                 if let Some(found) = self.found.get_mut(metric) {
                     *found = Formula::Computed(computed);
@@ -105,16 +105,16 @@ impl Formulas {
     }
 
     /// Begins with a formula that was not looked at.
-    fn open(&mut self, metric: usize) -> Option<Waiting> {
+    fn open(&mut self, metric: usize) -> Option<PendingFormula> {
         let found = self.found.get_mut(metric).filter(|found| matches!(found, Formula::Told(_)))?;
         let Formula::Told(formula) = std::mem::replace(found, Formula::Open) else { return None };
         let mut names = Vec::new();
         each_metric(&formula, &mut |name| names.push(name));
-        Some(Waiting { metric, formula, names: names.into_iter() })
+        Some(PendingFormula { metric, formula, names: names.into_iter() })
     }
 
     /// Puts the formulas of the metrics that are named in their places.
-    fn put_in(&mut self, formula: Expression) -> Result<Expression, Why> {
+    fn put_in(&mut self, formula: Expression) -> Result<Expression, FormulaError> {
         let (mut parts, mut is_changed, mut wrong) = (count(&formula), false, None);
         each_metric(&formula, &mut |name| match self.found.get(index(name)) {
             Some(Formula::Values) => {}
@@ -122,8 +122,8 @@ impl Formulas {
                 is_changed = true;
                 parts = parts.saturating_add(count(other));
             }
-            Some(_) => wrong = wrong.or(Some(Why::Uncomputed(name))),
-            None => wrong = wrong.or(Some(Why::Nothing(name))),
+            Some(_) => wrong = wrong.or(Some(FormulaError::Uncomputed(name))),
+            None => wrong = wrong.or(Some(FormulaError::Nothing(name))),
         });
         match wrong {
             Some(wrong) => return Err(wrong),
@@ -132,7 +132,7 @@ impl Formulas {
         }
         let all = self.parts.saturating_add(parts);
         if parts > PARTS_MAX || all > PARTS_OF_ALL_MAX {
-            return Err(Why::Large);
+            return Err(FormulaError::Large);
         }
         self.parts = all;
         Ok(self.replaced(formula))
@@ -184,7 +184,7 @@ mod tests {
     use crate::types::MetricFlags;
 
     /// A table of formulas; an empty one is a metric with values.
-    fn found(texts: &[&str]) -> Vec<Option<Result<Expression, Why>>> {
+    fn found(texts: &[&str]) -> Vec<Option<Result<Expression, FormulaError>>> {
         let flags = MetricFlags::raw(true);
         let metric = |text: &&str| Metric { formula: (*text).into(), ..Metric::new("A", flags) };
         formulas(&texts.iter().map(metric).collect::<Vec<_>>())
@@ -196,11 +196,17 @@ mod tests {
         let told = |text| Some(Ok(formula::parse(text, 0).unwrap()));
         assert_eq!(found[..3], [None, told("(#0 * 2) + 1"), told("#0 * 2")]);
         // One that names itself, and two that name each other.
-        let wrong = |why: Why| Some(Err(why));
-        assert_eq!(found[3], wrong(Why::Uncomputed(3)));
-        assert_eq!(found[4..6], [wrong(Why::Uncomputed(5)), wrong(Why::Uncomputed(4))]);
-        assert_eq!(found[6..8], [wrong(Why::Nothing(9)), wrong(Why::Uncomputed(6))]);
-        assert_eq!(found[8], wrong(Why::Unreadable));
+        let wrong = |why: FormulaError| Some(Err(why));
+        assert_eq!(found[3], wrong(FormulaError::Uncomputed(3)));
+        assert_eq!(
+            found[4..6],
+            [wrong(FormulaError::Uncomputed(5)), wrong(FormulaError::Uncomputed(4))]
+        );
+        assert_eq!(
+            found[6..8],
+            [wrong(FormulaError::Nothing(9)), wrong(FormulaError::Uncomputed(6))]
+        );
+        assert_eq!(found[8], wrong(FormulaError::Unreadable));
     }
 
     #[test]
@@ -211,7 +217,10 @@ mod tests {
         let found = found(&texts);
         let is_computed = found.iter().skip(1).map(|found| matches!(found, Some(Ok(_))));
         assert_eq!(is_computed.filter(|is| *is).count(), 8);
-        assert_eq!(found[9..11], [Some(Err(Why::Large)), Some(Err(Why::Uncomputed(9)))]);
+        assert_eq!(
+            found[9..11],
+            [Some(Err(FormulaError::Large)), Some(Err(FormulaError::Uncomputed(9)))]
+        );
     }
 
     #[test]

@@ -7,7 +7,7 @@ use crate::types::{Dialect, Epoch, Node};
 
 /// Meaning of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Meaning {
+pub(crate) enum NodeMeaning {
     /// A frame; the module of code is the place in the epoch's load map.
     Frame(Frame),
     /// A thing of a GPU, by what kind of thing it is.
@@ -60,24 +60,24 @@ impl<'a> Frames<'a> {
     }
 
     /// Returns the meaning of a node, that may be a root.
-    pub(crate) fn of(&self, node: &Node, is_root: bool) -> Meaning {
+    pub(crate) fn meaning(&self, node: &Node, is_root: bool) -> NodeMeaning {
         let is_described = self.dialect == Dialect::Described;
         if is_described && node.ip == 0 {
-            return Meaning::Frame(Frame::MainEntry);
+            return NodeMeaning::Frame(Frame::MainEntry);
         }
         if !is_described && node.lm_id == 0 {
-            return Meaning::Frame(self.placeholder(node.ip, is_root));
+            return NodeMeaning::Frame(self.placeholder(node.ip, is_root));
         }
         let found = if is_described { self.by_address(node.ip) } else { self.by_id(node) };
         match found {
             Some((module, offset)) => {
                 let distance = if node.is_leaf { 0 } else { self.distance };
                 let (offset, is_called) = (offset.wrapping_sub(distance), node.is_called());
-                Meaning::Frame(Frame::Code { module, offset, is_called })
+                NodeMeaning::Frame(Frame::Code { module, offset, is_called })
             }
-            None => {
-                special(node).filter(|_| !is_described).map_or(Meaning::Strange, Meaning::Special)
-            }
+            None => special(node)
+                .filter(|_| !is_described)
+                .map_or(NodeMeaning::Strange, NodeMeaning::Special),
         }
     }
 

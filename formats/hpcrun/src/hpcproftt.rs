@@ -23,7 +23,7 @@ const RULE: &str = "============================================================
 
 /// Prints a profile under the name of its file.
 pub(crate) fn dump(profile: &Profile, file: &str, sink: &mut dyn RecordSink) -> Result<Flow> {
-    let mut out = Out { text: Vec::new(), sink, flow: Flow::More };
+    let mut out = DumpText { text: Vec::new(), sink, flow: Flow::More };
     writeln!(out.text, "{RULE}\n{file}\n{RULE}\n{}", profile.header)?;
     for epoch in &profile.epochs {
         print_epoch(&mut out, epoch)?;
@@ -40,7 +40,7 @@ pub(crate) fn dump(profile: &Profile, file: &str, sink: &mut dyn RecordSink) -> 
 
 /// Prints the nodes of a trace, one a line.
 pub(crate) fn dump_trace(trace: &Trace, sink: &mut dyn RecordSink) -> Result<Flow> {
-    let mut out = Out { text: Vec::new(), sink, flow: Flow::More };
+    let mut out = DumpText { text: Vec::new(), sink, flow: Flow::More };
     for record in trace.iter(0..trace.len()) {
         out.line(format_args!("{}", record.node))?;
         if out.flow == Flow::Stop {
@@ -52,13 +52,13 @@ pub(crate) fn dump_trace(trace: &Trace, sink: &mut dyn RecordSink) -> Result<Flo
 }
 
 /// Text on its way to the sink, a little at a time: a profile may be large.
-struct Out<'s> {
+struct DumpText<'s> {
     text: Vec<u8>,
     sink: &'s mut dyn RecordSink,
     flow: Flow,
 }
 
-impl Out<'_> {
+impl DumpText<'_> {
     const TEXT_BYTES: usize = 1 << 16;
 
     fn line(&mut self, line: fmt::Arguments<'_>) -> Result<()> {
@@ -78,7 +78,7 @@ impl Out<'_> {
     }
 }
 
-fn print_epoch(out: &mut Out<'_>, epoch: &Epoch) -> Result<()> {
+fn print_epoch(out: &mut DumpText<'_>, epoch: &Epoch) -> Result<()> {
     if let Some(header) = &epoch.header {
         out.line(format_args!("{header}"))?;
         print_metrics(out, epoch)?;
@@ -102,7 +102,7 @@ fn print_epoch(out: &mut Out<'_>, epoch: &Epoch) -> Result<()> {
     if epoch.header.is_none() { print_metrics(out, epoch) } else { Ok(()) }
 }
 
-fn print_metrics(out: &mut Out<'_>, epoch: &Epoch) -> Result<()> {
+fn print_metrics(out: &mut DumpText<'_>, epoch: &Epoch) -> Result<()> {
     out.line(format_args!("[metric-tbl: (num-entries: {})", epoch.metrics.len()))?;
     for (id, metric) in epoch.metrics.iter().enumerate() {
         out.line(format_args!("  [(id: {id}) {metric}]"))?;
@@ -110,7 +110,7 @@ fn print_metrics(out: &mut Out<'_>, epoch: &Epoch) -> Result<()> {
     out.line(format_args!("]"))
 }
 
-fn print_id_kinds(out: &mut Out<'_>, profile: &Profile) -> Result<()> {
+fn print_id_kinds(out: &mut DumpText<'_>, profile: &Profile) -> Result<()> {
     let count = profile.id_kinds.len();
     out.line(format_args!("[id-tuple dxnry: (number of kinds: {count})"))?;
     for kind in &profile.id_kinds {
@@ -119,7 +119,7 @@ fn print_id_kinds(out: &mut Out<'_>, profile: &Profile) -> Result<()> {
     out.line(format_args!("]"))
 }
 
-fn print_sparse(out: &mut Out<'_>, profile: &Profile) -> Result<()> {
+fn print_sparse(out: &mut DumpText<'_>, profile: &Profile) -> Result<()> {
     let Some(epoch) = profile.epochs.first() else { return Ok(()) };
     let Values::Sparse(sparse) = &epoch.values else { return Ok(()) };
     let ids = profile.id_tuple.iter().map(|id| format!("{} ", id_text(profile, *id)));
@@ -148,7 +148,7 @@ fn print_sparse(out: &mut Out<'_>, profile: &Profile) -> Result<()> {
     out.line(format_args!("  ]\n]"))
 }
 
-fn print_footer(out: &mut Out<'_>, footer: &Footer) -> Result<()> {
+fn print_footer(out: &mut DumpText<'_>, footer: &Footer) -> Result<()> {
     const LABELS: [&str; 6] =
         ["hdr", "loadmap", "cct", "metric-tbl", "id-tuple dxnry", "sparse metrics"];
     out.line(format_args!("[footer:"))?;

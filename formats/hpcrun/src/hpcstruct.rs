@@ -136,7 +136,7 @@ impl<'a> Document<'a> {
 
     /// The attributes of an element, which have to be such.
     fn attributes<'e>(&self, element: &'e BytesStart<'_>) -> ReadResult<Attributes<'e>> {
-        Attributes::of(element).map_err(|rest| {
+        Attributes::from_element(element).map_err(|rest| {
             let why = format!("{} is no attribute", kymo_core::shortened(rest.trim_ascii()));
             self.invalid("element", why)
         })
@@ -305,7 +305,7 @@ struct Attributes<'a> {
 impl<'a> Attributes<'a> {
     /// Goes through them once: files have hundreds of thousands of elements. What is no attribute
     /// is told.
-    fn of(element: &'a BytesStart<'_>) -> Result<Self, &'a str> {
+    fn from_element(element: &'a BytesStart<'_>) -> Result<Self, &'a str> {
         let mut found = Self::default();
         let mut rest = element.attributes_raw();
         while let Some((name, value, after)) = attribute(rest) {

@@ -16,10 +16,10 @@ use kymo_model::structure::Structure;
 use kymo_model::timeline::TimeNs;
 
 use crate::formulas::{counted_from, formulas};
-use crate::frames::{Frames, Meaning, code};
+use crate::frames::{Frames, NodeMeaning, code};
 use crate::measurement::{Measurement, PROFILE, Part, TRACE};
-use crate::model::{Remarks, is_of_call, metric_of, read_structure, same_metrics};
-use crate::ordering::Ordered;
+use crate::model::{RuleCounts, belongs_to_call, metric_of, read_structure, same_metrics};
+use crate::ordering::SortedSamples;
 use crate::read::{SomeRecords, Trace};
 use crate::spec::{INTERNAL, TRACE_CALLS};
 use crate::threads::ids;
@@ -39,7 +39,7 @@ const RECORD_BYTES: usize = 12;
 const RECORDS_OF_PART: usize = 1 << 14;
 
 /// The threads of a measurement.
-pub(crate) struct Measured {
+pub(crate) struct MeasuredThreads {
     measurement: Arc<Measurement>,
     /// Of each thread the first of its recordings; the others follow.
     threads: Vec<usize>,
@@ -47,13 +47,13 @@ pub(crate) struct Measured {
     beside: Vec<Finding>,
 }
 
-impl Measured {
+impl MeasuredThreads {
     /// Nothing where there is no profile.
     pub(crate) fn new(measurement: &Arc<Measurement>) -> Option<Self> {
         let parts = measurement.recordings.iter().enumerate();
         let threads = parts.filter(|(_, part)| part.first_of_profile().is_some());
         let threads: Vec<_> = threads.map(|(index, _)| index).collect();
-        let (measurement, beside) = measurement.with_beside();
+        let (measurement, beside) = measurement.with_companions();
         (!threads.is_empty()).then_some(Self { measurement, threads, beside })
     }
 
@@ -73,7 +73,7 @@ impl Measured {
     }
 }
 
-impl MeasurementView for Measured {
+impl MeasurementView for MeasuredThreads {
     fn directory(&self) -> Option<PathBuf> {
         let path = self.measurement.source.path();
         if self.measurement.is_directory {
@@ -142,7 +142,7 @@ impl MeasurementView for Measured {
             shared = Ids::new(&profile).into_shared();
         }
         drop(profile);
-        read.findings.extend(of_trace(&holding.traced(part)?, &read.numbers, &shared));
+        read.findings.extend(trace_findings(&holding.traced(part)?, &read.numbers, &shared));
         Ok(read)
     }
 
@@ -178,9 +178,9 @@ impl MeasurementView for Measured {
 }
 
 /// Returns the findings about the trace of a thread, whose nodes have these numbers.
-fn of_trace(part: &Part, numbers: &NodeNumbers, shared: &[u32]) -> Vec<Finding> {
+fn trace_findings(part: &Part, numbers: &NodeNumbers, shared: &[u32]) -> Vec<Finding> {
     let Some(trace) = &part.trace else { return Vec::new() };
-    let mut remarks = Remarks::default();
+    let mut remarks = RuleCounts::default();
     let mut some = |rule, found: SomeRecords| {
         if let Some((count, first)) = found {
             remarks.add_many(rule, count, trace.offset_of(first));
@@ -220,7 +220,7 @@ fn samples(part: &Part, trace: Arc<Trace>) -> Samples<'static> {
         return Box::new(records);
     }
     if let Some(ahead) = part.look_ahead() {
-        return Box::new(Ordered::new(records, ahead));
+        return Box::new(SortedSamples::new(records, ahead));
     }
     let mut sorted: Vec<_> = records.collect();
     sorted.sort_by_key(|sample| sample.time);
@@ -264,12 +264,12 @@ fn add(
     count(to.nodes.len() + epoch.nodes.len())?;
     to.metrics.extend(epoch.metrics.iter().map(|metric| MeasuredMetric {
         metric: metric_of(metric),
-        is_of_call: is_of_call(metric),
+        is_of_call: belongs_to_call(metric),
         counts: counts(&metric.name.to_string()),
         period: metric.period,
         is_real: metric.flags.is_real(),
     }));
-    let mut remarks = Remarks::default();
+    let mut remarks = RuleCounts::default();
     for metric in same_metrics(&epoch.metrics) {
         remarks.add("duplicate-metric", metric.offset);
     }
@@ -293,14 +293,14 @@ fn add(
     for index in 0..epoch.nodes.len() {
         let node = epoch.nodes.get(order.file(index)).unwrap_or_default();
         let own = nodes + count(index)?;
-        let mut above = order.above(index).map_or(own, |above| nodes + above);
-        let frame = match frames.of(&node, above == own) {
-            Meaning::Frame(Frame::Code { module, offset, is_called }) => {
+        let mut above = order.parent_index(index).map_or(own, |above| nodes + above);
+        let frame = match frames.meaning(&node, above == own) {
+            NodeMeaning::Frame(Frame::Code { module, offset, is_called }) => {
                 Frame::Code { module: modules + module, offset, is_called }
             }
-            Meaning::Frame(frame) => frame,
+            NodeMeaning::Frame(frame) => frame,
             other => {
-                let is_special = matches!(other, Meaning::Special(_));
+                let is_special = matches!(other, NodeMeaning::Special(_));
                 let is_range = is_special && node.lm_id != INTERNAL;
                 let rule = if is_range { "gpu-range" } else { UNLISTED };
                 remarks.add(rule, epoch.nodes.offset_of(order.file(index)));
@@ -360,7 +360,7 @@ fn values(
     numbers: &NodeNumbers,
     order: &Order,
     (nodes, metrics): (u32, u32),
-    remarks: &mut Remarks,
+    remarks: &mut RuleCounts,
 ) {
     let (mut last, mut unknown) = ((0, None), None);
     epoch.values.each(&epoch.nodes, 0..usize::MAX, |value| {
@@ -401,7 +401,7 @@ struct Order {
 }
 
 impl Order {
-    fn new(epoch: &Epoch, numbers: &NodeNumbers, remarks: &mut Remarks) -> Self {
+    fn new(epoch: &Epoch, numbers: &NodeNumbers, remarks: &mut RuleCounts) -> Self {
         let mut above = Vec::with_capacity(epoch.nodes.len());
         for (node, index) in epoch.nodes.iter().zip(0..) {
             let parent = (node.parent != 0).then(|| numbers.find(node.parent)).flatten();
@@ -462,7 +462,7 @@ impl Order {
     }
 
     /// The index of the node above.
-    fn above(&self, index: usize) -> Option<u32> {
+    fn parent_index(&self, index: usize) -> Option<u32> {
         self.above.get(index).copied()
     }
 

@@ -9,10 +9,10 @@ use kymo_core::bytes::{Limits, ReadError, ReadResult};
 use kymo_core::{Context, Error, Finding, Findings, Result, Severity, Source, ahead};
 use kymo_model::profile::Thread;
 
-use crate::pairs::{self, Found, Pairs, untraced};
+use crate::pairs::{self, OptionalFile, Pairs, untraced};
 use crate::read::{InPlace, Profile, SomeRecords, Trace};
 use crate::spec::MAGIC_TRACE;
-use crate::threads::{self, Said};
+use crate::threads::{self, HeaderIds};
 use crate::tree::Ids;
 use crate::types::{Dialect, Epoch, LoadMap, LoadModule};
 
@@ -71,7 +71,7 @@ pub(crate) struct Part {
     /// Names of the thread.
     pub(crate) thread: Arc<Thread>,
     /// Facts about the thread from the header.
-    pub(crate) said: Arc<Said>,
+    pub(crate) said: Arc<HeaderIds>,
     /// Label of the thread for a person: its ids or its file.
     pub(crate) label: String,
     /// True if it is of a directory, and its files are not the one that was opened.
@@ -202,7 +202,7 @@ impl Measurement {
 
     /// The same, of a single profile with what lies beside it and belongs to it: its trace, and the
     /// structure of modules. What of that cannot be read is told.
-    pub(crate) fn with_beside(self: &Arc<Self>) -> (Arc<Self>, Vec<Finding>) {
+    pub(crate) fn with_companions(self: &Arc<Self>) -> (Arc<Self>, Vec<Finding>) {
         // What came from memory or a pipe has nothing beside it, nor has a trace by itself.
         let has_profile = self.recordings.iter().any(|part| part.profile.is_some());
         let source = self.source.folder(&self.limits).ok().flatten();
@@ -275,12 +275,12 @@ impl Measurement {
                     findings.extend(named(profile.findings(), name));
                     maps.share(&mut profile);
                     profile.let_go();
-                    pair.profile = Found::Read(profile);
+                    pair.profile = OptionalFile::Read(profile);
                 }
                 Ok(File::Trace(mut trace)) if has_extension(name, TRACE) => {
                     findings.extend(named(trace.findings(), name));
                     trace.let_go();
-                    pair.trace = Found::Read(trace);
+                    pair.trace = OptionalFile::Read(trace);
                 }
                 Ok(file) => {
                     pair.refuse(name);
@@ -321,8 +321,8 @@ impl Measurement {
     }
 
     /// Holds what is in the files of recordings, one after another.
-    pub(crate) fn holding(&self) -> Holding<'_> {
-        Holding { measurement: self, profile: None }
+    pub(crate) fn holding(&self) -> HeldFiles<'_> {
+        HeldFiles { measurement: self, profile: None }
     }
 
     /// Load modules of all recordings; those that follow each other and share theirs count once.
@@ -355,7 +355,10 @@ impl Measurement {
         let mut trace = paired(trace, profile.as_ref()).map(Arc::new);
         let epochs = profile.as_ref().map_or(1, |profile| profile.epochs.len().max(1));
         let profile = profile.map(Arc::new);
-        let said = profile.as_ref().map(|profile| Said::by(&profile.header)).unwrap_or_default();
+        let said = profile
+            .as_ref()
+            .map(|profile| HeaderIds::from_header(&profile.header))
+            .unwrap_or_default();
         let said = Arc::new(said);
         for epoch in 0..epochs {
             // The trace runs through all epochs; it is shown with the first.
@@ -386,13 +389,13 @@ impl Measurement {
 
 /// Holds what is in the files of a recording while it is looked at. The recordings of one profile
 /// follow each other, so that it is opened once for all of them.
-pub(crate) struct Holding<'a> {
+pub(crate) struct HeldFiles<'a> {
     measurement: &'a Measurement,
     /// The profile that was opened last, by its name.
     profile: Option<(String, Bytes)>,
 }
 
-impl Holding<'_> {
+impl HeldFiles<'_> {
     /// A recording with its nodes, values and records.
     pub(crate) fn part(&mut self, part: &Part) -> Result<Part> {
         let mut held = self.traced(part)?;
@@ -474,7 +477,7 @@ impl KnownMaps {
 fn paired(trace: Option<Trace>, profile: Option<&Profile>) -> Option<Trace> {
     let mut trace = trace?;
     if let Some(profile) = profile {
-        trace.told_by(profile);
+        trace.set_from_profile(profile);
     }
     Some(trace)
 }

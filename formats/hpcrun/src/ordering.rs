@@ -7,7 +7,7 @@ use kymo_model::measurement::MeasuredSample;
 use kymo_model::timeline::TimeNs;
 
 /// Puts samples in order by looking a few of them ahead. Those of one time stay as they came.
-pub(crate) struct Ordered<I> {
+pub(crate) struct SortedSamples<I> {
     samples: I,
     /// Number of samples that are looked ahead.
     ahead: usize,
@@ -19,13 +19,13 @@ pub(crate) struct Ordered<I> {
 /// Node and flag of a sample, besides its time.
 type Waiting = (u32, bool);
 
-impl<I: Iterator<Item = MeasuredSample>> Ordered<I> {
+impl<I: Iterator<Item = MeasuredSample>> SortedSamples<I> {
     pub(crate) fn new(samples: I, ahead: usize) -> Self {
         Self { samples, ahead, waiting: BinaryHeap::new(), place: 0 }
     }
 }
 
-impl<I: Iterator<Item = MeasuredSample>> Iterator for Ordered<I> {
+impl<I: Iterator<Item = MeasuredSample>> Iterator for SortedSamples<I> {
     type Item = MeasuredSample;
 
     fn next(&mut self) -> Option<MeasuredSample> {
@@ -51,9 +51,9 @@ mod tests {
         let mut expected = came.to_vec();
         expected.sort_by_key(|sample| sample.time);
         for ahead in [2, 3, 100] {
-            let ordered = Ordered::new(came.into_iter(), ahead);
+            let ordered = SortedSamples::new(came.into_iter(), ahead);
             assert_eq!(ordered.collect::<Vec<_>>(), expected, "{ahead}");
         }
-        assert_eq!(Ordered::new(came.into_iter(), 0).collect::<Vec<_>>(), came);
+        assert_eq!(SortedSamples::new(came.into_iter(), 0).collect::<Vec<_>>(), came);
     }
 }

@@ -17,17 +17,17 @@ pub(crate) type Pairs = BTreeMap<String, Pair>;
 /// The files of one name.
 #[derive(Default)]
 pub(crate) struct Pair {
-    pub(crate) profile: Found<Profile>,
-    pub(crate) trace: Found<Trace>,
+    pub(crate) profile: OptionalFile<Profile>,
+    pub(crate) trace: OptionalFile<Trace>,
 }
 
 impl Pair {
     /// Notes that a file of this name is there, and is of no use.
     pub(crate) fn refuse(&mut self, name: &Path) {
         if has_extension(name, TRACE) {
-            self.trace = Found::Unreadable;
+            self.trace = OptionalFile::Unreadable;
         } else {
-            self.profile = Found::Unreadable;
+            self.profile = OptionalFile::Unreadable;
         }
     }
 
@@ -39,7 +39,7 @@ impl Pair {
 
 /// A file that may be there.
 #[derive(Default)]
-pub(crate) enum Found<T> {
+pub(crate) enum OptionalFile<T> {
     #[default]
     Nothing,
     /// It is there, and cannot be read.
@@ -47,7 +47,7 @@ pub(crate) enum Found<T> {
     Read(T),
 }
 
-impl<T> Found<T> {
+impl<T> OptionalFile<T> {
     pub(crate) fn as_ref(&self) -> Option<&T> {
         match self {
             Self::Read(file) => Some(file),
@@ -79,7 +79,7 @@ pub(crate) fn findings(pairs: &Pairs) -> Vec<Finding> {
         if let Some(why) = no_trace(name, pair) {
             add(name, PROFILE, "no-trace", why);
         }
-        let identity = pair.profile.as_ref().and_then(Identity::of);
+        let identity = pair.profile.as_ref().and_then(Identity::from_profile);
         let first =
             identity.map_or(name.as_str(), |identity| known.entry(identity).or_insert(name));
         if first != name {
@@ -95,16 +95,16 @@ pub(crate) fn findings(pairs: &Pairs) -> Vec<Finding> {
 fn no_profile(name: &str, pair: &Pair) -> Option<String> {
     pair.trace.as_ref()?;
     let lead = match pair.profile {
-        Found::Read(_) => return None,
-        Found::Unreadable => format!("{name}.{PROFILE} beside it cannot be read"),
-        Found::Nothing => format!("there is no {name}.{PROFILE} beside it"),
+        OptionalFile::Read(_) => return None,
+        OptionalFile::Unreadable => format!("{name}.{PROFILE} beside it cannot be read"),
+        OptionalFile::Nothing => format!("there is no {name}.{PROFILE} beside it"),
     };
     Some(format!("{lead}: what its nodes stand for is unknown"))
 }
 
 /// Returns the reason why a thread that was traced has no trace, where it has none.
 fn no_trace(name: &str, pair: &Pair) -> Option<String> {
-    let Found::Nothing = pair.trace else { return None };
+    let OptionalFile::Nothing = pair.trace else { return None };
     untraced(name, pair.profile.as_ref()?)
 }
 
@@ -126,7 +126,7 @@ struct Identity {
 
 impl Identity {
     /// Nothing where a profile does not tell its thread and its process.
-    fn of(profile: &Profile) -> Option<Self> {
+    fn from_profile(profile: &Profile) -> Option<Self> {
         profile.header.value("process-id")?;
         let names = ["host-id", "process-id", "job-id", "trace-min-time"];
         let process = names.map(|name| profile.header.value(name).map(Cow::into_owned));

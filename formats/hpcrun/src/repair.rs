@@ -9,9 +9,9 @@ use kymo_model::RepairReport;
 
 use crate::check;
 use crate::measurement::read;
-use crate::measurement::{File, Holding, Measurement, Mode, PROFILE, Part, TRACE, has_extension};
+use crate::measurement::{File, HeldFiles, Measurement, Mode, PROFILE, Part, TRACE, has_extension};
 use crate::read::Trace;
-use crate::resync::{Known, Records};
+use crate::resync::{RecordFacts, Records};
 use crate::tree::Ids;
 use crate::write::write_profile;
 
@@ -54,19 +54,19 @@ pub(crate) fn repair(
             && (finding.file.is_none() || names.any(|name| finding.file == Some(name)))
     };
     findings.extend(
-        check::of(&measurement, context)
+        check::findings(&measurement, context)
             .into_iter()
             .filter(|finding| !(OF_RECORDS.contains(&finding.rule) && is_shifted(finding))),
     );
     for finding in findings {
-        if finding.severity == Severity::Note || is_among(&known, &finding) {
+        if finding.severity == Severity::Note || covers_finding(&known, &finding) {
             continue;
         }
         match finding.rule {
             rule if DROPPED.contains(&rule) => losses.push(finding),
             rule if CORRECTED.contains(&rule) || has_lost_nothing(rule) => corrected.push(finding),
             rule if MISSING.contains(&rule) => corrected.push(finding),
-            _ => corrected.push(kept(finding)),
+            _ => corrected.push(kept_finding(finding)),
         }
     }
     let files = if source.is_directory() {
@@ -84,7 +84,7 @@ pub(crate) fn repair(
 
 /// Returns true if a loss says what a finding does: a part that cannot be read is broken in one
 /// place.
-fn is_among(losses: &[Finding], finding: &Finding) -> bool {
+fn covers_finding(losses: &[Finding], finding: &Finding) -> bool {
     losses.iter().any(|loss| loss.rule == finding.rule && loss.file == finding.file)
 }
 
@@ -94,7 +94,7 @@ fn has_lost_nothing(rule: &str) -> bool {
 }
 
 /// Marks a finding about something that is written again as it was.
-fn kept(finding: Finding) -> Finding {
+fn kept_finding(finding: Finding) -> Finding {
     let message = format!("{}; it is kept as it is", finding.message);
     Finding { message, ..finding }
 }
@@ -119,7 +119,7 @@ fn file(
     let mut out = to.file()?;
     match (file, records) {
         (File::Trace(trace), Some(records)) => {
-            for bytes in records.of(&trace, &source.bytes()?) {
+            for bytes in records.record_bytes(&trace, &source.bytes()?) {
                 out.write_all(bytes)?;
             }
         }
@@ -147,7 +147,7 @@ fn shifted(measurement: &Measurement, context: &Context<'_>) -> (Shifted, Vec<Fi
 
 fn one_shifted(
     measurement: &Measurement,
-    holding: &mut Holding<'_>,
+    holding: &mut HeldFiles<'_>,
     part: &Part,
     context: &Context<'_>,
 ) -> Result<Option<(Records, Vec<Finding>)>> {
@@ -159,35 +159,39 @@ fn one_shifted(
         let has_nodes = part.profile.is_some();
         (file.bytes()?, has_nodes.then(|| holding.ids(part)))
     } else {
-        (source.bytes()?, ids_beside(source, context))
+        (source.bytes()?, companion_ids(source, context))
     };
     let mut trace = Trace::clone(trace);
-    trace.told_by_ends(&bytes);
+    trace.set_from_ends(&bytes);
     if let Some(profile) = &part.profile {
-        trace.told_by(profile);
+        trace.set_from_profile(profile);
     }
     let trace = &trace;
-    let known = Known { trace, ids: ids.as_ref(), bytes: &bytes };
+    let known = RecordFacts { trace, ids: ids.as_ref(), bytes: &bytes };
     let Some(records) = known.records(context.limits.findings_max) else { return Ok(None) };
-    let size: usize = records.of(trace, &bytes).iter().map(|run| run.len()).sum();
+    let size: usize = records.record_bytes(trace, &bytes).iter().map(|run| run.len()).sum();
     if size as u64 > context.limits.value_bytes_max {
         // Only as much of a trace is held as a value may have.
         let why = "it is too long to look for what else is wrong with its records";
         let finding = Finding::for_whole_file(Severity::Warning, "trace-long", why);
         return Ok(Some((records, measurement.in_file(&part.name, TRACE, vec![finding]))));
     }
-    let again: Vec<u8> = records.of(trace, &bytes).concat();
+    let again: Vec<u8> = records.record_bytes(trace, &bytes).concat();
     let mut again = Trace::salvage(&again.into(), &context.limits)?;
     if let Some(profile) = &part.profile {
-        again.told_by(profile);
+        again.set_from_profile(profile);
     }
-    let found =
-        check::of_trace(&again, part, ids.as_ref().filter(|_| part.profile.is_some()), context);
+    let found = check::trace_findings(
+        &again,
+        part,
+        ids.as_ref().filter(|_| part.profile.is_some()),
+        context,
+    );
     Ok(Some((records, found)))
 }
 
 /// The nodes of the profile that lies beside a trace.
-fn ids_beside(trace: &Source, context: &Context<'_>) -> Option<Ids> {
+fn companion_ids(trace: &Source, context: &Context<'_>) -> Option<Ids> {
     let path = trace.path().with_extension(PROFILE);
     let profile = Source::open(path.is_file().then_some(&path)?, &context.limits).ok()?;
     match read(&profile, &context.limits, Mode::Salvage) {

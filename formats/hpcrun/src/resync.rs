@@ -28,7 +28,7 @@ const LEAP_TIMES: u64 = 16;
 
 /// Facts about the records of a trace.
 #[derive(Clone, Copy)]
-pub(crate) struct Known<'a> {
+pub(crate) struct RecordFacts<'a> {
     pub(crate) trace: &'a Trace,
     /// All nodes, where the profile can be read.
     pub(crate) ids: Option<&'a Ids>,
@@ -47,14 +47,14 @@ pub(crate) struct Records {
 
 impl Records {
     /// The bytes of the file without those that are none.
-    pub(crate) fn of<'a>(&self, trace: &Trace, file: &'a [u8]) -> Vec<&'a [u8]> {
+    pub(crate) fn record_bytes<'a>(&self, trace: &Trace, file: &'a [u8]) -> Vec<&'a [u8]> {
         let header = usize::try_from(trace.offset_of(0)).unwrap_or(usize::MAX);
         let runs = std::iter::once(0..header).chain(self.runs.iter().cloned());
         runs.map(|run| file.get(run).unwrap_or_default()).collect()
     }
 }
 
-impl Known<'_> {
+impl RecordFacts<'_> {
     /// Finds all records; nothing where they follow each other up to the end.
     /// Of places where bytes are none, no more than so many are told one by one.
     pub(crate) fn records(&self, losses_max: usize) -> Option<Records> {
@@ -139,7 +139,7 @@ fn lost(from: usize, to: usize) -> Finding {
 
 /// A search for records.
 struct Search<'a> {
-    known: &'a Known<'a>,
+    known: &'a RecordFacts<'a>,
     size: usize,
     /// The times that there can be.
     times: Range<u64>,
@@ -148,7 +148,7 @@ struct Search<'a> {
 }
 
 /// Place where records begin again.
-struct Found {
+struct ResyncPoint {
     at: usize,
     /// End of those before.
     end: usize,
@@ -173,10 +173,10 @@ impl Search<'_> {
 
     /// The nearest place behind which records make sense together. The record right before may
     /// have taken some of their bytes, or a time from them.
-    fn from(&self, at: usize, before: u64) -> Option<Found> {
+    fn from(&self, at: usize, before: u64) -> Option<ResyncPoint> {
         // In the order of the file, whatever their times were before: they only go back.
         if self.is_chain(at, self.times.start) {
-            return Some(Found { at, end: at, is_aligned: true });
+            return Some(ResyncPoint { at, end: at, is_aligned: true });
         }
         let start = self.run.max((at + 1).saturating_sub(self.size));
         let found = (start..=at + WINDOW_BYTES).find(|found| self.is_chain(*found, before))?;
@@ -186,7 +186,7 @@ impl Search<'_> {
         // A time that those behind it go back from was none.
         let takes_back = end > self.run && self.time(end - self.size) > self.time(found);
         let end = if takes_back { end - self.size } else { end };
-        Some(Found { at: found, end, is_aligned })
+        Some(ResyncPoint { at: found, end, is_aligned })
     }
 
     /// Returns true if enough records follow each other from here on.
@@ -245,7 +245,8 @@ mod tests {
     }
 
     fn file(endian: Endian, flags: u64) -> Vec<u8> {
-        let mut writer = TraceWriter::with(Vec::new(), TraceVersion::V0101, endian, flags).unwrap();
+        let mut writer =
+            TraceWriter::with_version(Vec::new(), TraceVersion::V0101, endian, flags).unwrap();
         for record in records() {
             writer.record(&record).unwrap();
         }
@@ -262,9 +263,11 @@ mod tests {
     fn differing(bytes: &[u8], ids: Option<&Ids>) -> (usize, usize, usize) {
         let limits = Limits::default();
         let mut trace = Trace::salvage(&bytes.to_vec().into(), &limits).unwrap();
-        trace.told_by_ends(bytes);
-        let found = Known { trace: &trace, ids, bytes }.records(limits.findings_max);
-        let again = found.as_ref().map_or(bytes.to_vec(), |found| found.of(&trace, bytes).concat());
+        trace.set_from_ends(bytes);
+        let found = RecordFacts { trace: &trace, ids, bytes }.records(limits.findings_max);
+        let again = found
+            .as_ref()
+            .map_or(bytes.to_vec(), |found| found.record_bytes(&trace, bytes).concat());
         let again = Trace::salvage(&again.into(), &limits).unwrap();
         let key = |record: TraceRecord| (record.time, record.node);
         let found_records: BTreeSet<_> = again.iter(0..again.len()).map(key).collect();
@@ -312,9 +315,9 @@ mod tests {
         }
         let limits = Limits::default();
         let mut trace = Trace::salvage(&bytes.clone().into(), &limits).unwrap();
-        trace.told_by_ends(&bytes);
+        trace.set_from_ends(&bytes);
         let ids = ids();
-        let known = Known { trace: &trace, ids: Some(&ids), bytes: &bytes };
+        let known = RecordFacts { trace: &trace, ids: Some(&ids), bytes: &bytes };
         assert_eq!(known.records(100).unwrap().losses.len(), 10);
         let found = known.records(2).unwrap();
         assert_eq!((found.runs.len(), found.losses.len()), (11, 3));

@@ -9,7 +9,7 @@ use kymo_model::{Row, Section, Summary};
 
 use crate::clocks::Clocks;
 use crate::measurement::{Measurement, PROFILE, Part};
-use crate::model::{Remarks, amount};
+use crate::model::{RuleCounts, amount};
 use crate::types::{Epoch, Metric};
 
 /// More metrics or threads than a summary lists.
@@ -23,7 +23,7 @@ const SAID_MAX: usize = 3;
 pub(crate) fn summary(measurement: &Measurement) -> (Summary, Vec<Finding>) {
     let mut summary = Summary { dialect: dialects(measurement), ..Summary::default() };
     for fact in [PROGRAM, PATH, HOST] {
-        said(measurement, &mut summary, fact);
+        add_header_facts(measurement, &mut summary, fact);
     }
     if let Some(ranks) = count_of(measurement, "mpi-rank") {
         summary.fact("ranks", ranks);
@@ -75,7 +75,7 @@ const PATH: Said = ("path", "paths", "program-path");
 const HOST: Said = ("host", "hosts", "host-id");
 
 /// Adds what the headers say: the value, or the first of several.
-fn said(measurement: &Measurement, summary: &mut Summary, (one, many, name): Said) {
+fn add_header_facts(measurement: &Measurement, summary: &mut Summary, (one, many, name): Said) {
     let values = distinct(measurement, name);
     let mut listed = values.iter().take(SAID_MAX).map(|value| shortened(value).into_owned());
     let Some(first) = listed.next() else { return };
@@ -116,11 +116,11 @@ fn span(measurement: &Measurement, summary: &mut Summary) {
     }
     let records: usize = traces().map(|trace| trace.len()).sum();
     summary.fact("trace records", records);
-    let clocks = Clocks::of(&measurement.recordings);
+    let clocks = Clocks::from_recordings(&measurement.recordings);
     // What has a zero of its own cannot be compared with the others.
     let is_one = clocks.list().len() == 1;
     let shown = clocks.list().iter().position(|clock| clock.since_epoch || is_one);
-    let is_shown = |part: &&Part| Some(clocks.of_part(part).0) == shown;
+    let is_shown = |part: &&Part| Some(clocks.part_clock(part).0) == shown;
     let parts = measurement.recordings.iter().filter(is_shown);
     let holding = measurement.holding();
     // What cannot be read any more is told with its values.
@@ -250,9 +250,9 @@ fn totals(measurement: &Measurement) -> (Vec<Total>, Vec<Finding>) {
 }
 
 /// The sum of each metric of an epoch, and how many values are not 0.
-fn sums(epoch: &Epoch) -> (Vec<(Sum, u64)>, Remarks) {
+fn sums(epoch: &Epoch) -> (Vec<(Sum, u64)>, RuleCounts) {
     let mut sums = vec![(Sum::default(), 0); epoch.metrics.len()];
-    let mut remarks = Remarks::default();
+    let mut remarks = RuleCounts::default();
     epoch.values.each(&epoch.nodes, 0..usize::MAX, |value| {
         let index = usize::from(value.metric);
         if let (Some((sum, values)), Some(metric)) = (sums.get_mut(index), epoch.metrics.get(index))

@@ -18,10 +18,10 @@ const LEFT_OUT: [&str; 2] = ["NODE", "CORE"];
 
 /// The ids of a thread, by its tuple or else by its header.
 pub(crate) fn ids(profile: &Profile) -> Vec<MeasuredId> {
-    if profile.id_tuple.is_empty() { of_header(profile) } else { of_tuple(profile) }
+    if profile.id_tuple.is_empty() { header_ids(profile) } else { tuple_ids(profile) }
 }
 
-fn of_tuple(profile: &Profile) -> Vec<MeasuredId> {
+fn tuple_ids(profile: &Profile) -> Vec<MeasuredId> {
     let mut names: HashMap<u16, IdKind> = HashMap::new();
     for kind in profile.id_kinds.iter().filter(|kind| !kind.name.0.is_empty()) {
         let name = || {
@@ -45,7 +45,7 @@ fn of_tuple(profile: &Profile) -> Vec<MeasuredId> {
     profile.id_tuple.iter().map(id).collect()
 }
 
-fn of_header(profile: &Profile) -> Vec<MeasuredId> {
+fn header_ids(profile: &Profile) -> Vec<MeasuredId> {
     let names = [("RANK", "mpi-rank"), ("THREAD", "thread-id"), ("THREAD", "canonical-thread-id")];
     let id = |(kind, name): (&'static str, &str)| {
         let logical = profile.header.value(name)?.parse().ok()?;
@@ -100,15 +100,15 @@ fn ids_of_parts(parts: &[Part]) -> Vec<Vec<MeasuredId>> {
 /// Facts about the thread from the header of a profile, looked up once however many epochs there
 /// are.
 #[derive(Debug, Default)]
-pub(crate) struct Said {
+pub(crate) struct HeaderIds {
     pub(crate) mpi_rank: Option<String>,
     pub(crate) thread_id: Option<String>,
     pub(crate) host_id: Option<String>,
     pub(crate) process_id: Option<String>,
 }
 
-impl Said {
-    pub(crate) fn by(header: &Header) -> Self {
+impl HeaderIds {
+    pub(crate) fn from_header(header: &Header) -> Self {
         let value = |name| header.value(name).map(std::borrow::Cow::into_owned);
         let [mpi_rank, thread_id] = ["mpi-rank", "thread-id"].map(value);
         let [host_id, process_id] = ["host-id", "process-id"].map(value);

@@ -14,15 +14,15 @@ use kymo_model::timeline::{
 use serde_json::{Map, Value, json};
 
 use crate::clocks::Clocks;
-use crate::dataset::Opened;
+use crate::dataset::OpenMeasurement;
 use crate::measurement::Part;
-use crate::model::{Contexts, Sampled};
+use crate::model::{Contexts, SampleTarget};
 use crate::read::Trace;
 use crate::spec::TIME_BYTES;
 
 /// The traces of a measurement.
 pub(crate) struct Timeline {
-    opened: Arc<Opened>,
+    opened: Arc<OpenMeasurement>,
     /// The recordings that have a trace: one track each.
     traced: Vec<usize>,
     /// Clocks that give their times.
@@ -33,11 +33,11 @@ pub(crate) struct Timeline {
 
 impl Timeline {
     /// Nothing where nothing was traced.
-    pub(crate) fn new(opened: Arc<Opened>) -> Option<Self> {
-        let recordings = opened.with_beside().recordings.iter().enumerate();
+    pub(crate) fn new(opened: Arc<OpenMeasurement>) -> Option<Self> {
+        let recordings = opened.with_companions().recordings.iter().enumerate();
         let traced = recordings.filter(|(_, part)| part.trace.is_some());
         let traced: Vec<_> = traced.map(|(index, _)| index).collect();
-        let clocks = Clocks::of(&opened.with_beside().recordings);
+        let clocks = Clocks::from_recordings(&opened.with_companions().recordings);
         let orders = traced.iter().map(|_| OnceLock::new()).collect();
         (!traced.is_empty()).then_some(Self { opened, traced, clocks, orders })
     }
@@ -45,18 +45,18 @@ impl Timeline {
     /// The recording of a track, with its number.
     fn part(&self, track: TrackId) -> Option<(usize, &Part)> {
         let recording = *self.traced.get(track.0)?;
-        Some((recording, self.opened.with_beside().recordings.get(recording)?))
+        Some((recording, self.opened.with_companions().recordings.get(recording)?))
     }
 
     /// The recording of a track with the records of its trace, and its number.
-    fn held(&self, track: TrackId) -> Result<Option<(usize, Part)>> {
+    fn hold_records(&self, track: TrackId) -> Result<Option<(usize, Part)>> {
         let Some((recording, part)) = self.part(track) else { return Ok(None) };
-        Ok(Some((recording, self.opened.with_beside().holding().traced(part)?)))
+        Ok(Some((recording, self.opened.with_companions().holding().traced(part)?)))
     }
 
     /// The samples of a track that a window holds.
     fn samples(&self, track: TrackId, window: &Window) -> Result<Option<Samples>> {
-        let held = self.held(track)?;
+        let held = self.hold_records(track)?;
         Ok(held.and_then(|(recording, part)| self.samples_of(track, recording, &part, window)))
     }
 
@@ -73,7 +73,7 @@ impl Timeline {
             trace: part.trace.clone()?,
             order: order.get_or_init(|| self.order(recording, part)).clone(),
             places: 0..0,
-            meaning: Meaning::new(Arc::clone(&self.opened), recording),
+            meaning: SampleMeanings::new(Arc::clone(&self.opened), recording),
         };
         let length = samples.trace.len();
         let edge = |time: Option<TimeNs>, or| time.map_or(or, |time| samples.not_before(time));
@@ -111,13 +111,13 @@ impl Timeline {
     /// Counts the samples of a track that a window holds, and finds their first and last time: all
     /// are of one size, and their times are known.
     fn tally(&self, track: TrackId, window: &Window) -> Result<TrackStatistics> {
-        let held = self.held(track)?;
+        let held = self.hold_records(track)?;
         let tally =
-            held.and_then(|(recording, part)| self.tally_of(track, recording, &part, window));
+            held.and_then(|(recording, part)| self.statistics_of(track, recording, &part, window));
         Ok(tally.unwrap_or_default())
     }
 
-    fn tally_of(
+    fn statistics_of(
         &self,
         track: TrackId,
         recording: usize,
@@ -158,7 +158,7 @@ impl TimelineView for Timeline {
             recording,
             parent: None,
             kind: TrackKind::Samples,
-            clock: Some(self.clocks.of_part(part)),
+            clock: Some(self.clocks.part_clock(part)),
             content: "calling context".into(),
             attributes: attributes(part).into(),
         };
@@ -216,7 +216,7 @@ struct Samples {
     /// The order of records, where that is not the order of the file.
     order: Option<Arc<[u32]>>,
     places: Range<usize>,
-    meaning: Meaning,
+    meaning: SampleMeanings,
 }
 
 impl Samples {
@@ -272,35 +272,35 @@ impl Run for Samples {
             return Err(Error::request("a trace has fewer records than before"));
         };
         let offset = self.trace.offset_of(index);
-        let content = self.meaning.of(record.node, offset);
+        let content = self.meaning.node_content(record.node, offset);
         let time = self.trace.nanoseconds(record.time).map(TimeNs);
         Ok(Event { track: self.track, time, offset, content, payload, partial: None })
     }
 }
 
 /// Meaning of the nodes of a track's samples.
-struct Meaning {
-    opened: Arc<Opened>,
+struct SampleMeanings {
+    opened: Arc<OpenMeasurement>,
     recording: usize,
     contexts: Option<Arc<Contexts>>,
     /// Samples that have no context, and those that have more than one.
-    nowhere: Odd,
-    shared: Odd,
+    nowhere: AnomalyCount,
+    shared: AnomalyCount,
 }
 
 /// Number of samples that are odd, and the first byte of them.
 #[derive(Default)]
-struct Odd(Option<(u64, u64)>);
+struct AnomalyCount(Option<(u64, u64)>);
 
-impl Odd {
+impl AnomalyCount {
     fn add(&mut self, offset: u64) {
         let (count, first) = self.0.unwrap_or((0, offset));
         self.0 = Some((count + 1, first.min(offset)));
     }
 }
 
-impl Meaning {
-    fn new(opened: Arc<Opened>, recording: usize) -> Self {
+impl SampleMeanings {
+    fn new(opened: Arc<OpenMeasurement>, recording: usize) -> Self {
         let (nowhere, shared) = <_>::default();
         Self { opened, recording, contexts: None, nowhere, shared }
     }
@@ -313,17 +313,18 @@ impl Meaning {
 
     /// The context of a node of the track's profile; what has none is counted.
     #[inline]
-    fn of(&mut self, node: u32, offset: u64) -> Content<'static> {
-        let sampled = self.contexts.as_ref().map_or(Sampled::Nothing, |found| found.find(node));
+    fn node_content(&mut self, node: u32, offset: u64) -> Content<'static> {
+        let sampled =
+            self.contexts.as_ref().map_or(SampleTarget::Nothing, |found| found.find(node));
         match sampled {
-            Sampled::Context { context, is_shared } => {
+            SampleTarget::Context { context, is_shared } => {
                 if is_shared {
                     self.shared.add(offset);
                 }
                 Content::Sample(context.0)
             }
-            Sampled::Program => Content::Payload,
-            Sampled::Nothing => {
+            SampleTarget::Program => Content::Payload,
+            SampleTarget::Nothing => {
                 self.nowhere.add(offset);
                 Content::Payload
             }
@@ -331,7 +332,7 @@ impl Meaning {
     }
 }
 
-impl Drop for Meaning {
+impl Drop for SampleMeanings {
     fn drop(&mut self) {
         for (rule, odd) in [("trace-node", &self.nowhere), ("trace-epoch", &self.shared)] {
             if let Some((count, first)) = odd.0 {

@@ -339,10 +339,10 @@ pub struct LoadModule {
 /// The load modules of an epoch. Those of several profiles may be one in memory: threads of one
 /// process have the same, as a rule, and there may be thousands of threads and of modules.
 #[derive(Debug, Clone, Default)]
-pub struct LoadMap(Arc<Loaded>);
+pub struct LoadMap(Arc<SharedLoadMap>);
 
 #[derive(Debug, Default)]
-struct Loaded {
+struct SharedLoadMap {
     modules: Vec<LoadModule>,
     paths: OnceLock<Arc<[String]>>,
 }
@@ -350,7 +350,7 @@ struct Loaded {
 impl LoadMap {
     /// The paths of the modules as text, in their order.
     pub(crate) fn paths(&self) -> &Arc<[String]> {
-        let Loaded { modules, paths } = &*self.0;
+        let SharedLoadMap { modules, paths } = &*self.0;
         paths.get_or_init(|| modules.iter().map(|module| module.path.to_string()).collect())
     }
 
@@ -376,7 +376,7 @@ impl PartialEq for LoadMap {
 
 impl From<Vec<LoadModule>> for LoadMap {
     fn from(modules: Vec<LoadModule>) -> Self {
-        Self(Arc::new(Loaded { modules, paths: OnceLock::new() }))
+        Self(Arc::new(SharedLoadMap { modules, paths: OnceLock::new() }))
     }
 }
 

@@ -74,22 +74,22 @@ fn fields(
     request: &DumpRequest,
 ) -> Result<Fields> {
     Ok(match &item.body {
-        Body::Schema(schema) => of_schema(schema),
-        Body::Channel(channel) => of_channel(channel),
+        Body::Schema(schema) => schema_record(schema),
+        Body::Channel(channel) => channel_record(channel),
         Body::Message(message) => {
-            let mut fields = of_message(reader, message);
+            let mut fields = message_record(reader, message);
             if !request.headers_only {
                 fields.push(payload(reader, message, item.offset, walk.data(&message.data))?);
             }
             fields
         }
-        Body::Attachment(attachment) => of_attachment(attachment),
-        Body::Metadata(metadata) => of_metadata(metadata),
+        Body::Attachment(attachment) => attachment_record(attachment),
+        Body::Metadata(metadata) => metadata_record(metadata),
         Body::Private { .. } => Fields::new(),
     })
 }
 
-fn of_schema(schema: &Schema) -> Fields {
+fn schema_record(schema: &Schema) -> Fields {
     vec![
         ("id", schema.id.into()),
         ("name", schema.name.clone().into()),
@@ -106,7 +106,7 @@ pub(crate) fn schema_text(schema: &Schema) -> String {
     }
 }
 
-fn of_channel(channel: &Channel) -> Fields {
+fn channel_record(channel: &Channel) -> Fields {
     vec![
         ("id", channel.id.into()),
         ("schema_id", channel.schema_id.into()),
@@ -123,7 +123,7 @@ pub(crate) fn json(pairs: &Pairs) -> String {
     serde_json::Value::Object(object).to_string()
 }
 
-fn of_message(reader: &Reader, message: &Message) -> Fields {
+fn message_record(reader: &Reader, message: &Message) -> Fields {
     let channel = reader.channels().get(&message.channel_id);
     let topic = channel.map_or(Value::Null, |channel| channel.topic.clone().into());
     vec![
@@ -156,7 +156,7 @@ pub(crate) fn payload(
     })
 }
 
-fn of_attachment(attachment: &Attachment) -> Fields {
+fn attachment_record(attachment: &Attachment) -> Fields {
     vec![
         ("log_time", attachment.log_time.into()),
         ("create_time", attachment.create_time.into()),
@@ -167,6 +167,6 @@ fn of_attachment(attachment: &Attachment) -> Fields {
     ]
 }
 
-fn of_metadata(metadata: &Metadata) -> Fields {
+fn metadata_record(metadata: &Metadata) -> Fields {
     vec![("name", metadata.name.clone().into()), ("metadata", json(&metadata.metadata).into())]
 }

@@ -36,7 +36,7 @@ pub(crate) fn repair(
     context: &Context<'_>,
 ) -> Result<RepairReport> {
     let reader = Reader::salvage(source, context)?;
-    let Copied { kept, messages, losses: lost } = copy(source, &reader, to, context)?;
+    let CopyReport { kept, messages, losses: lost } = copy(source, &reader, to, context)?;
     let found = reader.findings().into_iter().filter(|finding| finding.severity > Severity::Note);
     let is_loss = |finding: &Finding| {
         finding.severity == Severity::Error && !CORRECTED.contains(&finding.rule)
@@ -71,7 +71,7 @@ fn copy(
     reader: &Reader,
     to: &Destination,
     context: &Context<'_>,
-) -> Result<Copied> {
+) -> Result<CopyReport> {
     let mut copy = Copy::new(reader, to)?;
     let mut walk = Walk::new(reader);
     context.progress.begin("writing", source.size_bytes());
@@ -82,17 +82,17 @@ fn copy(
         }
     }
     context.progress.end();
-    copy.rest()?;
+    copy.copy_summary_records()?;
     if copy.kept == 0 && !reader.findings().is_empty() {
         return Err(Error::request("nothing in it can be read, so nothing was written"));
     }
-    let copied = Copied { kept: copy.kept, messages: copy.messages, losses: copy.losses() };
+    let copied = CopyReport { kept: copy.kept, messages: copy.messages, losses: copy.losses() };
     copy.writer.finish()?.commit()?;
     Ok(copied)
 }
 
 /// Result of copying a file: records, messages among them, and what was not written.
-struct Copied {
+struct CopyReport {
     kept: u64,
     messages: u64,
     losses: Vec<Finding>,
@@ -192,7 +192,7 @@ impl<'a> Copy<'a> {
     }
 
     /// Writes what only the summary still has.
-    fn rest(&mut self) -> Result<()> {
+    fn copy_summary_records(&mut self) -> Result<()> {
         self.reader.schemas().values().try_for_each(|schema| self.schema(schema))?;
         self.reader.channels().values().try_for_each(|channel| self.channel(channel))
     }

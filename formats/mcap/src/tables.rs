@@ -28,7 +28,7 @@ pub(crate) fn tables(reader: &Arc<Reader>) -> Vec<Arc<dyn Table>> {
 }
 
 /// A table of few rows, which are listed when the first is asked for.
-struct Listed<T> {
+struct ListTable<T> {
     reader: Arc<Reader>,
     name: &'static str,
     about: &'static str,
@@ -43,13 +43,13 @@ enum Cells<T> {
     Text(fn(&T) -> String),
 }
 
-impl<T> Listed<T> {
+impl<T> ListTable<T> {
     fn all(&self) -> &[T] {
         self.rows.get_or_init(|| (self.list)(&self.reader))
     }
 }
 
-impl<T: Send + Sync + 'static> Columns for Listed<T> {
+impl<T: Send + Sync + 'static> Columns for ListTable<T> {
     type Row<'a> = &'a T;
 
     fn name(&self) -> &'static str {
@@ -91,8 +91,8 @@ impl<T: Send + Sync + 'static> Columns for Listed<T> {
     }
 }
 
-fn channels(reader: &Arc<Reader>) -> Listed<(Channel, u64)> {
-    Listed {
+fn channels(reader: &Arc<Reader>) -> ListTable<(Channel, u64)> {
+    ListTable {
         reader: Arc::clone(reader),
         name: "channels",
         about: "topics by id, with how many messages they have",
@@ -112,8 +112,8 @@ fn channels(reader: &Arc<Reader>) -> Listed<(Channel, u64)> {
     }
 }
 
-fn schemas(reader: &Arc<Reader>) -> Listed<Schema> {
-    Listed {
+fn schemas(reader: &Arc<Reader>) -> ListTable<Schema> {
+    ListTable {
         reader: Arc::clone(reader),
         name: "schemas",
         about: "what messages look like, by id",
@@ -128,8 +128,8 @@ fn schemas(reader: &Arc<Reader>) -> Listed<Schema> {
     }
 }
 
-fn chunks(reader: &Arc<Reader>) -> Listed<Chunk> {
-    Listed {
+fn chunks(reader: &Arc<Reader>) -> ListTable<Chunk> {
+    ListTable {
         reader: Arc::clone(reader),
         name: "chunks",
         about: "runs of records that are compressed together",
@@ -147,8 +147,8 @@ fn chunks(reader: &Arc<Reader>) -> Listed<Chunk> {
     }
 }
 
-fn attachments(reader: &Arc<Reader>) -> Listed<(u64, Attachment)> {
-    Listed {
+fn attachments(reader: &Arc<Reader>) -> ListTable<(u64, Attachment)> {
+    ListTable {
         reader: Arc::clone(reader),
         name: "attachments",
         about: "files that were put in, without their data",
@@ -175,8 +175,8 @@ fn attachments(reader: &Arc<Reader>) -> Listed<(u64, Attachment)> {
     }
 }
 
-fn metadata(reader: &Arc<Reader>) -> Listed<(u64, Metadata)> {
-    Listed {
+fn metadata(reader: &Arc<Reader>) -> ListTable<(u64, Metadata)> {
+    ListTable {
         reader: Arc::clone(reader),
         name: "metadata",
         about: "named keys and values",

@@ -43,7 +43,7 @@ pub fn script(bytes: &[u8]) -> KernelLines {
     let sample = sample(bytes);
     let with = sample.iter().filter(|before| in_brackets(before).is_some()).count();
     let has_cpu = 2 * with > sample.len();
-    let read = match (Layout::of(&sample, has_cpu), has_cpu) {
+    let read = match (Layout::from_sample(&sample, has_cpu), has_cpu) {
         (Layout::CommTid, true) => read::<true, true, true>,
         (Layout::CommTid, false) => read::<true, true, false>,
         (Layout::Comm, true) => read::<true, false, true>,
@@ -62,7 +62,8 @@ pub fn script(bytes: &[u8]) -> KernelLines {
 fn sample(bytes: &[u8]) -> Vec<String> {
     let sample = bytes.get(..SAMPLE_BYTES).unwrap_or(bytes);
     let lines = Lines::new(sample).map(|line| line.text()).filter(|line| !is_aside(line));
-    let events = lines.filter_map(|line| at_time(&line).map(|(before, ..)| of_task(before).into()));
+    let events =
+        lines.filter_map(|line| at_time(&line).map(|(before, ..)| task_fields(before).into()));
     events.take(SAMPLE_EVENTS).collect()
 }
 
@@ -101,10 +102,10 @@ fn is_point(name: &str) -> bool {
 
 impl Layout {
     /// The one that most of the first events have.
-    fn of(sample: &[String], has_cpu: bool) -> Self {
+    fn from_sample(sample: &[String], has_cpu: bool) -> Self {
         let (mut both, mut comm, mut tid, mut neither) = (0, 0, 0, 0);
         for (before, _) in sample.iter().filter_map(|before| processor(before, has_cpu)) {
-            match Self::of_line(before) {
+            match Self::from_line(before) {
                 Self::CommTid => both += 1,
                 Self::Comm => comm += 1,
                 Self::Tid => tid += 1,
@@ -121,7 +122,7 @@ impl Layout {
     }
 
     /// Returns the fields that give the task, by what a line has before its processor.
-    fn of_line(before: &str) -> Self {
+    fn from_line(before: &str) -> Self {
         let before = before.trim_start();
         let (name, number) = before.rsplit_once(' ').unwrap_or(("", before));
         match (tid(number), name.is_empty()) {
@@ -149,26 +150,26 @@ fn read<const COMM: bool, const TID: bool, const CPU: bool>(line: &str) -> LineC
     }
     match event::<COMM, TID, CPU>(line) {
         Some(event) if event.name == "PERF_RECORD_LOST" => lost(&event),
-        Some(event) if !lacks_event(event.name) => LineContent::Event(event),
+        Some(event) if !is_missing_event(event.name) => LineContent::Event(event),
         Some(_) => LineContent::Broken(Severity::Error, LACKS_EVENT),
         None if is_frame(line) => LineContent::Frame,
         None if is_record(line) => LineContent::Aside,
-        None if lacks_time(line) => LineContent::Broken(Severity::Error, LACKS_TIME),
+        None if is_missing_time(line) => LineContent::Broken(Severity::Error, LACKS_TIME),
         None if is_source(line) => LineContent::Aside,
-        None if is_of_trace(line) => LineContent::Broken(Severity::Error, OF_TRACE),
+        None if is_perf_trace_line(line) => LineContent::Broken(Severity::Error, OF_TRACE),
         None => LineContent::Broken(Severity::Error, "it is no line of perf script"),
     }
 }
 
 /// Returns true if what should be the name of an event is its first field: `vec=9`. Some events
 /// have such words in their names: `cpu/event=0xc0/`.
-fn lacks_event(name: &str) -> bool {
+fn is_missing_event(name: &str) -> bool {
     let is_word = |word: &str| word.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
     name.split_once('=').is_some_and(|(field, _)| is_word(field))
 }
 
 /// Returns true if a line would be an event if it had a time.
-fn lacks_time(line: &str) -> bool {
+fn is_missing_time(line: &str) -> bool {
     (names_switch(line) || is_sample(line)) && at_time(line).is_none()
 }
 
@@ -216,7 +217,7 @@ fn is_source(line: &str) -> bool {
 
 /// Returns true if a line is of `perf trace`: `0.266 ( 0.017 ms): a/7 read(…) = 1`, or `0.011 a/18
 /// sched:sched_switch(…)`.
-fn is_of_trace(line: &str) -> bool {
+fn is_perf_trace_line(line: &str) -> bool {
     let Some((time, rest)) = line.trim_start().split_once(' ') else { return false };
     let is_time = time.contains('.') && decimal_ns(time).is_some();
     let is_call = |rest: &str| {
@@ -251,7 +252,7 @@ fn is_frame(line: &str) -> bool {
 
 fn event<const COMM: bool, const TID: bool, const CPU: bool>(line: &str) -> Option<Line<'_>> {
     let (before, time, rest) = at_time(line)?;
-    let (before, cpu) = processor(of_task(before), CPU)?;
+    let (before, cpu) = processor(task_fields(before), CPU)?;
     let (task, tid) = match (COMM, TID) {
         (true, true) => {
             let (task, number) = before.rsplit_once(' ')?;
@@ -287,7 +288,7 @@ fn in_brackets(text: &str) -> Option<(&str, u32)> {
 }
 
 /// Returns the text of a line about the task and the processor before its time.
-fn of_task(before: &str) -> &str {
+fn task_fields(before: &str) -> &str {
     without_mode(without_date(before))
 }
 

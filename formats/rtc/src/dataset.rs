@@ -42,7 +42,7 @@ impl Format for Rtc {
     }
 
     fn sniff(&self, probe: &Probe<'_>) -> Option<Confidence> {
-        let head = View::whole(probe.head);
+        let head = View::from_file(probe.head);
         if probe.is_directory {
             None
         } else if find_marker(&head, 0).is_some() {

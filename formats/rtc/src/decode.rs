@@ -39,11 +39,15 @@ pub(crate) enum Encoding {
 }
 
 impl Encoding {
-    pub(crate) fn of(format: &str) -> Self {
+    pub(crate) fn from_format(format: &str) -> Self {
         if let Some(rest) = format.strip_prefix("annotate/") {
             // An annotation of an annotation is none.
             let is_nested = rest.starts_with("annotate/");
-            return Self::Annotate(Box::new(if is_nested { Self::Other } else { Self::of(rest) }));
+            return Self::Annotate(Box::new(if is_nested {
+                Self::Other
+            } else {
+                Self::from_format(rest)
+            }));
         }
         match format {
             "raw" | "index" => Self::Raw,
@@ -99,7 +103,7 @@ pub(crate) struct Scale {
 }
 
 impl Scale {
-    pub(crate) fn of(attributes: &Map<String, Json>) -> Option<Self> {
+    pub(crate) fn from_attributes(attributes: &Map<String, Json>) -> Option<Self> {
         let number = |key: &str| attributes.get(key).and_then(Json::as_f64);
         let (gain, offset) = (number("gain"), number("offset"));
         (gain.is_some() || offset.is_some()).then(|| Self::new(gain, offset))
@@ -108,7 +112,7 @@ impl Scale {
     fn new(gain: Option<f64>, offset: Option<f64>) -> Self {
         let decimal = |number: Option<f64>| match number {
             None => Some(None),
-            Some(number) => Decimal::of(number).map(Some),
+            Some(number) => Decimal::from_value(number).map(Some),
         };
         let exact = decimal(gain).zip(decimal(offset));
         Self { gain, offset, divisor: gain.and_then(divisor), exact }
@@ -157,7 +161,7 @@ struct Decimal {
 impl Decimal {
     /// Reads a decimal from a number: `1e-9` in a file is no binary fraction; its shortest digits
     /// are what was meant.
-    fn of(value: f64) -> Option<Self> {
+    fn from_value(value: f64) -> Option<Self> {
         let text = format!("{value:e}");
         let (mantissa, exponent) = text.split_once('e')?;
         let exponent: i32 = exponent.parse().ok()?;
@@ -185,7 +189,7 @@ impl Decimal {
 
 /// Turns the byte order of a payload around, where its format is that of the writer's machine.
 /// Gives whether it did.
-pub(crate) fn turn(encoding: &Encoding, payload: &mut [u8]) -> bool {
+pub(crate) fn swap_bytes(encoding: &Encoding, payload: &mut [u8]) -> bool {
     match encoding {
         Encoding::Integer { bytes, endian: None, .. } | Encoding::Float { bytes, endian: None }
             if *bytes > 1 && payload.len() == *bytes =>
@@ -193,11 +197,11 @@ pub(crate) fn turn(encoding: &Encoding, payload: &mut [u8]) -> bool {
             payload.reverse();
             true
         }
-        Encoding::Timespec => turn_timespec(payload),
+        Encoding::Timespec => swap_timespec_bytes(payload),
         Encoding::Annotate(inner) => match payload.split_at_mut_checked(12) {
             Some((moment, rest)) => {
-                turn(inner, rest);
-                turn_timespec(moment)
+                swap_bytes(inner, rest);
+                swap_timespec_bytes(moment)
             }
             None => false,
         },
@@ -205,7 +209,7 @@ pub(crate) fn turn(encoding: &Encoding, payload: &mut [u8]) -> bool {
     }
 }
 
-fn turn_timespec(payload: &mut [u8]) -> bool {
+fn swap_timespec_bytes(payload: &mut [u8]) -> bool {
     let Some((seconds, nanoseconds)) = payload.split_at_mut_checked(8) else { return false };
     if nanoseconds.len() != 4 {
         return false;
@@ -256,7 +260,7 @@ impl fmt::Debug for Decoders {
 
 /// A decoded payload.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Decoded {
+pub struct DecodedPayload {
     /// The value; the bytes where they are no value of the stream's format.
     pub value: Value,
     /// Reason why the bytes are no value of the stream's format.
@@ -269,9 +273,9 @@ pub(crate) fn decode(
     stream: &Stream,
     native: Endian,
     decoders: &Decoders,
-) -> Decoded {
+) -> DecodedPayload {
     if let Some(decoder) = decoders.find(&stream.format) {
-        return Decoded { value: decoder(payload, &stream.attributes), fault: None };
+        return DecodedPayload { value: decoder(payload, &stream.attributes), fault: None };
     }
     let (encoding, payload) = match &stream.encoding {
         Encoding::Annotate(inner) => (inner.as_ref(), payload.get(12..).unwrap_or_default()),
@@ -300,8 +304,8 @@ pub(crate) fn decode(
         },
     };
     match found {
-        Ok(value) => Decoded { value, fault: None },
-        Err(fault) => Decoded { value: Value::Bytes(payload.to_vec()), fault: Some(fault) },
+        Ok(value) => DecodedPayload { value, fault: None },
+        Err(fault) => DecodedPayload { value: Value::Bytes(payload.to_vec()), fault: Some(fault) },
     }
 }
 
@@ -427,19 +431,22 @@ mod tests {
     #[test]
     fn every_default_format_is_known() {
         for format in ["int8", "uint16le", "int32be", "uint64", "float32", "float64be"] {
-            assert!(Encoding::of(format).is_number(), "{format}");
+            assert!(Encoding::from_format(format).is_number(), "{format}");
         }
         for format in ["float16", "int7", "uintle", "le", "png", "int128", "ufloat32"] {
-            assert_eq!(Encoding::of(format), Encoding::Other, "{format}");
+            assert_eq!(Encoding::from_format(format), Encoding::Other, "{format}");
         }
-        assert_eq!(Encoding::of("annotate/utf-8"), Encoding::Annotate(Box::new(Encoding::Text)));
+        assert_eq!(
+            Encoding::from_format("annotate/utf-8"),
+            Encoding::Annotate(Box::new(Encoding::Text))
+        );
     }
 
     #[test]
     fn byte_orders_are_turned_where_the_format_leaves_them_to_the_machine() {
         let turned = |format: &str, payload: &[u8]| {
             let mut payload = payload.to_vec();
-            turn(&Encoding::of(format), &mut payload);
+            swap_bytes(&Encoding::from_format(format), &mut payload);
             payload
         };
         assert_eq!(turned("uint32", &[0, 0, 1, 2]), [2, 1, 0, 0]);

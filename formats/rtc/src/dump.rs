@@ -22,7 +22,7 @@ pub(crate) fn dump(
         let fields = message.as_ref().map(|message| message_fields(reader, message, request));
         let offset = message.map(|message| message.offset);
         // A stream is defined before its first message.
-        let met = messages.met().iter().skip(streams);
+        let met = messages.known_streams().iter().skip(streams);
         for stream in met.filter_map(|index| reader.streams().get(*index)) {
             if sink.record(&stream_record(stream, streams as u64))? == Flow::Stop {
                 return Ok(());
@@ -57,7 +57,7 @@ fn message_fields<'a>(
         fields.push(("partial", partial.into()));
     }
     if !request.headers_only {
-        match told(reader.decode(message).value) {
+        match message_values(reader.decode(message).value) {
             (value, Value::Null) => fields.push(("value", value.into())),
             (_, payload) => fields.push(("payload", payload.into())),
         }
@@ -90,7 +90,7 @@ pub(crate) fn partial(message: &Message<'_>) -> Option<&'static str> {
 
 /// Returns the value of a message, or its bytes where they are no better known. So text cannot be
 /// taken for bytes.
-pub(crate) fn told(value: Value) -> (Value, Value) {
+pub(crate) fn message_values(value: Value) -> (Value, Value) {
     if let Value::Bytes(_) = value { (Value::Null, value) } else { (value, Value::Null) }
 }
 

@@ -8,8 +8,10 @@ use kymo_rtc_wire::spec::id;
 
 use crate::check;
 use crate::decode::{self, Decoders};
-use crate::model::{Lanes, Tell, event};
-use crate::read::{After, Open, Outline, Problem, Seeker, Tally, Tracker, begin_unit};
+use crate::model::{FieldMode, Lanes, event};
+use crate::read::{
+    Continuation, FileStatistics, Open, Outline, Problem, Seeker, Tracker, begin_unit,
+};
 
 /// Bytes without a Marker that are held, in the hope of one that explains them.
 const HELD_BYTES_MAX: usize = 64 << 20;
@@ -39,7 +41,7 @@ pub(crate) struct Follower {
     turned: Vec<u8>,
     /// Number of clocks and tracks that were reported.
     told: (usize, usize),
-    tally: Tally,
+    tally: FileStatistics,
     /// Start of the Unit.
     unit: u64,
     /// True if there was a Unit.
@@ -73,7 +75,7 @@ impl Follower {
             base: 0,
             turned: Vec::new(),
             told: (0, 0),
-            tally: Tally::default(),
+            tally: FileStatistics::default(),
             unit: 0,
             is_begun: false,
             is_within: false,
@@ -106,18 +108,18 @@ impl Follower {
             Item::Frame(frame) => {
                 let completed = self.tracker.frame(&frame, &view, &self.walker);
                 self.tally.frame(&frame, completed.as_ref(), &mut self.tracker);
-                let left_out = self.tracker.left_out();
-                let left_out = left_out.iter().map(Problem::left_out);
+                let left_out = self.tracker.take_omitted();
+                let left_out = left_out.iter().map(Problem::omitted_message);
                 let lacking = completed.filter(|completed| completed.may_lack_beginning);
-                let lacking = lacking.as_ref().map(Problem::may_lack_beginning);
-                let meta = Problem::of_meta(&frame, &self.walker);
+                let lacking = lacking.as_ref().map(Problem::may_miss_beginning);
+                let meta = Problem::from_meta(&frame, &self.walker);
                 for problem in left_out.chain(meta).chain(lacking) {
                     to.finding(check::finding(self.tracker.streams(), &problem))?;
                 }
                 if frame.id == id::META && !frame.more {
-                    self.walker.settle(self.closed.drain(..));
+                    self.walker.close_messages(self.closed.drain(..));
                 }
-                self.tell_of_streams(completed.is_some(), to)?;
+                self.announce_streams(completed.is_some(), to)?;
                 let Some(completed) = completed else { return Ok(()) };
                 let view = View::part(&self.bytes, self.base, is_final);
                 let message = self.tracker.message(&completed, &frame, &view);
@@ -127,7 +129,7 @@ impl Follower {
                 let decode = || decode::decode(message.payload, stream, endian, decoders);
                 let (lanes, turned) = (&self.lanes, &mut self.turned);
                 let stream = Some(stream);
-                to.event(&event(lanes, &message, decode, stream, endian, turned, Tell::Text))
+                to.event(&event(lanes, &message, decode, stream, endian, turned, FieldMode::Text))
             }
             Item::Checksum(checksum) => {
                 if checksum.polynomial.is_none() && !checksum.is_unchecked {
@@ -139,13 +141,13 @@ impl Follower {
                 if damage.loses_frames() {
                     let open = self.tracker.lose_frames();
                     self.tally.has_lost = true;
-                    self.tell_unfinished(&open, After::Loss, to)?;
+                    self.report_unfinished(&open, Continuation::Loss, to)?;
                 }
                 to.finding(check::damage(&damage))
             }
             Item::Streams(offset) => {
                 self.tracker.define(offset, &self.walker);
-                self.tell_of_streams(false, to)
+                self.announce_streams(false, to)
             }
             Item::End => Ok(()),
         }
@@ -155,7 +157,7 @@ impl Follower {
         let is_other = usize::try_from(unit.session) != Ok(self.tracker.session());
         if is_other {
             let open = self.tracker.drop_open();
-            self.tell_unfinished(&open, After::End, to)?;
+            self.report_unfinished(&open, Continuation::End, to)?;
         }
         if is_other || !std::mem::replace(&mut self.is_begun, true) {
             let is_whole = std::mem::take(&mut self.is_within) || unit.count == Some(0);
@@ -165,14 +167,14 @@ impl Follower {
         }
         self.unit = unit.position;
         begin_unit(&mut self.tracker, unit, &self.walker);
-        self.tell_of_streams(false, to)
+        self.announce_streams(false, to)
     }
 
     /// Tells of messages that have no end.
-    fn tell_unfinished(
+    fn report_unfinished(
         &self,
         open: &[Open],
-        after: After,
+        after: Continuation,
         to: &mut dyn LiveRecordingSink,
     ) -> Result<()> {
         open.iter().try_for_each(|open| {
@@ -183,7 +185,7 @@ impl Follower {
 
     /// Tells of clocks and tracks that are new: when the byte order is known, which comes after
     /// the streams, or when that is due.
-    fn tell_of_streams(&mut self, is_due: bool, to: &mut dyn LiveRecordingSink) -> Result<()> {
+    fn announce_streams(&mut self, is_due: bool, to: &mut dyn LiveRecordingSink) -> Result<()> {
         if !is_due && self.walker.is_big_endian().is_none() {
             return Ok(());
         }
@@ -207,13 +209,13 @@ impl Follower {
     /// what clocks show there. Where that takes more than a few units, the clocks are known when
     /// they are next set.
     fn place(&self, view: &View<'_>, last: u64) -> Option<Place> {
-        let outline = Outline::new(&view.until(last), &self.limits)?;
+        let outline = Outline::new(&view.truncated(last), &self.limits)?;
         // Numbers of sessions begin where following does.
         let streams = outline.catalog.of_session(0);
         let is_within = outline.sessions.len() == 1 && major_index(view, last)?.count > 0;
         let first = streams.first().filter(|_| is_within && streams.len() <= SETTLED_MAX)?;
         let mut seeker = Seeker::new(*view, &outline, &self.limits, *first).ok()?;
-        let settled = seeker.settled_all(seeker.tick_at(last), streams).ok()?;
+        let settled = seeker.reading_start(seeker.tick_at(last), streams).ok()?;
         let (tick, marker) = seeker.unit_of(settled);
         let tracker = seeker.tracker_at(tick, streams, 0).ok()?;
         let open = seeker.open_at(tick, streams).ok()?;
@@ -223,7 +225,7 @@ impl Follower {
     }
 
     /// Lets go of bytes that are done with.
-    fn let_go(&mut self) {
+    fn release(&mut self) {
         let done = self.walker.needs().saturating_sub(self.base);
         let done = usize::try_from(done).unwrap_or(usize::MAX).min(self.bytes.len());
         // Moving what is left is worth while when much goes.
@@ -238,20 +240,20 @@ impl Follow for Follower {
     /// The last Unit describes the streams; what came before is not needed.
     fn start(&mut self, so_far: &Source) -> Result<u64> {
         let bytes = so_far.bytes()?;
-        let view = View::whole(&bytes);
+        let view = View::from_file(&bytes);
         self.base = marker_before(&view, view.end()).unwrap_or(0);
         self.is_within = self.base > 0;
         if let Some(place) = self.place(&view, self.base) {
             (self.base, self.tracker, self.closed) = (place.marker, place.tracker, place.closed);
         }
-        self.walker = Walker::at(self.base);
+        self.walker = Walker::from_position(self.base);
         Ok(self.base)
     }
 
     fn push(&mut self, bytes: &[u8], to: &mut dyn LiveRecordingSink) -> Result<()> {
         self.bytes.extend_from_slice(bytes);
         self.walk(More::Soon, to)?;
-        self.let_go();
+        self.release();
         if self.bytes.len() > HELD_BYTES_MAX {
             let why = format!("there was no Marker in {HELD_BYTES_MAX} bytes");
             return Err(Error::request(why));
@@ -270,8 +272,8 @@ impl Follow for Follower {
     fn finish(&mut self, to: &mut dyn LiveRecordingSink) -> Result<()> {
         self.walk(More::Never, to)?;
         let open = self.tracker.drop_open();
-        self.tell_unfinished(&open, After::End, to)?;
-        self.tell_of_streams(true, to)?;
+        self.report_unfinished(&open, Continuation::End, to)?;
+        self.announce_streams(true, to)?;
         for finding in check::times(self.tracker.streams(), &self.tally.statistics) {
             to.finding(finding)?;
         }

@@ -19,14 +19,14 @@ use kymo_model::timeline::{
 use kymo_rtc_wire::meta::StreamMeta;
 use serde_json::Value as Json;
 
-use crate::kept::Kept;
+use crate::kept::StoredTrack;
 use crate::names::Names;
-use crate::write::{Layout, SessionWriter, with, with_all};
+use crate::write::{Layout, SessionWriter, with_all, with_attribute};
 
 /// Writes a timeline. That a clock goes back is said before it does, and so is what kind of numbers a
 /// track has: where that turns out only later, the timeline is written once more.
 pub(crate) fn write(timeline: &Arc<dyn TimelineView>, to: &Destination) -> Result<WriteReport> {
-    let mut known = Known { fielded: fielded_tracks(timeline)?, ..Known::default() };
+    let mut known = KnownTracks { fielded: fielded_tracks(timeline)?, ..KnownTracks::default() };
     loop {
         let mut file = to.file()?;
         let taken = take(timeline, &known, &mut file)?;
@@ -40,7 +40,7 @@ pub(crate) fn write(timeline: &Arc<dyn TimelineView>, to: &Destination) -> Resul
 
 /// Facts that are written before they are seen.
 #[derive(Debug, Default)]
-struct Known {
+struct KnownTracks {
     falling: Falling,
     /// The numbers of each track.
     numbers: HashMap<TrackId, NumberSurvey>,
@@ -52,44 +52,48 @@ struct Known {
 type Falling = BTreeMap<ClockId, u64>;
 
 /// Result of writing, and what was seen in it.
-struct Taken {
+struct WrittenRecording {
     written: WriteReport,
-    known: Known,
+    known: KnownTracks,
     /// A number was not of the kind that its track was written as.
     is_unfit: bool,
 }
 
-impl Taken {
+impl WrittenRecording {
     /// Returns true if something was seen that should have been said before.
-    fn is_news(&self, known: &Known) -> bool {
+    fn is_news(&self, known: &KnownTracks) -> bool {
         self.known.falling.len() > known.falling.len()
             || (self.is_unfit && self.known.numbers != known.numbers)
     }
 }
 
-fn take(timeline: &Arc<dyn TimelineView>, known: &Known, out: impl Write) -> Result<Taken> {
+fn take(
+    timeline: &Arc<dyn TimelineView>,
+    known: &KnownTracks,
+    out: impl Write,
+) -> Result<WrittenRecording> {
     let (clocks, mut tracks) = (timeline.clocks(), timeline.tracks().to_vec());
     Track::keep_recordings(&mut tracks);
     // Each may get the longest description that it can have.
     let metas = (0..).zip(&tracks).map(|(id, track)| (id, longest_meta(track, &clocks)));
     let layout = Layout::default().fit(&metas.collect::<Vec<_>>());
     let writer = SessionWriter::new(out, &layout);
-    let mut taking = Taking::new(clocks, tracks, known, writer)?;
+    let mut taking = TimelineWriter::new(clocks, tracks, known, writer)?;
     let mut events = Fielded::new(timeline)?;
     while let Some((event, fields)) = events.next_event()? {
         taking.event(&event, fields.as_ref())?;
     }
     taking.tracks_without_events()?;
-    taking.tell_of_tracks();
+    taking.report_track_losses();
     taking.writer.finish()?;
     taking.written.losses.extend(taking.losses.findings(&taking.tracks));
-    let Taking { written, is_unfit, falling, numbers, fielded, .. } = taking;
-    let known = Known { falling, numbers, fielded };
-    Ok(Taken { written, known, is_unfit })
+    let TimelineWriter { written, is_unfit, falling, numbers, fielded, .. } = taking;
+    let known = KnownTracks { falling, numbers, fielded };
+    Ok(WrittenRecording { written, known, is_unfit })
 }
 
 /// A timeline that is being written. Streams have the numbers of clocks, then those of tracks.
-struct Taking<W: Write> {
+struct TimelineWriter<W: Write> {
     clocks: Vec<Clock>,
     tracks: Vec<Track>,
     /// Tracks of messages that have events with fields.
@@ -100,7 +104,7 @@ struct Taking<W: Write> {
     clock_names: Vec<String>,
     writer: SessionWriter<W>,
     /// Way to write each track, once its first event has shown it.
-    ways: HashMap<TrackId, Way>,
+    ways: HashMap<TrackId, TrackEncoding>,
     shown: HashMap<ClockId, TimeNs>,
     /// The latest that each clock showed.
     latest: HashMap<ClockId, TimeNs>,
@@ -117,7 +121,7 @@ struct Taking<W: Write> {
 
 /// Way to write the values of a track.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Way {
+enum TrackEncoding {
     /// As they were recorded.
     Payload,
     Number(NumberKind),
@@ -126,11 +130,11 @@ enum Way {
     Spelt,
 }
 
-impl<W: Write> Taking<W> {
+impl<W: Write> TimelineWriter<W> {
     fn new(
         clocks: Vec<Clock>,
         tracks: Vec<Track>,
-        known: &Known,
+        known: &KnownTracks,
         writer: SessionWriter<W>,
     ) -> Result<Self> {
         let mut names = Names::default();
@@ -166,22 +170,22 @@ impl<W: Write> Taking<W> {
     fn add_known(&mut self) -> Result<()> {
         for id in (0..self.tracks.len()).map(TrackId) {
             let Some(track) = self.tracks.get(id.0) else { continue };
-            if self.is_spelt(id, track) {
-                self.add_track(id, Way::Spelt)?;
+            if self.has_json_events(id, track) {
+                self.add_track(id, TrackEncoding::Spelt)?;
             } else if self.parents.contains(&id) && is_text(track) {
-                self.add_track(id, Way::Text)?;
+                self.add_track(id, TrackEncoding::Text)?;
             }
         }
         Ok(())
     }
 
     /// Returns true if the events of a track are JSON.
-    fn is_spelt(&self, id: TrackId, track: &Track) -> bool {
+    fn has_json_events(&self, id: TrackId, track: &Track) -> bool {
         track.kind.has_activities() || self.fielded.contains(&id)
     }
 
     /// Says what is lost of what tracks are to each other.
-    fn tell_of_tracks(&mut self) {
+    fn report_track_losses(&mut self) {
         let recordings = self.tracks.iter().map(|track| track.recording + 1).max().unwrap_or(1);
         let orphans = self.orphans;
         let said = [
@@ -198,25 +202,25 @@ impl<W: Write> Taking<W> {
     }
 
     /// Returns what is kept in the description of a track's stream.
-    fn kept(&mut self, id: TrackId) -> Option<Kept> {
+    fn stored_track(&mut self, id: TrackId) -> Option<StoredTrack> {
         let track = self.tracks.get(id.0)?;
         let parent = track.parent.filter(|parent| self.ways.contains_key(parent));
         self.orphans += u64::from(track.parent.is_some() && parent.is_none());
-        let of = self.is_spelt(id, track).then(|| (track.kind, track.content.to_string()));
+        let of = self.has_json_events(id, track).then(|| (track.kind, track.content.to_string()));
         let number = |track: TrackId| track.0 as u64;
         let is_worth_it = parent.is_some() || of.is_some() || self.parents.contains(&id);
-        let kept = Kept { set: 0, track: number(id), parent: parent.map(number), of };
+        let kept = StoredTrack { set: 0, track: number(id), parent: parent.map(number), of };
         is_worth_it.then_some(kept)
     }
 
     fn add_clocks(&mut self, falling: &Falling) -> Result<()> {
         for (number, (clock, name)) in self.clocks.iter().zip(&self.clock_names).enumerate() {
             let meta = StreamMeta::new(name);
-            let meta = with(meta, "clock", &Json::Bool(true));
+            let meta = with_attribute(meta, "clock", &Json::Bool(true));
             let meta = if clock.since_epoch {
                 meta.length(12).format("timespec")
             } else {
-                with(meta.length(8).format("int64le"), "gain", &Json::from(1e-9))
+                with_attribute(meta.length(8).format("int64le"), "gain", &Json::from(1e-9))
             };
             let meta = match falling.get(&ClockId(number)) {
                 Some(offset) => {
@@ -224,7 +228,7 @@ impl<W: Write> Taking<W> {
                     let message = format!("the clock {name} goes back, and is said not to rise");
                     let note = Finding::at_offset(Severity::Note, "clock", *offset, message);
                     self.written.losses.push(note);
-                    with(meta, "rises", &Json::Bool(false))
+                    with_attribute(meta, "rises", &Json::Bool(false))
                 }
                 None => meta,
             };
@@ -252,7 +256,7 @@ impl<W: Write> Taking<W> {
             Some(way) => *way,
             None => self.begin_track(event)?,
         };
-        if let (Way::Number(kind), Some(number)) = (way, &number) {
+        if let (TrackEncoding::Number(kind), Some(number)) = (way, &number) {
             self.fits(kind, number, event);
         }
         if let (Some(clock), Some(time)) = (self.clock_of(event.track), event.time) {
@@ -291,17 +295,17 @@ impl<W: Write> Taking<W> {
     }
 
     /// Defines the stream of a track by its first event.
-    fn begin_track(&mut self, event: &Event<'_>) -> Result<Way> {
+    fn begin_track(&mut self, event: &Event<'_>) -> Result<TrackEncoding> {
         let way = match &event.content {
-            _ if !event.payload.is_empty() => Way::Payload,
+            _ if !event.payload.is_empty() => TrackEncoding::Payload,
             Content::Sample(_) | Content::Value(_) if number(event).is_some() => {
                 let numbers = self.numbers.get(&event.track).copied().unwrap_or_default();
-                Way::Number(numbers.kind())
+                TrackEncoding::Number(numbers.kind())
             }
-            Content::Payload => Way::Payload,
-            Content::Activity(_) => Way::Spelt,
+            Content::Payload => TrackEncoding::Payload,
+            Content::Activity(_) => TrackEncoding::Spelt,
             Content::Text(_) | Content::Fields(_) | Content::Value(_) | Content::Sample(_) => {
-                Way::Text
+                TrackEncoding::Text
             }
         };
         self.add_track(event.track, way)?;
@@ -325,26 +329,26 @@ impl<W: Write> Taking<W> {
             is_event && !self.ways.contains_key(id)
         };
         let unused: Vec<_> = (0..self.tracks.len()).map(TrackId).filter(is_unused).collect();
-        unused.into_iter().try_for_each(|id| self.add_track(id, Way::Payload))
+        unused.into_iter().try_for_each(|id| self.add_track(id, TrackEncoding::Payload))
     }
 
     /// Defines the stream of a track.
-    fn add_track(&mut self, id: TrackId, way: Way) -> Result<()> {
+    fn add_track(&mut self, id: TrackId, way: TrackEncoding) -> Result<()> {
         self.ways.insert(id, way);
-        let kept = self.kept(id);
+        let kept = self.stored_track(id);
         let track = self.tracks.get(id.0).or_broken("a stream is made of a track")?;
         let meta = StreamMeta::new(&track.name);
         let meta = match way {
-            Way::Payload => meta.format(&track.content),
-            Way::Number(NumberKind::Single) => meta.length(4).format("float32le"),
-            Way::Number(kind) => meta.length(8).format(number_format(kind)),
-            Way::Text if track.content == "json" => meta.format("json"),
-            Way::Text => meta.format("utf-8"),
-            Way::Spelt => meta.format("json"),
+            TrackEncoding::Payload => meta.format(&track.content),
+            TrackEncoding::Number(NumberKind::Single) => meta.length(4).format("float32le"),
+            TrackEncoding::Number(kind) => meta.length(8).format(number_format(kind)),
+            TrackEncoding::Text if track.content == "json" => meta.format("json"),
+            TrackEncoding::Text => meta.format("utf-8"),
+            TrackEncoding::Spelt => meta.format("json"),
         };
         let clock = self.clock_of(id).and_then(|clock| self.clock_names.get(clock.0));
         let meta = match clock {
-            Some(name) => with(meta, "clock", &Json::String(name.clone())),
+            Some(name) => with_attribute(meta, "clock", &Json::String(name.clone())),
             None => meta,
         };
         let mut attributes = track.attributes.to_map().into_owned();
@@ -355,7 +359,7 @@ impl<W: Write> Taking<W> {
         // Its length is that of the recorded bytes only where the recording says so.
         let length = attributes.shift_remove("length").and_then(|length| length.as_u64());
         let meta = match (way, length) {
-            (Way::Payload, Some(length)) => meta.length(length),
+            (TrackEncoding::Payload, Some(length)) => meta.length(length),
             _ => meta,
         };
         let meta = with_all(meta.cont(is_cont), &attributes);
@@ -395,8 +399,8 @@ fn longest_meta(track: &Track, clocks: &[Clock]) -> StreamMeta {
     let meta = StreamMeta::new(&track.name).format(&track.content);
     let mut attributes = track.attributes.to_map().into_owned();
     let of = Some((track.kind, track.content.to_string()));
-    Kept { set: u64::MAX, track: u64::MAX, parent: Some(u64::MAX), of }.put(&mut attributes);
-    with_all(with(meta, "clock", &Json::String(more)), &attributes)
+    StoredTrack { set: u64::MAX, track: u64::MAX, parent: Some(u64::MAX), of }.put(&mut attributes);
+    with_all(with_attribute(meta, "clock", &Json::String(more)), &attributes)
 }
 
 /// Returns true if the events of a track are texts.
@@ -438,20 +442,22 @@ fn number_bytes(number: &Value) -> Option<Vec<u8>> {
 }
 
 /// The bytes of an event.
-fn bytes(way: Way, event: &Event<'_>, fields: Option<&Fields<'_>>) -> Option<Vec<u8>> {
+fn bytes(way: TrackEncoding, event: &Event<'_>, fields: Option<&Fields<'_>>) -> Option<Vec<u8>> {
     match (way, &event.content) {
-        (Way::Spelt, Content::Text(text)) if let Some(fields) = fields => {
+        (TrackEncoding::Spelt, Content::Text(text)) if let Some(fields) = fields => {
             fields.to_json(text).map(String::into_bytes)
         }
-        (Way::Payload, _) | (Way::Text, Content::Payload) => Some(event.payload.to_vec()),
-        (Way::Number(kind), Content::Value(value)) => number_bytes(&kind.fit(value)?),
-        (Way::Number(kind), Content::Sample(value)) => {
+        (TrackEncoding::Payload, _) | (TrackEncoding::Text, Content::Payload) => {
+            Some(event.payload.to_vec())
+        }
+        (TrackEncoding::Number(kind), Content::Value(value)) => number_bytes(&kind.fit(value)?),
+        (TrackEncoding::Number(kind), Content::Sample(value)) => {
             number_bytes(&kind.fit(&Value::UInt(*value))?)
         }
-        (Way::Text, Content::Text(text)) => Some(text.as_bytes().to_vec()),
-        (Way::Text, Content::Value(value)) => Some(value.to_string().into_bytes()),
-        (Way::Text, Content::Fields(fields)) => Some(fields.to_string().into_bytes()),
-        (Way::Spelt, content) => content.to_json().map(String::into_bytes),
+        (TrackEncoding::Text, Content::Text(text)) => Some(text.as_bytes().to_vec()),
+        (TrackEncoding::Text, Content::Value(value)) => Some(value.to_string().into_bytes()),
+        (TrackEncoding::Text, Content::Fields(fields)) => Some(fields.to_string().into_bytes()),
+        (TrackEncoding::Spelt, content) => content.to_json().map(String::into_bytes),
         _ => None,
     }
 }

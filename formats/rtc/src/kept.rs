@@ -9,7 +9,7 @@ const KEY: &str = "kymo";
 
 /// Facts that are kept of a track.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Kept {
+pub(crate) struct StoredTrack {
     /// The tracks that numbers count in: those of files that were merged are several.
     pub(crate) set: u64,
     /// Its number.
@@ -21,9 +21,9 @@ pub(crate) struct Kept {
     pub(crate) of: Option<(TrackKind, String)>,
 }
 
-impl Kept {
+impl StoredTrack {
     /// Reads the facts that a description gives.
-    pub(crate) fn of(attributes: &Map<String, Json>) -> Option<Self> {
+    pub(crate) fn from_attributes(attributes: &Map<String, Json>) -> Option<Self> {
         let kept = attributes.get(KEY)?.as_object()?;
         let number = |key: &str| kept.get(key).and_then(Json::as_u64);
         let text = |key: &str| kept.get(key).and_then(Json::as_str);
@@ -57,7 +57,7 @@ impl Kept {
 
     /// Takes it out of a description.
     pub(crate) fn take(attributes: &mut Map<String, Json>) -> Option<Self> {
-        let kept = Self::of(attributes)?;
+        let kept = Self::from_attributes(attributes)?;
         attributes.shift_remove(KEY);
         Some(kept)
     }
@@ -69,21 +69,21 @@ mod tests {
 
     #[test]
     fn what_is_put_in_is_taken_out() {
-        let whole = Kept {
+        let whole = StoredTrack {
             set: 2,
             track: 7,
             parent: Some(0),
             of: Some((TrackKind::States, "STATE MACHINE".to_owned())),
         };
-        let bare = Kept { set: 0, track: 0, parent: None, of: None };
+        let bare = StoredTrack { set: 0, track: 0, parent: None, of: None };
         for kept in [whole, bare] {
             let mut attributes = Map::from_iter([("tid".to_owned(), json!(5))]);
             kept.put(&mut attributes);
-            assert_eq!(Kept::take(&mut attributes), Some(kept));
+            assert_eq!(StoredTrack::take(&mut attributes), Some(kept));
             assert_eq!(attributes.len(), 1);
         }
         let mut strange = Map::from_iter([(KEY.to_owned(), json!({ "track": "x" }))]);
-        assert_eq!(Kept::take(&mut strange), None);
+        assert_eq!(StoredTrack::take(&mut strange), None);
         assert_eq!(strange.len(), 1, "what is not ours stays");
     }
 }

@@ -43,7 +43,7 @@ mod types;
 mod write;
 
 pub use dataset::Rtc;
-pub use decode::{Decoded, Decoder, Decoders};
+pub use decode::{DecodedPayload, Decoder, Decoders};
 pub use kymo_rtc_wire::spec;
 pub use read::{Messages, Reader};
 pub use types::{ClockRole, Message, OwnedMessage, Session, Stream, Unit, UnitChecksum};

@@ -70,7 +70,7 @@ fn copy(
         }
         copying.join(&mut writer, message.offset, repaired)?;
         // Of damaged files a stream may be told of behind its first message.
-        if !writer.has(message.stream) {
+        if !writer.has_stream(message.stream) {
             copying.join(&mut writer, u64::MAX, repaired)?;
         }
         if writer.write(message.stream, message.payload)? {
@@ -134,7 +134,7 @@ impl Copying<'_> {
 
     fn begin<W: Write>(&self, out: W) -> SessionWriter<W> {
         let layout = match self.reader.scan().sessions.get(self.session) {
-            Some(session) => Layout::of(session),
+            Some(session) => Layout::from_session(session),
             None => Layout::default(),
         };
         let described = |(_, index): &(u64, usize)| self.described(*index);

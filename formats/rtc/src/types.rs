@@ -74,9 +74,9 @@ impl Stream {
             Declared::Fixed(bytes) => Some(bytes),
             Declared::Variable | Declared::Unproven => None,
         };
-        let scale = Scale::of(&attributes);
-        let clock = ClockRole::of(&attributes);
-        let encoding = Encoding::of(&format);
+        let scale = Scale::from_attributes(&attributes);
+        let clock = ClockRole::from_attributes(&attributes);
+        let encoding = Encoding::from_format(&format);
         Self {
             session,
             id: definition.id,
@@ -140,7 +140,7 @@ pub(crate) fn root_of(clock: usize, mut base_of: impl FnMut(usize) -> Option<usi
 }
 
 impl ClockRole {
-    fn of(attributes: &Map<String, Json>) -> Self {
+    fn from_attributes(attributes: &Map<String, Json>) -> Self {
         match (attributes.get("clock"), attributes.get("delta")) {
             (Some(Json::Bool(true)), Some(Json::String(base))) => Self::Delta(base.clone()),
             (Some(Json::Bool(true)), _) => Self::Clock,
@@ -238,7 +238,7 @@ pub struct OwnedMessage {
 
 impl OwnedMessage {
     /// Keeps a message.
-    pub(crate) fn of(message: &Message<'_>) -> Self {
+    pub(crate) fn from_message(message: &Message<'_>) -> Self {
         let Message { stream, offset, time, payload, .. } = *message;
         Self { stream, offset, time, payload: payload.to_vec() }
     }

@@ -42,7 +42,7 @@ impl Default for Layout {
 
 impl Layout {
     /// As a session has it.
-    pub(crate) fn of(session: &Session) -> Self {
+    pub(crate) fn from_session(session: &Session) -> Self {
         let usual = Self::default();
         let crc = session.crc;
         let ruler = session.ruler.filter(Ruler::is_size_known);
@@ -109,7 +109,7 @@ impl<W: Write> SessionWriter<W> {
     }
 
     /// Returns true if a stream was added.
-    pub(crate) fn has(&self, stream: usize) -> bool {
+    pub(crate) fn has_stream(&self, stream: usize) -> bool {
         self.ids.contains_key(&stream)
     }
 
@@ -152,7 +152,7 @@ pub(crate) fn meta_of(stream: &Stream) -> StreamMeta {
         meta = meta.length(bytes);
     }
     if let Some(about) = &stream.about {
-        meta = with(meta, "stream", &Json::String(about.clone()));
+        meta = with_attribute(meta, "stream", &Json::String(about.clone()));
     }
     with_all(meta, &stream.attributes)
 }
@@ -160,13 +160,13 @@ pub(crate) fn meta_of(stream: &Stream) -> StreamMeta {
 /// Adds attributes, but for those that a stream has by other means.
 pub(crate) fn with_all(mut meta: StreamMeta, attributes: &Map<String, Json>) -> StreamMeta {
     for (key, value) in attributes {
-        meta = with(meta, key, value);
+        meta = with_attribute(meta, key, value);
     }
     meta
 }
 
 /// Adds an attribute; one that is set already stays.
-pub(crate) fn with(mut meta: StreamMeta, key: &str, value: &Json) -> StreamMeta {
+pub(crate) fn with_attribute(mut meta: StreamMeta, key: &str, value: &Json) -> StreamMeta {
     let _ = meta.add_json(key, &value.to_string());
     meta
 }

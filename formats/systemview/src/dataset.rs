@@ -74,7 +74,7 @@ impl Dataset for SystemViewDataset {
         if let Some(times) = reader.time_range() {
             summary.span(&times, false);
         }
-        let rows = reader.told_tasks().into_iter().map(|(tid, name, priority)| {
+        let rows = reader.listed_tasks().into_iter().map(|(tid, name, priority)| {
             let priority = priority.map_or_else(String::new, |of| format!("priority {of}, "));
             (kymo_core::shortened(name).into_owned(), format!("{priority}task {tid}"))
         });

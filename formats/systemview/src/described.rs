@@ -6,7 +6,7 @@ use crate::spec::{FREERTOS, FREERTOS_NAME, HEAP_MODULE, HEAP_TRACING};
 
 /// Names and parameters of events, by their numbers.
 #[derive(Debug, Default)]
-pub(crate) struct Described(HashMap<u32, Event>);
+pub(crate) struct EventDescriptions(HashMap<u32, Event>);
 
 /// An event that somebody describes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,7 +25,7 @@ pub(crate) enum Kind {
     Rest,
 }
 
-impl Described {
+impl EventDescriptions {
     pub(crate) fn get(&self, id: u32) -> Option<&Event> {
         self.0.get(&id)
     }
@@ -96,7 +96,7 @@ mod tests {
 
     #[test]
     fn modules_name_their_events_and_parameters() {
-        let mut described = Described::default();
+        let mut described = EventDescriptions::default();
         described.module(512, "M=Net, 0 Send If=%u Name=%s, 3 Close,odd,9");
         let event = described.get(512).unwrap();
         assert_eq!(event.name, "Send");
@@ -108,7 +108,7 @@ mod tests {
 
     #[test]
     fn events_of_an_operating_system_are_known_where_the_target_names_it() {
-        let mut described = Described::default();
+        let mut described = EventDescriptions::default();
         described.system("N=Demo,O=embOS");
         assert_eq!(described.get(34), None);
         described.system("N=Demo,O=FreeRTOS");

@@ -48,7 +48,7 @@ impl Core {
     }
 
     /// Leaves out what was read behind a place.
-    pub(crate) fn go_back(&mut self, place: Place) {
+    pub(crate) fn truncate_after(&mut self, place: Place) {
         self.places.retain(|known| known.at <= place.at);
         self.end = place;
     }
@@ -59,7 +59,7 @@ impl Core {
     }
 
     /// The last place that is kept before a packet, by its number in the core.
-    pub(crate) fn before(&self, packet: u64) -> Place {
+    pub(crate) fn place_before(&self, packet: u64) -> Place {
         let known = self.places.partition_point(|place| place.packets <= packet);
         self.places.get(known.saturating_sub(1)).copied().unwrap_or(self.end)
     }
@@ -83,19 +83,19 @@ impl CoreClock {
     pub(crate) fn assuming(frequency: Option<u64>) -> Self {
         let mut clock = Self::default();
         if let Some(frequency) = frequency {
-            clock.learn(frequency, 0);
+            clock.set_frequency(frequency, 0);
             clock.is_assumed = true;
         }
         clock
     }
 
     /// Returns true if the recording says itself how fast it ticks.
-    pub(crate) fn is_told(&self) -> bool {
+    pub(crate) fn is_recorded(&self) -> bool {
         self.frequency().is_some() && !self.is_assumed
     }
 
     /// Learns how many ticks a second has; what is told first stays.
-    pub(crate) fn learn(&mut self, frequency: u64, offset: u64) {
+    pub(crate) fn set_frequency(&mut self, frequency: u64, offset: u64) {
         if self.init.is_none() || self.is_assumed && frequency > 0 {
             self.is_assumed = false;
             self.init = Some((frequency, offset));
@@ -146,11 +146,11 @@ mod tests {
             let at = 100 + step * usize::try_from(packets).unwrap();
             core.reach(Place { at, ticks: packets * 7, packets });
         }
-        let before = |packet| core.before(packet).packets;
+        let before = |packet| core.place_before(packet).packets;
         assert_eq!([before(0), before(1), before(2), before(5), before(6)], [0, 0, 2, 4, 6]);
-        let place = core.before(3);
-        core.go_back(place);
-        assert_eq!((core.end(), core.before(6).packets), (place, 2));
+        let place = core.place_before(3);
+        core.truncate_after(place);
+        assert_eq!((core.end(), core.place_before(6).packets), (place, 2));
     }
 
     /// 2⁶³ nanoseconds are 9,223,372,036.85 seconds.
@@ -158,14 +158,14 @@ mod tests {
     fn ticks_that_are_too_many_have_no_time() {
         let mut clock = CoreClock::default();
         assert_eq!((clock.time_ns(0, 5), clock.time_ns(1, 5)), (Some(0), None));
-        clock.learn(1, 9);
+        clock.set_frequency(1, 9);
         assert_eq!((clock.time_ns(3, 8), clock.time_ns(3, 9)), (None, Some(3_000_000_000)));
         assert_eq!(clock.time_ns(9_223_372_036, 9), Some(9_223_372_036_000_000_000));
         assert_eq!((clock.time_ns(9_223_372_037, 9), clock.is_late(9_223_372_037)), (None, true));
-        clock.learn(1000, 10);
+        clock.set_frequency(1000, 10);
         assert_eq!(clock.frequency(), Some(1));
         let mut fast = CoreClock::default();
-        fast.learn(u64::MAX, 0);
+        fast.set_frequency(u64::MAX, 0);
         assert!(fast.is_late(u64::MAX) && !fast.is_late(u64::MAX - 1));
     }
 }

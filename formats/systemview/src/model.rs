@@ -21,8 +21,8 @@ use kymo_model::timeline::{
 };
 use serde_json::{Map, json};
 
-use crate::order::{Ahead, Ordered, Timed};
-use crate::read::{Given, Packet};
+use crate::order::{Lookahead, Ordered, TimedPacket};
+use crate::read::{Packet, ParameterValue};
 use crate::{Reader, spec, tables};
 
 /// Packets between two states that are kept to go on from.
@@ -114,13 +114,13 @@ impl Timeline {
     }
 
     /// Tells what an event is to tasks and interrupts, given what was before.
-    fn tell(
+    fn interpret(
         &self,
-        Timed { packet, time, .. }: &Timed,
+        TimedPacket { packet, time, .. }: &TimedPacket,
         state: &mut State,
         to: &mut impl FnMut(TrackId, Activity<'static>),
     ) {
-        let State { packets, ahead, now: Now { running, told, priorities } } = state;
+        let State { packets, ahead, now: CurrentState { running, told, priorities } } = state;
         let core = packet.core;
         let mut on = |key: Key, activity| {
             if let Some(track) = self.found.get(&key) {
@@ -156,7 +156,7 @@ impl Timeline {
                 on(next, Activity::Begin { name: None, priority, ends: None });
             }
             spec::TASK_INFO => {
-                if let [(_, Given::Number(tid)), (_, Given::Number(priority)), ..] =
+                if let [(_, ParameterValue::Number(tid)), (_, ParameterValue::Number(priority)), ..] =
                     &self.reader.given(packet)[..]
                     && let Ok(priority) = i64::try_from(*priority)
                     && priorities.get(tid) != Some(&priority)
@@ -204,11 +204,11 @@ impl TimelineView for Timeline {
     }
 
     fn events(self: Arc<Self>, window: &Window) -> Result<Box<dyn Events>> {
-        Ok(self.told(window, false))
+        Ok(self.open_events(window, false))
     }
 
     fn events_with_fields(self: Arc<Self>, window: &Window) -> Result<Box<dyn Events>> {
-        Ok(self.told(window, true))
+        Ok(self.open_events(window, true))
     }
 
     fn has_fields(&self) -> bool {
@@ -221,9 +221,9 @@ impl TimelineView for Timeline {
 }
 
 impl Timeline {
-    fn told(self: Arc<Self>, window: &Window, has_fields: bool) -> Box<dyn Events> {
+    fn open_events(self: Arc<Self>, window: &Window, has_fields: bool) -> Box<dyn Events> {
         let first = window.from.map_or(0, |from| self.states_before(from));
-        let telling = |state| Telling {
+        let telling = |state| EventWalk {
             timeline: Arc::clone(&self),
             has_fields,
             window: window.clone(),
@@ -267,7 +267,7 @@ impl Timeline {
         let mut states = self.states.lock().unwrap_or_else(PoisonError::into_inner);
         let last = states.last().map_or(0, |state| state.packets.count);
         let is_next = state.packets.count >= last.saturating_add(STATE_PACKETS);
-        if is_next && !state.packets.is_over() && state.ahead.known() <= STATE_AHEAD_MAX {
+        if is_next && !state.packets.is_over() && state.ahead.confirmed_count() <= STATE_AHEAD_MAX {
             let mut state = state.clone();
             let latest = state.packets.latest;
             state.now.told.retain(|_, (time, _)| *time == latest);
@@ -280,20 +280,20 @@ impl Timeline {
 #[derive(Debug, Clone)]
 struct State {
     packets: Ordered,
-    ahead: Ahead,
-    now: Now,
+    ahead: Lookahead,
+    now: CurrentState,
 }
 
 impl State {
     fn new(reader: &Arc<Reader>) -> Self {
         let packets = Ordered::new(Arc::clone(reader));
-        Self { ahead: Ahead::new(packets.clone()), packets, now: Now::default() }
+        Self { ahead: Lookahead::new(packets.clone()), packets, now: CurrentState::default() }
     }
 }
 
 /// State that is known by now.
 #[derive(Debug, Clone, Default)]
-struct Now {
+struct CurrentState {
     /// Running task of each core.
     running: HashMap<u32, Key>,
     /// Time at which a task was last reported to be ready or not, and the core on which that was.
@@ -303,23 +303,23 @@ struct Now {
 }
 
 /// Event on a track.
-struct Happening {
+struct TrackEvent {
     track: TrackId,
-    at: Timed,
+    at: TimedPacket,
     content: Content<'static>,
 }
 
 /// Events that are being told.
-struct Telling {
+struct EventWalk {
     timeline: Arc<Timeline>,
     /// True if events are told by their parameters, and not as texts.
     has_fields: bool,
     window: Window,
     state: State,
-    pending: VecDeque<Happening>,
+    pending: VecDeque<TrackEvent>,
 }
 
-impl Telling {
+impl EventWalk {
     /// Goes on until there is something to tell.
     fn advance(&mut self) -> bool {
         let timeline = Arc::clone(&self.timeline);
@@ -342,15 +342,15 @@ impl Telling {
                 } else {
                     Content::Text(text(&timeline.reader, &at.packet).into())
                 };
-                pending.push_back(Happening { track: *track, at, content });
+                pending.push_back(TrackEvent { track: *track, at, content });
             }
             let mut tell = |track, activity| {
                 if is_held && window.includes_track(track) {
                     let content = Content::Activity(activity);
-                    pending.push_back(Happening { track, at, content });
+                    pending.push_back(TrackEvent { track, at, content });
                 }
             };
-            timeline.tell(&at, &mut self.state, &mut tell);
+            timeline.interpret(&at, &mut self.state, &mut tell);
             if at.is_cut {
                 self.state.now.running.remove(&at.packet.core);
                 let cpu = timeline.found.get(&Key::Cpu(at.packet.core));
@@ -363,7 +363,7 @@ impl Telling {
     }
 
     /// Goes through all that is left, and keeps the last of it.
-    fn keep_last(&mut self, last: usize) -> VecDeque<Happening> {
+    fn keep_last(&mut self, last: usize) -> VecDeque<TrackEvent> {
         let mut kept = VecDeque::new();
         while self.advance() {
             kept.extend(self.pending.pop_front());
@@ -387,10 +387,12 @@ fn fields(reader: &Reader, packet: &Packet) -> Fields<'static> {
     let (mut fields, mut unnamed) = (Vec::new(), Vec::new());
     for (name, value) in reader.given(packet) {
         match value {
-            Given::Number(number) if name.is_empty() => unnamed.push(Value::from(number)),
-            Given::Number(number) => fields.push(field(name, number.into())),
-            Given::Text(text) => fields.push(field(name, text.into())),
-            Given::Numbers(numbers) => fields.push(field(name, numbers.into_iter().collect())),
+            ParameterValue::Number(number) if name.is_empty() => unnamed.push(Value::from(number)),
+            ParameterValue::Number(number) => fields.push(field(name, number.into())),
+            ParameterValue::Text(text) => fields.push(field(name, text.into())),
+            ParameterValue::Numbers(numbers) => {
+                fields.push(field(name, numbers.into_iter().collect()))
+            }
         }
     }
     if !unnamed.is_empty() {
@@ -399,12 +401,12 @@ fn fields(reader: &Reader, packet: &Packet) -> Fields<'static> {
     Fields { name: reader.name(packet.id).into_owned().into(), fields }
 }
 
-impl Events for Telling {
+impl Events for EventWalk {
     fn next(&mut self) -> Result<Option<Event<'_>>> {
         if !self.advance() {
             return Ok(None);
         }
-        let Some(Happening { track, at, content }) = self.pending.pop_front() else {
+        let Some(TrackEvent { track, at, content }) = self.pending.pop_front() else {
             return Ok(None);
         };
         let reader = &self.timeline.reader;

@@ -26,13 +26,13 @@ pub(crate) struct Ordered {
 /// The next packet of a core.
 #[derive(Debug, Clone)]
 struct Head {
-    next: Timed,
+    next: TimedPacket,
     place: Place,
 }
 
 /// A packet and when it was.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Timed {
+pub(crate) struct TimedPacket {
     pub(crate) packet: Packet,
     pub(crate) time: Option<i64>,
     /// True if packets of its core are missing after it: an `OVERFLOW` comes next, or something
@@ -44,7 +44,7 @@ impl Head {
     fn read(reader: &Reader, core: u32, mut place: Place) -> Option<Self> {
         let packet = reader.packet(core, &mut place)?;
         let time = reader.time_ns(&packet);
-        Some(Self { next: Timed { packet, time, is_cut: false }, place })
+        Some(Self { next: TimedPacket { packet, time, is_cut: false }, place })
     }
 }
 
@@ -64,7 +64,7 @@ impl Ordered {
         self.heads.clear();
     }
 
-    pub(crate) fn next(&mut self) -> Option<Timed> {
+    pub(crate) fn next(&mut self) -> Option<TimedPacket> {
         let heads = self.heads.iter().enumerate();
         let (at, head) = heads.min_by_key(|(_, head)| head.next.time)?;
         let mut next = head.next;
@@ -87,9 +87,9 @@ impl Ordered {
 /// Finds where a task is made ready, and then begins to run where it is believed to: it had stopped by
 /// then. What comes of it is looked for ahead, and no further than [`AHEAD_MAX`].
 #[derive(Debug, Clone)]
-pub(crate) struct Ahead {
+pub(crate) struct Lookahead {
     packets: Ordered,
-    running: HashMap<u32, Believed>,
+    running: HashMap<u32, AssumedTask>,
     /// Packets that make ready a task that had stopped, by their first byte, each with the core that
     /// it is believed to run on.
     stopped: HashMap<u64, u32>,
@@ -97,19 +97,19 @@ pub(crate) struct Ahead {
 
 /// A task that is believed to run.
 #[derive(Debug, Clone)]
-struct Believed {
+struct AssumedTask {
     tid: u64,
     /// Time at which it was made ready last, and the byte that records that.
     ready: Option<(Option<i64>, u64)>,
 }
 
-impl Ahead {
+impl Lookahead {
     pub(crate) fn new(packets: Ordered) -> Self {
         Self { packets, running: HashMap::new(), stopped: HashMap::new() }
     }
 
     /// Returns the number of packets that are known of what is to come.
-    pub(crate) fn known(&self) -> usize {
+    pub(crate) fn confirmed_count(&self) -> usize {
         self.stopped.len()
     }
 
@@ -131,11 +131,11 @@ impl Ahead {
     }
 
     fn step(&mut self) -> bool {
-        let Some(Timed { packet, time, is_cut }) = self.packets.next() else { return false };
+        let Some(TimedPacket { packet, time, is_cut }) = self.packets.next() else { return false };
         let tid = self.packets.reader.number(&packet);
         match (packet.id, tid) {
             (spec::TASK_START_EXEC, Some(tid)) => {
-                let before = self.running.insert(packet.core, Believed { tid, ready: None });
+                let before = self.running.insert(packet.core, AssumedTask { tid, ready: None });
                 let ready = before.filter(|before| before.tid == tid).and_then(|of| of.ready);
                 self.stopped.extend(ready.map(|(_, offset)| (offset, packet.core)));
             }

@@ -12,7 +12,7 @@ use kymo_core::{Context, Finding, Result, Severity, Source};
 use kymo_model::timeline::TimeNs;
 use memchr::memmem;
 
-use crate::described::{Described, Kind};
+use crate::described::{EventDescriptions, Kind};
 use crate::index::{Core, CoreClock, Place};
 use crate::spec::{self, Parameter};
 use crate::survey::Survey;
@@ -42,7 +42,7 @@ pub struct Reader {
     priorities: HashMap<u64, i64>,
     /// Names of interrupts by their numbers.
     pub(crate) interrupts: HashMap<u64, String>,
-    described: Described,
+    described: EventDescriptions,
     findings: Vec<Finding>,
 }
 
@@ -64,7 +64,7 @@ pub struct Packet {
 
 /// The value of a parameter.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Given {
+pub(crate) enum ParameterValue {
     Number(u64),
     Text(String),
     Numbers(Vec<u64>),
@@ -87,7 +87,7 @@ impl Reader {
             tasks: HashMap::new(),
             priorities: HashMap::new(),
             interrupts: HashMap::new(),
-            described: Described::default(),
+            described: EventDescriptions::default(),
             findings: Vec::new(),
             bytes,
         };
@@ -117,7 +117,7 @@ impl Reader {
                 Finding::at_offset(Severity::Error, "another-recording", offset as u64, why);
             reader.findings.push(finding);
         }
-        reader.notice();
+        reader.check_recording();
         Ok(Arc::new(reader))
     }
 
@@ -160,15 +160,15 @@ impl Reader {
             no_hole(part, place.at)?;
             let packet = place.packet(part, core)?;
             let is_unsure = stream.end > bytes.len();
-            if packet.id == spec::INIT && is_unsure && index.clock.is_told() {
-                index.go_back(sure.0);
+            if packet.id == spec::INIT && is_unsure && index.clock.is_recorded() {
+                index.truncate_after(sure.0);
                 (index.clock.last, self.survey.late) = (sure.1.last, sure.2);
                 let why = "another recording begins here: it may be of the next core";
                 return Err(ReadError::invalid("packets of a core", packet.offset, why));
             }
-            self.learn(&packet, index);
+            self.update_names(&packet, index);
             let number = self.number(&packet);
-            self.survey.see(&packet, number, &mut index.clock);
+            self.survey.add_packet(&packet, number, &mut index.clock);
             let limit = context.limits.items_max;
             if self.survey.tasks.len() as u64 > limit {
                 let found = limit.saturating_add(1);
@@ -189,7 +189,7 @@ impl Reader {
     }
 
     /// Keeps what an event says of names and times.
-    fn learn(&mut self, packet: &Packet, index: &mut Core) {
+    fn update_names(&mut self, packet: &Packet, index: &mut Core) {
         let given = match packet.id {
             spec::TASK_INFO | spec::SYSDESC | spec::INIT | spec::MODULEDESC => {
                 owned(self.given(packet))
@@ -197,19 +197,26 @@ impl Reader {
             _ => return,
         };
         match (packet.id, &given[..]) {
-            (spec::TASK_INFO, [Given::Number(tid), Given::Number(priority), Given::Text(name)]) => {
+            (
+                spec::TASK_INFO,
+                [
+                    ParameterValue::Number(tid),
+                    ParameterValue::Number(priority),
+                    ParameterValue::Text(name),
+                ],
+            ) => {
                 self.tasks.insert(*tid, name.clone());
                 if let Ok(priority) = i64::try_from(*priority) {
                     self.priorities.entry(*tid).or_insert(priority);
                 }
             }
-            (spec::INIT, [Given::Number(frequency), ..]) => {
-                index.clock.learn(*frequency, packet.offset);
+            (spec::INIT, [ParameterValue::Number(frequency), ..]) => {
+                index.clock.set_frequency(*frequency, packet.offset);
             }
-            (spec::MODULEDESC, [_, Given::Number(offset), Given::Text(text)]) => {
+            (spec::MODULEDESC, [_, ParameterValue::Number(offset), ParameterValue::Text(text)]) => {
                 self.described.module(*offset, text);
             }
-            (spec::SYSDESC, [Given::Text(text)]) => {
+            (spec::SYSDESC, [ParameterValue::Text(text)]) => {
                 self.described.system(text);
                 let named =
                     text.split(',').filter_map(|part| part.strip_prefix("I#")?.split_once('='));
@@ -228,7 +235,7 @@ impl Reader {
 
     /// The tasks that `TASK_INFO` tells of, whether they ran or not: number, name, and the priority to
     /// begin with.
-    pub(crate) fn told_tasks(&self) -> Vec<(u64, &str, Option<i64>)> {
+    pub(crate) fn listed_tasks(&self) -> Vec<(u64, &str, Option<i64>)> {
         let tasks = self.tasks.iter();
         let mut tasks: Vec<_> =
             tasks.map(|(tid, name)| (*tid, name.as_str(), self.priority(*tid))).collect();
@@ -237,7 +244,7 @@ impl Reader {
     }
 
     /// Notes what is odd about the whole.
-    fn notice(&mut self) {
+    fn check_recording(&mut self) {
         let is_empty = self.count() == 0;
         if is_empty && self.findings.is_empty() {
             let message = "there are no packets: nothing was recorded, or the end is missing";
@@ -302,7 +309,7 @@ impl Reader {
 
     /// The last place that is kept before a packet of a core, by its number.
     pub(crate) fn place_before(&self, core: u32, packet: u64) -> Place {
-        self.core(core).map(|core| core.before(packet)).unwrap_or_default()
+        self.core(core).map(|core| core.place_before(packet)).unwrap_or_default()
     }
 
     /// Reads the packet of a core at a place, and goes on to the next.
@@ -387,7 +394,7 @@ impl Reader {
 
     /// The parameters of an event: by the protocol where it knows them, by who described the event,
     /// and else as numbers without a name.
-    pub(crate) fn given(&self, packet: &Packet) -> Vec<(&str, Given)> {
+    pub(crate) fn given(&self, packet: &Packet) -> Vec<(&str, ParameterValue)> {
         let mut cursor = Cursor { bytes: self.payload(packet), at: 0 };
         let mut given = Vec::new();
         if let Some((_, parameters)) = spec::event(packet.id) {
@@ -406,8 +413,8 @@ impl Reader {
             let Ok(value) = cursor.parameter(*kind) else { break };
             given.push((name, value));
         }
-        if let Ok(Given::Numbers(numbers)) = cursor.parameter(Kind::Rest) {
-            given.extend(numbers.into_iter().map(|number| ("", Given::Number(number))));
+        if let Ok(ParameterValue::Numbers(numbers)) = cursor.parameter(Kind::Rest) {
+            given.extend(numbers.into_iter().map(|number| ("", ParameterValue::Number(number))));
         }
         given
     }
@@ -496,7 +503,7 @@ fn no_hole(part: &[u8], at: usize) -> ReadResult<()> {
 }
 
 /// Values without the names of parameters.
-fn owned(given: Vec<(&str, Given)>) -> Vec<Given> {
+fn owned(given: Vec<(&str, ParameterValue)>) -> Vec<ParameterValue> {
     given.into_iter().map(|(_, value)| value).collect()
 }
 
@@ -627,10 +634,10 @@ impl Cursor<'_> {
     }
 
     /// The value of a parameter.
-    fn parameter(&mut self, kind: Kind) -> ReadResult<Given> {
+    fn parameter(&mut self, kind: Kind) -> ReadResult<ParameterValue> {
         match kind {
-            Kind::Number => self.number("parameter").map(Given::Number),
-            Kind::Text => self.text().map(Given::Text),
+            Kind::Number => self.number("parameter").map(ParameterValue::Number),
+            Kind::Text => self.text().map(ParameterValue::Text),
             Kind::Rest => {
                 let mut numbers = Vec::new();
                 while self.at < self.bytes.len()
@@ -638,7 +645,7 @@ impl Cursor<'_> {
                 {
                     numbers.push(number);
                 }
-                Ok(Given::Numbers(numbers))
+                Ok(ParameterValue::Numbers(numbers))
             }
         }
     }

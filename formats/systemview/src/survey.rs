@@ -27,7 +27,7 @@ pub(crate) struct Survey {
     /// The last packet of each core that says who runs: its first byte.
     last_switches: HashMap<u32, u64, RandomState>,
     /// The first packet that is too late to have a time.
-    pub(crate) late: Option<Late>,
+    pub(crate) late: Option<LatePackets>,
     /// What runs on each core, tasks and interrupts.
     running: HashMap<u32, Running, RandomState>,
     unended: BTreeMap<u32, Unended>,
@@ -37,7 +37,7 @@ pub(crate) struct Survey {
 
 /// Packets that are too late to have a time.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Late {
+pub(crate) struct LatePackets {
     offset: u64,
     ticks: u64,
     count: u64,
@@ -69,8 +69,13 @@ struct Overflow {
 
 impl Survey {
     /// Takes a packet, whose first parameter may be a number.
-    pub(crate) fn see(&mut self, packet: &Packet, number: Option<u64>, clock: &mut CoreClock) {
-        self.see_time(packet, clock);
+    pub(crate) fn add_packet(
+        &mut self,
+        packet: &Packet,
+        number: Option<u64>,
+        clock: &mut CoreClock,
+    ) {
+        self.add_time(packet, clock);
         self.see_interrupt(packet, number);
         let core = packet.core;
         match packet.id {
@@ -90,10 +95,10 @@ impl Survey {
         }
     }
 
-    fn see_time(&mut self, packet: &Packet, clock: &mut CoreClock) {
+    fn add_time(&mut self, packet: &Packet, clock: &mut CoreClock) {
         let Packet { offset, ticks, .. } = *packet;
         if clock.is_late(ticks) {
-            let late = self.late.get_or_insert(Late { offset, ticks, count: 0 });
+            let late = self.late.get_or_insert(LatePackets { offset, ticks, count: 0 });
             late.count += 1;
         } else if ticks == 0 || clock.frequency().is_some() {
             clock.last = Some(ticks);
@@ -170,7 +175,7 @@ impl Survey {
         });
         let unended = self.unended.iter().map(|(core, unended)| unended.finding(*core));
         self.late
-            .map(Late::finding)
+            .map(LatePackets::finding)
             .into_iter()
             .chain(listed)
             .chain(others)
@@ -190,7 +195,7 @@ impl Unended {
     }
 }
 
-impl Late {
+impl LatePackets {
     fn finding(self) -> Finding {
         let Self { offset, ticks, count } = self;
         let often = if count > 1 { format!(" ({count} times)") } else { String::new() };

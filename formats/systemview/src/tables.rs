@@ -12,7 +12,7 @@ use kymo_model::{Flow, Record, RecordSink, Table};
 use serde_json::{Map, Value};
 
 use crate::Reader;
-use crate::read::{Given, Packet};
+use crate::read::{Packet, ParameterValue};
 
 /// Bytes of parameters of the rows that are read at once.
 const BATCH_BYTES: usize = 8 << 20;
@@ -120,10 +120,12 @@ fn json(reader: &Reader, packet: &Packet) -> String {
     let (mut object, mut unnamed) = (Map::new(), Vec::new());
     for (name, value) in reader.given(packet) {
         match value {
-            Given::Number(number) if name.is_empty() => unnamed.push(Value::from(number)),
-            Given::Number(number) => drop(object.insert(name.to_owned(), number.into())),
-            Given::Text(text) => drop(object.insert(name.to_owned(), text.into())),
-            Given::Numbers(numbers) => drop(object.insert(name.to_owned(), numbers.into())),
+            ParameterValue::Number(number) if name.is_empty() => unnamed.push(Value::from(number)),
+            ParameterValue::Number(number) => drop(object.insert(name.to_owned(), number.into())),
+            ParameterValue::Text(text) => drop(object.insert(name.to_owned(), text.into())),
+            ParameterValue::Numbers(numbers) => {
+                drop(object.insert(name.to_owned(), numbers.into()))
+            }
         }
     }
     if !unnamed.is_empty() {
@@ -137,9 +139,9 @@ pub(crate) fn parameters(reader: &Reader, packet: &Packet) -> String {
     let given = reader.given(packet).into_iter().map(|(name, value)| {
         let lead = if name.is_empty() { String::new() } else { format!("{name} = ") };
         match value {
-            Given::Number(number) => format!("{lead}{number}"),
-            Given::Text(text) => format!("{lead}{text:?}"),
-            Given::Numbers(numbers) => format!("{lead}{numbers:?}"),
+            ParameterValue::Number(number) => format!("{lead}{number}"),
+            ParameterValue::Text(text) => format!("{lead}{text:?}"),
+            ParameterValue::Numbers(numbers) => format!("{lead}{numbers:?}"),
         }
     });
     given.collect::<Vec<_>>().join(", ")

@@ -79,11 +79,11 @@ fn has_signature(head: &[u8]) -> bool {
 fn grammar_of(source: &Source, limits: &Limits) -> Result<(TextGrammar, usize)> {
     let bytes = source.bytes()?;
     if has_signature(&bytes) {
-        return Ok(within(&bytes)?);
+        return Ok(embedded_grammar(&bytes)?);
     }
     let beside = match source.grammar() {
         Some(named) => Some(named.clone()),
-        None => find_beside(source, limits)?,
+        None => find_sibling(source, limits)?,
     };
     let why =
         "there is none: --grammar names it, or it lies beside the log as NAME.toml or log.toml";
@@ -95,7 +95,7 @@ fn grammar_of(source: &Source, limits: &Limits) -> Result<(TextGrammar, usize)> 
     Ok((grammar.map_err(|error| Error::ReadIn { file, error })?, 0))
 }
 
-fn find_beside(source: &Source, limits: &Limits) -> Result<Option<Source>> {
+fn find_sibling(source: &Source, limits: &Limits) -> Result<Option<Source>> {
     let own = own_grammar(source.path());
     for name in own.into_iter().chain([FOLDER_GRAMMAR.into()]) {
         if let Some(found) = source.beside(&name, limits)? {
@@ -107,7 +107,7 @@ fn find_beside(source: &Source, limits: &Limits) -> Result<Option<Source>> {
 
 /// The grammar of the first lines: TOML in comments. A `#` is taken for a space, so that what is
 /// wrong has its byte.
-fn within(bytes: &[u8]) -> std::result::Result<(TextGrammar, usize), ReadError> {
+fn embedded_grammar(bytes: &[u8]) -> std::result::Result<(TextGrammar, usize), ReadError> {
     let mut toml = String::new();
     let mut lines = Lines::new(bytes);
     let mut end = 0;

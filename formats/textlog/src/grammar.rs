@@ -32,14 +32,14 @@ pub(crate) struct Rule {
 }
 
 impl Rule {
-    fn has(&self, group: &str) -> bool {
+    fn has_group(&self, group: &str) -> bool {
         let is_constant = self.constants.iter().any(|(name, _)| name == group);
         is_constant || self.expression.capture_names().flatten().any(|name| name == group)
     }
 
     /// Returns true if a line says which task stops; else it is the one that ran.
-    pub(crate) fn tells_who_stops(&self) -> bool {
-        self.has("from")
+    pub(crate) fn names_stopped_task(&self) -> bool {
+        self.has_group("from")
     }
 }
 
@@ -84,7 +84,7 @@ impl TextGrammar {
             wrong("grammar", error.span(), format!("it is no TOML: {}", error.message().trim()))
         })?;
         let table = document.as_table();
-        known(table, &["title", "time", "epoch", "unit", "year", "line"])?;
+        check_keys(table, &["title", "time", "epoch", "unit", "year", "line"])?;
         let year = match table.get("year") {
             None => None,
             Some(item) => Some(year(item)?),
@@ -98,7 +98,7 @@ impl TextGrammar {
             let why = format!("`{directive}` is nothing that can be read in a time");
             return Err(wrong("time", span(table, "time"), why));
         }
-        if time.lacks_year() {
+        if time.is_missing_year() {
             let why = "it has a day and no year: say of which, as `year = 2026`";
             return Err(wrong("time", span(table, "time"), why));
         }
@@ -127,7 +127,7 @@ fn year(item: &Item) -> ReadResult<i16> {
 }
 
 /// Refuses keys that mean nothing, which may be misspelt.
-fn known(table: &Table, keys: &[&str]) -> ReadResult<()> {
+fn check_keys(table: &Table, keys: &[&str]) -> ReadResult<()> {
     match table.iter().find(|(key, _)| !keys.contains(key)) {
         None => Ok(()),
         Some((key, item)) => {
@@ -163,7 +163,7 @@ fn rules(table: &Table) -> ReadResult<Vec<Rule>> {
 fn rule(table: &Table) -> ReadResult<Rule> {
     let keys = ["match", "class", "label"];
     let all: Vec<_> = keys.iter().chain(&spec::GROUPS).copied().collect();
-    known(table, &all)?;
+    check_keys(table, &all)?;
     let expression = text(table, "match")?
         .ok_or_else(|| wrong("line", table.span(), "it has no expression to `match`"))?;
     let expression = RegexBuilder::new(expression)
@@ -176,7 +176,7 @@ fn rule(table: &Table) -> ReadResult<Rule> {
     let constants = table.iter().filter(|(key, _)| !keys.contains(key)).map(constant);
     let constants = constants.collect::<ReadResult<Vec<_>>>()?;
     let rule = Rule { expression, class, label, constants };
-    match class.needs().iter().find(|group| !rule.has(group)) {
+    match class.needs().iter().find(|group| !rule.has_group(group)) {
         None => Ok(rule),
         Some(group) => {
             let word = word(class);

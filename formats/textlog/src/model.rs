@@ -82,11 +82,11 @@ impl Grammar for TextGrammar {
         to: &mut dyn FnMut(TrackEvent<'a>),
     ) {
         let Some(groups) = self.groups(line) else { return };
-        if groups.has("cpu") && line.cpu.is_none() {
+        if groups.has_value("cpu") && line.cpu.is_none() {
             telling.mark_unreadable("cpu", "its processor is no number, and is left out");
         }
         if let Some(task) = line.task {
-            self.tell_class(line, task, &groups, telling, to);
+            self.interpret_class(line, task, &groups, telling, to);
         }
         for (name, value) in groups.all().filter(|(name, _)| !GROUPS.contains(name)) {
             let Some(value) = number(value) else { continue };
@@ -97,7 +97,7 @@ impl Grammar for TextGrammar {
     }
 
     fn is_stateful(&self) -> bool {
-        self.rules.iter().any(|rule| rule.class == Class::Switch && !rule.tells_who_stops())
+        self.rules.iter().any(|rule| rule.class == Class::Switch && !rule.names_stopped_task())
     }
 
     fn counts_fields(&self) -> bool {
@@ -146,7 +146,7 @@ impl<'a> Groups<'a> {
     }
 
     /// Returns true if a group matched something that is not empty.
-    fn has(&self, name: &str) -> bool {
+    fn has_value(&self, name: &str) -> bool {
         self.get(name).is_some_and(|text| !text.is_empty())
     }
 
@@ -177,7 +177,7 @@ impl TextGrammar {
     /// Returns the duration of the budget of a release.
     fn budget(&self, groups: &Groups<'_>, telling: &mut GrammarState) -> Option<i64> {
         let budget_ns = scaled(groups.get("budget")?, self.duration_digits);
-        if groups.has("budget") && budget_ns.is_none() {
+        if groups.has_value("budget") && budget_ns.is_none() {
             telling.mark_unreadable("budget", "its budget is no number, and is left out");
         }
         budget_ns
@@ -186,14 +186,14 @@ impl TextGrammar {
     /// Returns the duration from a completion to the end of its time.
     fn remaining(&self, groups: &Groups<'_>, telling: &mut GrammarState) -> Option<i64> {
         let remaining_ns = scaled(groups.get("remaining")?, self.duration_digits);
-        if groups.has("remaining") && remaining_ns.is_none() {
+        if groups.has_value("remaining") && remaining_ns.is_none() {
             telling
                 .mark_unreadable("remaining", "its remaining time is no number, and is left out");
         }
         remaining_ns
     }
 
-    fn tell_class<'a>(
+    fn interpret_class<'a>(
         &self,
         line: &Line<'a>,
         task: &'a str,
@@ -205,7 +205,7 @@ impl TextGrammar {
         let key = Key::Task(line.cpu, who());
         let name = || groups.get("name").map(Cow::Borrowed);
         let priority = groups.get("priority").and_then(|priority| priority.parse().ok());
-        if groups.has("priority") && priority.is_none() {
+        if groups.has_value("priority") && priority.is_none() {
             telling.mark_unreadable("priority", "its priority is no number, and is left out");
         }
         let (key, activity) = match groups.rule.class {

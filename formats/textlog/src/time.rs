@@ -42,15 +42,15 @@ impl TimeFormat {
         match self {
             Self::Number(_) => false,
             Self::Iso => true,
-            Self::Pattern(pattern) => pattern.year.is_some() || has(&pattern.text, YEARS),
+            Self::Pattern(pattern) => pattern.year.is_some() || has_directive(&pattern.text, YEARS),
         }
     }
 
     /// Returns true if times tell a day, and nothing tells of which year: they would be no dates,
     /// and their days would be lost.
-    pub(crate) fn lacks_year(&self) -> bool {
+    pub(crate) fn is_missing_year(&self) -> bool {
         let Self::Pattern(Pattern { text, year: None, .. }) = self else { return false };
-        has(text, DAYS) && !has(text, YEARS)
+        has_directive(text, DAYS) && !has_directive(text, YEARS)
     }
 
     /// The first directive of a pattern that means nothing.
@@ -80,9 +80,9 @@ impl TimeFormat {
 impl Pattern {
     fn new(text: &str, year: Option<i16>) -> Self {
         let cycle = match year {
-            _ if has(text, YEARS) => None,
-            _ if !has(text, DAYS) => Some(Cycle::Day),
-            Some(year) if !has(text, UNLIKE_DATES) => Some(Cycle::Date(year)),
+            _ if has_directive(text, YEARS) => None,
+            _ if !has_directive(text, DAYS) => Some(Cycle::Day),
+            Some(year) if !has_directive(text, UNLIKE_DATES) => Some(Cycle::Date(year)),
             _ => Some(Cycle::Year),
         };
         Self { text: text.to_owned(), year, cycle }
@@ -154,7 +154,7 @@ fn directives(pattern: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Returns true if a pattern has one of some directives.
-fn has(pattern: &str, letters: &str) -> bool {
+fn has_directive(pattern: &str, letters: &str) -> bool {
     directives(pattern).filter_map(letter).any(|letter| letters.contains(letter))
 }
 

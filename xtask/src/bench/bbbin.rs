@@ -34,7 +34,7 @@ impl Peer {
     pub(crate) fn run(&self) -> Result<()> {
         match self {
             Self::BbbinScan { file } => inside::scan(file),
-            Self::BbbinLookup { file, lookups } => inside::look_up(file, *lookups),
+            Self::BbbinLookup { file, lookups } => inside::time_lookups(file, *lookups),
         }
     }
 }

@@ -83,7 +83,7 @@ pub(crate) fn cases(setup: &Setup) -> Result<Vec<Case>> {
     let data = crate::data::folder(repo)?.map(|data| data.join("hpctoolkit"));
     let real = |name, path| {
         let path = data.as_ref().map(|data| data.join(path));
-        path.filter(|path| path.exists() && setup.wants(name))
+        path.filter(|path| path.exists() && setup.includes(name))
     };
     let name = "hpcdb: top of the largest real database";
     if let Some(path) = real(name, LARGEST) {
@@ -94,7 +94,7 @@ pub(crate) fn cases(setup: &Setup) -> Result<Vec<Case>> {
         cases.push(top(setup, name, &path, hatchet(repo, &path)?));
     }
     let name = "hpcdb: top of 32 metrics";
-    if setup.wants(name) {
+    if setup.includes(name) {
         let path = setup.folder.join("32-metrics");
         database::make(&path, MANY_METRICS)?;
         cases.push(top(setup, name, &path, hatchet(repo, &path)?));
@@ -103,18 +103,18 @@ pub(crate) fn cases(setup: &Setup) -> Result<Vec<Case>> {
     for (name, path, (_, shape)) in
         [("hpcdb: top of 70 MB", &small, MADE[0]), ("hpcdb: top of 350 MB", &middle, MADE[1])]
     {
-        if setup.wants(name) {
+        if setup.includes(name) {
             database::make(path, shape)?;
             cases.push(top(setup, name, path, hatchet(repo, path)?));
         }
     }
     let name = "hpcdb: top of 3 GB";
-    if setup.wants(name) {
+    if setup.includes(name) {
         database::make(&large, MADE[2].1)?;
         cases.push(top(setup, name, &large, cat(&large)));
     }
     let name = "hpcdb: open 3 GB";
-    if setup.wants(name) {
+    if setup.includes(name) {
         database::make(&small, MADE[0].1)?;
         database::make(&large, MADE[2].1)?;
         let open = |path: &Path| setup.kymo(["ls".as_ref(), path.as_os_str()]);

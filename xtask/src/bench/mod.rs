@@ -151,7 +151,7 @@ struct Setup {
 
 impl Setup {
     /// Returns true if the case of this name is to run.
-    fn wants(&self, name: &str) -> bool {
+    fn includes(&self, name: &str) -> bool {
         self.case.as_ref().is_none_or(|part| name.contains(part.as_str()))
     }
 
@@ -222,7 +222,7 @@ pub(crate) fn run(repo: Repo, args: &Args) -> Result<()> {
 
 fn run_group(setup: &Setup, group: &Group, repetitions: u32) -> Result<Vec<Row>> {
     let mut rows = Vec::new();
-    for case in (group.cases)(setup)?.iter().filter(|case| setup.wants(case.name)) {
+    for case in (group.cases)(setup)?.iter().filter(|case| setup.includes(case.name)) {
         rows.extend(run_case(setup, case, repetitions)?);
     }
     Ok(rows)

@@ -58,7 +58,7 @@ impl RecordSink for Drain {
     }
 
     fn record(&mut self, record: &Record<'_>) -> Result<Flow> {
-        self.0.see(record);
+        self.0.add(record);
         for (_, field) in &record.fields {
             if let Field::Array(array) = field {
                 read_all(volume(array.shape()), CHUNK_VALUES, |values| array.read(values))?;

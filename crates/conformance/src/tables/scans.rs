@@ -73,7 +73,8 @@ fn filters(table: &Arc<dyn Table>, all: &[Row]) {
             continue;
         };
         for comparison in COMPARISONS {
-            let Ok(filter) = Filter::new(&schema, field.name(), comparison, &spell(value)) else {
+            let Ok(filter) = Filter::new(&schema, field.name(), comparison, &filter_text(value))
+            else {
                 // A type that has no order, such as a list.
                 continue;
             };
@@ -94,7 +95,7 @@ fn filtered(table: &Arc<dyn Table>, filter: Filter, expected: &[Row], what: &str
 }
 
 /// A value as one types it in a filter.
-fn spell(value: &Value) -> String {
+fn filter_text(value: &Value) -> String {
     value.as_text().map_or_else(|| value.to_string(), str::to_owned)
 }
 

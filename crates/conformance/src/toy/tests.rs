@@ -10,7 +10,7 @@ use crate::{Subject, check, survive};
 
 fn subject(toy: &'static Toy, folder: &Path) -> Subject {
     Subject::new(toy)
-        .below(folder)
+        .with_root(folder)
         .made("several.toy", file(&[7, 0, 0xFFFF_FFFF, 7, 3]))
         .made("none.toy", file(&[]))
         .made("many.toy", file(&(0..600).collect::<Vec<_>>()))
@@ -98,7 +98,7 @@ fn a_hang_is_caught() {
     }];
     let soon = std::time::Duration::from_millis(100);
     let hung = panic::catch_unwind(AssertUnwindSafe(|| {
-        crate::promise::each_within(soon, samples, |sample, _| survive(toy, &sample.bytes));
+        crate::promise::each_with_timeout(soon, samples, |sample, _| survive(toy, &sample.bytes));
     }));
     assert_eq!(message(&*hung.unwrap_err()), "several.toy hangs");
 }
@@ -129,7 +129,7 @@ fn samples_are_found_below_the_folder() {
     std::fs::create_dir(folder.path().join("v2")).unwrap();
     std::fs::write(folder.path().join("v2/b.toy"), file(&[1])).unwrap();
     std::fs::write(folder.path().join("v2/notes.txt"), "no sample").unwrap();
-    let subject = Subject::new(&Toy(Fault::None)).below(folder.path()).made("a", file(&[]));
+    let subject = Subject::new(&Toy(Fault::None)).with_root(folder.path()).made("a", file(&[]));
     let samples = subject.samples();
     let names: Vec<_> = samples.iter().map(|sample| &*sample.name).collect();
     assert_eq!(names, ["a", "v2/b.toy"]);

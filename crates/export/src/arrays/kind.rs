@@ -26,7 +26,7 @@ pub enum Kind {
 impl Kind {
     /// The kind of a type that says by itself how large its values are.
     #[must_use]
-    pub fn of(data_type: &DataType) -> Option<Self> {
+    pub fn from_type(data_type: &DataType) -> Option<Self> {
         Some(match data_type {
             DataType::Int8 => Self::Signed(1),
             DataType::Int16 => Self::Signed(2),
@@ -93,7 +93,7 @@ impl Kind {
                 let width = self.width();
                 let data = values.to_data();
                 let buffer = data.buffers().first().ok_or_else(unexpected)?;
-                if Self::of(data.data_type()) != Some(self) {
+                if Self::from_type(data.data_type()) != Some(self) {
                     return Err(unexpected());
                 }
                 let bytes = buffer.slice_with_length(data.offset() * width, data.len() * width);
@@ -159,7 +159,7 @@ mod tests {
     #[test]
     fn numbers_are_their_own_bytes_also_of_a_part() {
         let values: ArrayRef = Arc::new(Int16Array::from(vec![9, 1, -2, 7]));
-        let kind = Kind::of(values.data_type()).unwrap();
+        let kind = Kind::from_type(values.data_type()).unwrap();
         assert_eq!(kind, Kind::Signed(2));
         assert_eq!(kind.encode(&values.slice(1, 2)).unwrap().as_slice(), [1, 0, 0xFE, 0xFF]);
     }
@@ -180,7 +180,7 @@ mod tests {
         let fields = Fields::from(vec![field("re"), field("im")]);
         let parts = vec![part(vec![1.0, 2.0]), part(vec![-1.0, 0.0])];
         let values: ArrayRef = Arc::new(StructArray::new(fields, parts, None));
-        let kind = Kind::of(values.data_type()).unwrap();
+        let kind = Kind::from_type(values.data_type()).unwrap();
         assert_eq!(kind, Kind::Complex(4));
         let expected = [1.0_f32, -1.0, 2.0, 0.0].map(f32::to_le_bytes).concat();
         assert_eq!(kind.encode(&values).unwrap().as_slice(), expected);

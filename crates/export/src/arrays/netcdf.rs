@@ -82,7 +82,7 @@ impl Target for NetCdf {
     fn write(&self, plan: &Plan, reading: &mut Reading<'_>, to: &Path) -> Result<()> {
         let mut names = plan.dimension_names.clone();
         let mut shaped: Vec<_> =
-            plan.arrays.iter().map(|array| Shaped::of(array, &mut names)).collect();
+            plan.arrays.iter().map(|array| ShapedArray::from_array(array, &mut names)).collect();
         share(&mut shaped, &mut names);
         let mut held = plan.groups.clone();
         for group in &mut held {
@@ -98,17 +98,17 @@ impl Target for NetCdf {
 }
 
 /// An array as NetCDF has it: characters and parts of numbers are one more dimension.
-struct Shaped<'a> {
+struct ShapedArray<'a> {
     array: &'a Array,
     cells: Cells,
     names: Vec<String>,
 }
 
-impl<'a> Shaped<'a> {
-    fn of(array: &'a Array, dimensions: &mut DimensionNames) -> Self {
+impl<'a> ShapedArray<'a> {
+    fn from_array(array: &'a Array, dimensions: &mut DimensionNames) -> Self {
         let mut names = array.dimensions.clone();
-        let mut free = |name: String| dimensions.of(&name, 0);
-        let cells = Cells::of(array);
+        let mut free = |name: String| dimensions.name(&name, 0);
+        let cells = Cells::from_array(array);
         let cells = match array.kind {
             Kind::Complex(part) => {
                 names.push(free("ri".to_owned()));
@@ -148,7 +148,7 @@ impl<'a> Shaped<'a> {
             let content = Content::Text("utf-8".to_owned());
             held.push(Attribute { name: "_Encoding".to_owned(), content });
         }
-        hdf5::of_dataset(&dataset, &held, TextAttributes::Fixed)
+        hdf5::add_to_dataset(&dataset, &held, TextAttributes::Fixed)
     }
 }
 
@@ -157,14 +157,14 @@ impl<'a> Shaped<'a> {
 const SHARED_MAX: u32 = 1024;
 
 /// Names dimensions of many arrays anew for every so many.
-fn share(arrays: &mut [Shaped<'_>], dimensions: &mut DimensionNames) {
+fn share(arrays: &mut [ShapedArray<'_>], dimensions: &mut DimensionNames) {
     let mut counts: HashMap<String, u32> = HashMap::new();
     for name in arrays.iter_mut().flat_map(|shaped| &mut shaped.names) {
         let used = counts.entry(name.clone()).or_insert(0);
         let part = *used / SHARED_MAX + 1;
         *used += 1;
         if part > 1 {
-            *name = dimensions.of(&format!("{name}_part{part}"), 0);
+            *name = dimensions.name(&format!("{name}_part{part}"), 0);
         }
     }
 }
@@ -189,7 +189,7 @@ fn plain(path: &str, held: &[Attribute], losses: &mut Vec<Loss>) -> Vec<Attribut
 struct Dimensions(HashMap<String, H5Dataset>);
 
 impl Dimensions {
-    fn create(file: &H5File, arrays: &[Shaped<'_>]) -> Result<Self> {
+    fn create(file: &H5File, arrays: &[ShapedArray<'_>]) -> Result<Self> {
         let mut lengths = BTreeMap::new();
         for shaped in arrays {
             let pairs = shaped.names.iter().cloned().zip(shaped.cells.shape.iter().copied());

@@ -33,7 +33,7 @@ impl Overlap {
     }
 
     /// Returns the message about the overlap, if there is one.
-    pub(crate) fn said(self) -> Option<String> {
+    pub(crate) fn message(self) -> Option<String> {
         let kept = "the first in the file is kept";
         match self {
             Self { differing: 0, unseen: 0 } => None,
@@ -50,7 +50,7 @@ impl Overlap {
 
 /// Compares what blocks of a step wrote at the same places, given how many of its values no block
 /// has.
-pub(crate) fn look(
+pub(crate) fn compare_blocks(
     view: &Arc<dyn ArraysView>,
     array: &Array,
     step: &Step,
@@ -136,10 +136,10 @@ mod tests {
     #[test]
     fn what_overlaps_is_said_where_it_matters() {
         let overlap = |differing, unseen| Overlap { differing, unseen };
-        assert_eq!(overlap(0, 0).said(), None);
+        assert_eq!(overlap(0, 0).message(), None);
         let kept = "the first in the file is kept";
         let expected = format!("blocks overlap and differ in 1 value: {kept}");
-        assert_eq!(overlap(1, 0).said(), Some(expected));
-        assert!(overlap(2, 3).said().unwrap().contains("too many to compare their 3 values"));
+        assert_eq!(overlap(1, 0).message(), Some(expected));
+        assert!(overlap(2, 3).message().unwrap().contains("too many to compare their 3 values"));
     }
 }

@@ -16,7 +16,7 @@ use kymo_model::arrays::{
 use crate::arrays::overlap::{self, Overlap};
 use crate::arrays::pieces::PIECE_BYTES;
 use crate::arrays::plan::{Array, VALUE_BYTES_MAX};
-use crate::arrays::runs::{in_order, turned};
+use crate::arrays::runs::{in_order, in_storage_order};
 use crate::arrays::{Job, Kind, Loss, LossKind};
 
 /// Bytes of values that are put together at once.
@@ -42,7 +42,7 @@ pub struct Reading<'a> {
 
 /// Facts that were found while the values of an array were read.
 #[derive(Debug, Default)]
-struct Found {
+struct ReadLosses {
     missing: u64,
     overlap: Overlap,
     /// Number of times that the view had rounded before.
@@ -83,8 +83,8 @@ impl<'a> Reading<'a> {
         Ok(Step { shape, blocks: vec![Block { start, ..block }] })
     }
 
-    fn found(&self) -> Found {
-        Found { rounded: self.view.rounded(), ..Found::default() }
+    fn found(&self) -> ReadLosses {
+        ReadLosses { rounded: self.view.rounded(), ..ReadLosses::default() }
     }
 
     /// Hands on all texts of an array in storage order.
@@ -159,8 +159,8 @@ impl<'a> Reading<'a> {
 
     /// The bytes of a step's blocks, where they are those of its values, one after the other.
     fn plain(&self, array: &Array, step: &Step) -> Option<Vec<&'a [u8]>> {
-        let width = Kind::of(&array.data_type)?.width() as u64;
-        let blocks = in_order(turned(step.clone(), self.order))?;
+        let width = Kind::from_type(&array.data_type)?.width() as u64;
+        let blocks = in_order(in_storage_order(step.clone(), self.order))?;
         let bytes = |block: &Block| match self.view.stored(block.id)? {
             Stored { endian: Endian::Little, bytes } => {
                 let is_whole = bytes.len() as u64 == volume(&block.count).saturating_mul(width);
@@ -176,7 +176,7 @@ impl<'a> Reading<'a> {
         &mut self,
         array: &Array,
         step: &Step,
-        found: &mut Found,
+        found: &mut ReadLosses,
         take: &mut dyn FnMut(&ArrayRef) -> Result<()>,
     ) -> Result<()> {
         let all = Selection::all(&step.shape);
@@ -190,7 +190,7 @@ impl<'a> Reading<'a> {
             self.passed(values.len() * array.kind.width());
         }
         found.missing += missing;
-        found.overlap.add(overlap::look(self.view, array, step, self.order, missing)?);
+        found.overlap.add(overlap::compare_blocks(self.view, array, step, self.order, missing)?);
         Ok(())
     }
 
@@ -199,14 +199,14 @@ impl<'a> Reading<'a> {
         self.progress.advance_to(self.done_bytes);
     }
 
-    fn note(&mut self, array: &Array, found: &Found) {
+    fn note(&mut self, array: &Array, found: &ReadLosses) {
         let missing = found.missing;
         if missing > 0 {
             let (total, fill) = (array.len(), array.kind.fill_name());
             let what = format!("{missing} of {total} values are not in the file: {fill} instead");
             self.losses.push(Loss::new(LossKind::Missing, &array.source, what));
         }
-        let overlap = found.overlap.said();
+        let overlap = found.overlap.message();
         self.losses.extend(overlap.map(|it| Loss::new(LossKind::Overlap, &array.source, it)));
         let has_rounded = array.rounds && self.view.rounded() > found.rounded;
         if has_rounded && self.rounded.insert(array.variable) {
@@ -242,7 +242,7 @@ impl Gathered {
         }
         self.flush(take)?;
         for run in bytes.chunks((RUN_BYTES / self.unit).max(1) * self.unit) {
-            self.hand_on(run, take)?;
+            self.write_gathered(run, take)?;
         }
         Ok(())
     }
@@ -267,13 +267,13 @@ impl Gathered {
             return Ok(());
         }
         let mut buffer = std::mem::take(&mut self.buffer);
-        self.hand_on(&buffer, take)?;
+        self.write_gathered(&buffer, take)?;
         buffer.clear();
         self.buffer = buffer;
         Ok(())
     }
 
-    fn hand_on(
+    fn write_gathered(
         &mut self,
         bytes: &[u8],
         take: &mut dyn FnMut(u64, &[u8]) -> Result<()>,

@@ -3,7 +3,7 @@
 use kymo_model::arrays::{Block, Order, Step, volume};
 
 /// A step with its dimensions in storage order, slowest first.
-pub(crate) fn turned(step: Step, order: Order) -> Step {
+pub(crate) fn in_storage_order(step: Step, order: Order) -> Step {
     let turn = |block: Block| Block {
         start: order.turn(block.start),
         count: order.turn(block.count),

@@ -86,7 +86,7 @@ impl Target for Zarr {
         for array in &plan.arrays {
             let folder = to.join(&array.path);
             let attributes = json::attributes(&array.path, &array.attributes, &mut reading.losses);
-            let grid = Grid::of(array);
+            let grid = Grid::from_array(array);
             write_node(to, &array.path, &grid.node(array, &attributes, &mut names))?;
             if matches!(array.kind, Kind::Text(_)) {
                 write_texts(&grid, array, reading, &folder)?;
@@ -114,7 +114,7 @@ struct Grid {
 }
 
 impl Grid {
-    fn of(array: &Array) -> Self {
+    fn from_array(array: &Array) -> Self {
         let mut shape = array.shape.clone();
         let mut width = array.kind.width() as u64;
         if let Kind::Bytes(bytes) = array.kind {
@@ -143,7 +143,7 @@ impl Grid {
         };
         let mut dimensions = array.dimensions.clone();
         if let Kind::Bytes(length) = array.kind {
-            dimensions.push(names.of(&format!("byte_{length}"), 0));
+            dimensions.push(names.name(&format!("byte_{length}"), 0));
         }
         json!({
             "zarr_format": 3,

@@ -66,7 +66,7 @@ impl Target for Json {
 }
 
 /// Texts around the objects of rows.
-struct Around {
+struct RowDelimiters {
     first: &'static [u8],
     between: &'static [u8],
     last: &'static [u8],
@@ -74,8 +74,9 @@ struct Around {
     none: &'static [u8],
 }
 
-const LINES: Around = Around { first: b"", between: b"\n", last: b"\n", none: b"" };
-const ARRAY: Around = Around { first: b"[\n", between: b",\n", last: b"\n]\n", none: b"[]\n" };
+const LINES: RowDelimiters = RowDelimiters { first: b"", between: b"\n", last: b"\n", none: b"" };
+const ARRAY: RowDelimiters =
+    RowDelimiters { first: b"[\n", between: b",\n", last: b"\n]\n", none: b"[]\n" };
 
 struct Writer<'a> {
     out: &'a mut dyn Write,
@@ -83,13 +84,13 @@ struct Writer<'a> {
     keys: Vec<Vec<u8>>,
     /// Columns whose texts are JSON.
     is_json: Vec<bool>,
-    around: &'static Around,
+    around: &'static RowDelimiters,
     has_rows: bool,
     buffer: Vec<u8>,
 }
 
 impl<'a> Writer<'a> {
-    fn new(schema: &Schema, out: &'a mut dyn Write, around: &'static Around) -> Self {
+    fn new(schema: &Schema, out: &'a mut dyn Write, around: &'static RowDelimiters) -> Self {
         Self {
             out,
             keys: keys(schema),

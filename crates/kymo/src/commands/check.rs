@@ -16,7 +16,7 @@ use crate::cli::FormatArgs;
 use crate::failure::Unreadable;
 use crate::inputs;
 use crate::profiles::{calls_finding, figures_finding};
-use crate::render::alike::{self, Few};
+use crate::render::alike::{self, GroupedFindings};
 use crate::render::{numbers, style};
 use crate::session::{Outcome, Session, format_of};
 
@@ -74,7 +74,7 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
     let outcome = session.each(inputs, |session, path| {
         let findings = check(session, args, path)?;
         let name = inputs::display(path);
-        let outcome = Outcome::of(&findings);
+        let outcome = Outcome::from_findings(&findings);
         match print(session, args, &name, &findings) {
             // Whoever reads it has seen enough; what was found decides all the same.
             Err(_) if session.out.is_closed() => return Ok(outcome),
@@ -124,7 +124,7 @@ fn print(
         }
         return Ok(out.flush()?);
     }
-    let Few { shown, rest } = alike::few(shown);
+    let GroupedFindings { shown, rest } = alike::group_findings(shown);
     for finding in shown {
         let text = alike::text(finding, out.paint());
         writeln!(out, "{name}: {text}")?;
@@ -144,7 +144,7 @@ fn check(session: &mut Session, args: &Args, path: &Path) -> anyhow::Result<Vec<
     session.bars.end();
     source.verify()?;
     // A check says all that is wrong by itself: it is no help to run it again.
-    checked.map_err(|error| Unreadable::of(error.into(), || false))
+    checked.map_err(|error| Unreadable::from_error(error.into(), || false))
 }
 
 /// All that is wrong with a source: by the rules of its format, and with the figures that commands show.
@@ -154,37 +154,37 @@ pub(super) fn all(
     format: &dyn Format,
 ) -> kymo_core::Result<Vec<Finding>> {
     let mut findings = format.check(source, &session.context())?;
-    findings.extend(of_profile(session, source, format));
+    findings.extend(profile_findings(session, source, format));
     Ok(findings)
 }
 
 /// What is odd about the figures of a profile, and does not fit in the calls of functions that one is
 /// made of, as all commands say it.
-fn of_profile(session: &Session, source: &Source, format: &dyn Format) -> Vec<Finding> {
+fn profile_findings(session: &Session, source: &Source, format: &dyn Format) -> Vec<Finding> {
     // What cannot be opened or read was found before.
     let Ok(dataset) = format.open(source, &session.context()) else { return Vec::new() };
     if let Some(view) = dataset.profile() {
-        return odd_figures(view.as_ref()).into_iter().collect();
+        return inconsistent_figures(view.as_ref()).into_iter().collect();
     }
     let calls = dataset.timeline().map(|timeline| Calls::new(&timeline, &Limits::default()));
     let Some(Ok(Some(calls))) = calls else { return Vec::new() };
     let view = calls.profile();
     let doubts = view.caveats();
     let found = doubts.iter().map(|text| calls_finding(text));
-    found.chain(odd_figures(view.as_ref())).collect()
+    found.chain(inconsistent_figures(view.as_ref())).collect()
 }
 
 /// What no program does, of the first metric of which there is something.
-fn odd_figures(view: &dyn ProfileView) -> Option<Finding> {
+fn inconsistent_figures(view: &dyn ProfileView) -> Option<Finding> {
     let totals = view.totals(None).ok()?;
     let ids = (0..).map(MetricId).zip(&totals).filter(|(_, total)| **total != 0.0);
     let odd = ids.map(|(metric, _)| MetricQuery { view, metric, threads: None });
-    let odd = odd.filter_map(|question| odd_figure(&question).ok().flatten());
+    let odd = odd.filter_map(|question| inconsistent_figure(&question).ok().flatten());
     odd.map(|odd| figures_finding(&odd)).next()
 }
 
 /// The same of one metric: by function, by path, by thread.
-fn odd_figure(question: &MetricQuery<'_>) -> kymo_core::Result<Option<String>> {
+fn inconsistent_figure(question: &MetricQuery<'_>) -> kymo_core::Result<Option<String>> {
     let most = TopRows { number: Some(1), is_inclusive: false };
     if let Some(odd) = flat_most(question, FlatGrouping::Function, most)?.odd {
         return Ok(Some(odd));

@@ -86,7 +86,7 @@ struct Show<'a> {
 impl Show<'_> {
     fn recordings(&mut self, demos: &[(&dyn Format, Vec<Demo>)]) -> anyhow::Result<()> {
         let directory = inputs::display(self.directory);
-        self.say(&format!("Wrote recordings into {directory}:"))?;
+        self.print_line(&format!("Wrote recordings into {directory}:"))?;
         for demo in demos.iter().flat_map(|(_, files)| files) {
             writeln!(self.session.out, "  {:<12} {}", demo.file, demo.about)?;
         }
@@ -96,29 +96,31 @@ impl Show<'_> {
     fn format(&mut self, format: &dyn Format, demo: &Demo) -> anyhow::Result<()> {
         let file = self.path(demo.file);
         let file = file.as_str();
-        self.say(&format!("What is {}?", demo.file))?;
+        self.print_line(&format!("What is {}?", demo.file))?;
         self.command(&["info", file])?;
-        self.say("What is in it, with the smallest and the largest values, and attributes?")?;
+        self.print_line(
+            "What is in it, with the smallest and the largest values, and attributes?",
+        )?;
         self.command(&["ls", "-l", "-s", "-a", file])?;
         if let Some((path, rank)) = array_of(format, demo)? {
-            self.say("The corner of an array at its last step:")?;
+            self.print_line("The corner of an array at its last step:")?;
             let count = vec!["3"; rank].join(",");
             self.command(&["dump", "-d", &path, "--step", "-1", "--count", &count, file])?;
         }
         if let Some(track) = counter_of(format, demo)? {
-            self.say("The last values of a stream, found from the end of the file:")?;
+            self.print_line("The last values of a stream, found from the end of the file:")?;
             self.command(&["dump", "--stream", &track, "--last", "3", file])?;
         }
         if format.info().can(Capability::Extract) {
             let end = self.path(&format!("end-of-{}", demo.file));
-            self.say("The last five seconds as a recording of their own:")?;
+            self.print_line("The last five seconds as a recording of their own:")?;
             self.command(&["cut", file, &end, "--since", "-5s"])?;
             self.command(&["dump", "--since", "+0s", &end])?;
         }
         if format.info().can(Capability::Repair) {
             self.damage(demo)?;
         }
-        self.say("The first rows of its table as CSV:")?;
+        self.print_line("The first rows of its table as CSV:")?;
         self.command(&["convert", file, "-", "--to", "csv", "--limit", "4"])
     }
 
@@ -127,7 +129,7 @@ impl Show<'_> {
         let (whole, cut) = (self.path(demo.file), self.path(&format!("cut-{}", demo.file)));
         let repaired = self.path(&format!("repaired-{}", demo.file));
         let length = demo.bytes.len() * 2 / 3;
-        self.say("A copy that was cut off, as by a full disk:")?;
+        self.print_line("A copy that was cut off, as by a full disk:")?;
         self.prompt(&format!("head -c {length} {} > {}", quoted(&whole), quoted(&cut)))?;
         let bytes = demo.bytes.get(..length).unwrap_or_default();
         let written = fs::write(&cut, bytes).map_err(Error::io("write a copy"));
@@ -138,7 +140,7 @@ impl Show<'_> {
     }
 
     fn next(&mut self, demos: &[(&dyn Format, Vec<Demo>)]) -> anyhow::Result<()> {
-        self.say("What to try next:")?;
+        self.print_line("What to try next:")?;
         let directory = quoted(&inputs::display(self.directory));
         let mut lines = vec![
             (format!("kymo info {directory}"), "every recording in the folder"),
@@ -162,7 +164,7 @@ impl Show<'_> {
         self.directory.join(file).to_string_lossy().into_owned()
     }
 
-    fn say(&mut self, text: &str) -> io::Result<()> {
+    fn print_line(&mut self, text: &str) -> io::Result<()> {
         let bold = self.session.out.paint().style(style::TITLE);
         writeln!(self.session.out, "\n{bold}{text}{bold:#}")
     }

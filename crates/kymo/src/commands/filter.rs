@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use crate::cli::FormatArgs;
-use crate::extracting::{self, Wanted};
+use crate::extracting::{self, ExtractSelection};
 use crate::failure::Failure;
 use crate::session::{Outcome, Session};
 use crate::tracks::StreamArgs;
@@ -47,7 +47,7 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
     }
     extracting::run(
         session,
-        &Wanted {
+        &ExtractSelection {
             inputs: std::slice::from_ref(&args.input),
             output: &args.output,
             force: args.force,

@@ -13,7 +13,7 @@ use crate::inputs;
 use crate::output::Output;
 use crate::render::columns::{Columns, width_of};
 use crate::render::{alike, escaped, numbers, style};
-use crate::session::{Opened, Outcome, Session};
+use crate::session::{OpenedFile, Outcome, Session};
 
 /// Recordings and findings that are listed one by one.
 const LISTED_MAX: usize = 20;
@@ -65,7 +65,7 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
                 }
                 print(&mut session.out, opened)?;
             }
-            Ok(Outcome::of(&opened.dataset.findings()))
+            Ok(Outcome::from_findings(&opened.dataset.findings()))
         });
         if let (true, None, Err(error)) = (args.json, session.out.failure(), &result) {
             session.out.json(&json_of_error(path, error))?;
@@ -74,7 +74,7 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
     })
 }
 
-fn print(out: &mut Output, opened: &Opened) -> anyhow::Result<()> {
+fn print(out: &mut Output, opened: &OpenedFile) -> anyhow::Result<()> {
     let summary = opened.dataset.summary();
     let bold = out.paint().style(style::TITLE);
     let title = opened.format.info().title;
@@ -114,7 +114,7 @@ fn print_title(out: &mut Output, title: &str) -> anyhow::Result<()> {
     Ok(writeln!(out, "  {kind}{title}{kind:#}")?)
 }
 
-fn facts(opened: &Opened, summary: &Summary, with_dialect: bool) -> Columns {
+fn facts(opened: &OpenedFile, summary: &Summary, with_dialect: bool) -> Columns {
     let mut columns = Columns::indented(2).styled(&[style::KIND]);
     if with_dialect {
         columns.row(["dialect".to_owned(), escaped(&summary.dialect).into_owned()]);
@@ -190,7 +190,7 @@ fn print_more(out: &mut Output, more: usize) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn json_of(opened: &Opened) -> Value {
+fn json_of(opened: &OpenedFile) -> Value {
     let summary = opened.dataset.summary();
     let mut facts = Map::new();
     let mut details = Map::new();

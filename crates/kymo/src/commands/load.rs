@@ -15,8 +15,8 @@ use crate::moment::MOMENTS;
 use crate::render::grid::{Column, Grid, GridArgs, Look, id, share};
 use crate::render::listing::more_rows;
 use crate::render::{escaped, measure, numbers, style};
-use crate::scope::{Reading, Scope, ScopeArgs};
-use crate::session::{Opened, Outcome, Session};
+use crate::scope::{EventNeeds, Scope, ScopeArgs};
+use crate::session::{OpenedFile, Outcome, Session};
 
 /// Show what each task used of the processors, in all and over time.
 ///
@@ -144,25 +144,26 @@ const OVER_TIME: &[Column] = &[
 
 pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome> {
     args.scope.each(session, &args.files, &args.open, |session, opened, scope, is_first| {
-        scope.wants(TrackKind::Task, "no tasks are recorded in it")?;
+        scope.require_tracks(TrackKind::Task, "no tasks are recorded in it")?;
         let mut load = Load::with_buckets(scope.buckets(args.buckets.unwrap_or(PARTS).into())?);
         let (analysis, outcome) =
-            scope.analyse(session, opened, Reading::Activities, &mut [&mut load])?;
+            scope.analyse(session, opened, EventNeeds::Activities, &mut [&mut load])?;
         if is_first && args.grid.csv {
             let columns = if args.buckets.is_some() { OVER_TIME } else { COLUMNS };
             Grid::new(columns).csv_header(&mut session.out)?;
         }
         // Those count of which nothing is known, too, and those whose tasks are not shown.
         let mut cpus = every_cpu(&mut load, &analysis, scope);
-        let among = Among::of(&cpus, analysis.tasks());
+        let among = ProcessorCounts::from_loads(&cpus, analysis.tasks());
         let all = if args.total { CpuLoad::together(&cpus, analysis.tasks()) } else { None };
-        keep_told(&mut cpus, &analysis);
+        keep_reported(&mut cpus, &analysis);
         if cpus.is_empty() {
             let why = format!("no task is known to have run {}", scope.place());
             return Err(Failure::new(why).into());
         }
         for cpu in all.as_ref().map_or(&cpus[..], std::slice::from_ref) {
-            let shown = Shown { args, scope, analysis: &analysis, load: &load, cpu, among };
+            let shown =
+                ShownProcessor { args, scope, analysis: &analysis, load: &load, cpu, among };
             shown.print(session, opened)?;
         }
         if let Some(text) = idle_by_name(&cpus, scope, &analysis) {
@@ -178,7 +179,7 @@ fn every_cpu(load: &mut Load, analysis: &Analysis, scope: &Scope) -> Vec<CpuLoad
     let tasks = analysis.tasks();
     let track = |cpu: &CpuLoad| tasks.cpu(cpu.cpu).map(|cpu| cpu.track);
     let mut cpus = load.take_cpus(tasks);
-    cpus.retain(|cpu| track(cpu).is_some_and(|track| scope.means_cpu(track)));
+    cpus.retain(|cpu| track(cpu).is_some_and(|track| scope.is_cpu_selected(track)));
     let Some(meant) = analysis.selected_tasks() else { return cpus };
     // Tasks that only their stretches name are of the track that has them.
     let declared = |task: TaskId| tasks.of_track(tasks.get(task)?.home).map(|(task, _)| task);
@@ -194,13 +195,13 @@ fn every_cpu(load: &mut Load, analysis: &Analysis, scope: &Scope) -> Vec<CpuLoad
 /// The processors of which something is to be told, each with the tasks that are meant.
 pub(super) fn cpus(load: &mut Load, analysis: &Analysis, scope: &Scope) -> Vec<CpuLoad> {
     let mut cpus = every_cpu(load, analysis, scope);
-    keep_told(&mut cpus, analysis);
+    keep_reported(&mut cpus, analysis);
     cpus
 }
 
 /// Keeps the processors of which something is to be told. Where nobody runs all the time, that is
 /// worth knowing too, where something of the processor is meant.
-fn keep_told(cpus: &mut Vec<CpuLoad>, analysis: &Analysis) {
+fn keep_reported(cpus: &mut Vec<CpuLoad>, analysis: &Analysis) {
     let tasks = analysis.tasks();
     let meant = analysis.selected_tasks();
     let meant = meant.map(|meant| meant.into_iter().map(|(_, cpu)| cpu).collect::<HashSet<_>>());
@@ -229,24 +230,24 @@ pub(super) fn idle_by_name(cpus: &[CpuLoad], scope: &Scope, analysis: &Analysis)
 }
 
 /// Content shown of a processor.
-struct Shown<'a> {
+struct ShownProcessor<'a> {
     args: &'a Args,
     scope: &'a Scope,
     analysis: &'a Analysis,
     load: &'a Load,
     cpu: &'a CpuLoad,
-    among: Among,
+    among: ProcessorCounts,
 }
 
 /// Number of processors, and whether tasks ran on others that are not recorded.
 #[derive(Debug, Clone, Copy)]
-struct Among {
+struct ProcessorCounts {
     processors: usize,
     is_all: bool,
 }
 
-impl Among {
-    fn of(cpus: &[CpuLoad], tasks: &Tasks) -> Self {
+impl ProcessorCounts {
+    fn from_loads(cpus: &[CpuLoad], tasks: &Tasks) -> Self {
         let processors = cpus.iter().filter(|cpu| is_one(cpu, tasks)).count();
         Self { processors, is_all: processors == cpus.len() }
     }
@@ -257,7 +258,7 @@ pub(super) fn is_one(cpu: &CpuLoad, tasks: &Tasks) -> bool {
     tasks.cpu(cpu.cpu).is_some_and(|cpu| cpu.is_one)
 }
 
-impl Shown<'_> {
+impl ShownProcessor<'_> {
     /// Returns true if shares are of the time of processors.
     fn is_processor(&self) -> bool {
         if self.args.total { self.among.is_all } else { is_one(self.cpu, self.analysis.tasks()) }
@@ -270,7 +271,7 @@ impl Shown<'_> {
         self.analysis.tasks().cpu(self.cpu.cpu).map_or("", |cpu| &cpu.name)
     }
 
-    fn print(&self, session: &mut Session, opened: &Opened) -> anyhow::Result<()> {
+    fn print(&self, session: &mut Session, opened: &OpenedFile) -> anyhow::Result<()> {
         if self.args.grid.csv && self.args.buckets.is_some() {
             return self.over_time(session, opened);
         }
@@ -310,7 +311,7 @@ impl Shown<'_> {
         rows(self.cpu, self.analysis.tasks()).take(most)
     }
 
-    fn over_time(&self, session: &mut Session, opened: &Opened) -> anyhow::Result<()> {
+    fn over_time(&self, session: &mut Session, opened: &OpenedFile) -> anyhow::Result<()> {
         let Some(buckets) = self.load.buckets() else { return Ok(()) };
         let known = buckets.bucket_shares(&self.cpu.seen);
         for of in self.rows() {
@@ -339,14 +340,14 @@ impl Shown<'_> {
 }
 
 /// Describes what all processors did together, in a few words.
-fn together(all: &CpuLoad, among: Among, tasks: &Tasks) -> String {
+fn together(all: &CpuLoad, among: ProcessorCounts, tasks: &Tasks) -> String {
     let mut words = Vec::new();
     if among.processors > 0 {
         words.push(numbers::count(among.processors as u64, "processor", "processors"));
     }
     words.push(measure::duration(all.span_ns()));
     words.push(used(all, among.is_all));
-    words.extend(besides(all, tasks));
+    words.extend(notes(all, tasks));
     if all.unseen_ns > 0 {
         words.push(format!("{} more not known", measure::duration(all.unseen_ns)));
     }
@@ -369,7 +370,7 @@ fn used(cpu: &CpuLoad, is_processor: bool) -> String {
 }
 
 /// Lists what else is to be known: the time for which no task is known to have run, and interrupts.
-fn besides(cpu: &CpuLoad, tasks: &Tasks) -> Vec<String> {
+fn notes(cpu: &CpuLoad, tasks: &Tasks) -> Vec<String> {
     let mut words = Vec::new();
     if let (Value::Float(share), true) = (share(cpu.unknown.ns, cpu.span_ns()), cpu.unknown.ns > 0)
     {
@@ -402,7 +403,7 @@ pub(super) fn heading(tasks: &Tasks, cpu: &CpuLoad, scope: &Scope) -> String {
     let name = escaped(of.map_or("", |of| &of.name)).into_owned();
     let span = span_of_all(cpu.span_ns(), scope);
     let mut words = vec![name, span, used(cpu, is_one(cpu, tasks))];
-    words.extend(besides(cpu, tasks));
+    words.extend(notes(cpu, tasks));
     words.join(", ")
 }
 

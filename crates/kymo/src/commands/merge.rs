@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use crate::cli::FormatArgs;
-use crate::extracting::{self, Wanted};
+use crate::extracting::{self, ExtractSelection};
 use crate::moment::{MOMENTS, Moment};
 use crate::session::{Outcome, Session};
 use crate::tracks::StreamArgs;
@@ -67,7 +67,7 @@ pub(crate) struct Args {
 pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome> {
     extracting::run(
         session,
-        &Wanted {
+        &ExtractSelection {
             inputs: &args.inputs,
             output: &args.output,
             force: args.force,

@@ -10,7 +10,7 @@ use crate::cli::FormatArgs;
 use crate::failure::{Failure, Unreadable};
 use crate::inputs;
 use crate::outlet;
-use crate::render::alike::{self, Few};
+use crate::render::alike::{self, GroupedFindings};
 use crate::render::numbers;
 use crate::session::{Named, Outcome, Session, format_of};
 
@@ -56,7 +56,7 @@ pub(crate) struct Args {
 pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome> {
     let name = inputs::display(&args.input);
     // What cannot be repaired is not to be repaired once more.
-    let repaired = repair(session, args).map_err(|error| Unreadable::of(error, || false));
+    let repaired = repair(session, args).map_err(|error| Unreadable::from_error(error, || false));
     let repaired = repaired.map_err(|error| match error.downcast::<Named>() {
         Ok(named) => anyhow::Error::new(named),
         Err(error) => Named::error(name.as_str(), error),
@@ -73,7 +73,7 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
     let unsaid: Vec<_> = remaining.into_iter().filter(|finding| !is_said(finding)).collect();
     odd.extend(unsaid);
     repaired.corrected = corrected;
-    say(session, args, &name, repaired.losses.iter().chain(&repaired.corrected).chain(&odd));
+    report(session, args, &name, repaired.losses.iter().chain(&repaired.corrected).chain(&odd));
     let one = repaired.unit.strip_suffix('s').unwrap_or(repaired.unit);
     let kept = numbers::count(repaired.kept, one, repaired.unit);
     let to = match inputs::display(&args.output) {
@@ -107,12 +107,13 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
                 .remark(&name, format_args!("{kept} kept in {to}, {losses}; {corrected}"));
         }
     }
-    let outcomes = [&repaired.losses, &repaired.corrected, &odd].map(|found| Outcome::of(found));
+    let outcomes =
+        [&repaired.losses, &repaired.corrected, &odd].map(|found| Outcome::from_findings(found));
     Ok(outcomes.into_iter().fold(Outcome::Done, Outcome::max))
 }
 
 /// Says what was lost and what is odd, alike things together.
-fn say<'a>(
+fn report<'a>(
     session: &mut Session,
     args: &Args,
     name: &str,
@@ -124,9 +125,9 @@ fn say<'a>(
         }
         return;
     }
-    let Few { shown, rest } = alike::few(findings);
+    let GroupedFindings { shown, rest } = alike::group_findings(findings);
     for alike in shown {
-        session.report.alike(name, alike);
+        session.report.print_group(name, alike);
     }
     for rest in rest {
         session.report.remark(name, alike::rest_text(rest));
@@ -150,7 +151,7 @@ fn repair(session: &mut Session, args: &Args) -> anyhow::Result<(RepairReport, V
     source.refuse_output(&args.output).map_err(about)?;
     outlet::refuse_other_name(&args.output, format.info())?;
     if source.is_directory() && args.force {
-        outlet::refuse_stranger(session, &args.output, format.info())?;
+        outlet::refuse_foreign_directory(session, &args.output, format.info())?;
     }
     let sources = std::slice::from_ref(&source);
     let repaired = outlet::make(session, &args.output, args.force, sources, |to, context| {

@@ -11,7 +11,7 @@ use crate::failure::Failure;
 use crate::moment::MOMENTS;
 use crate::render::grid::{Column, Grid, GridArgs, Look, id, maybe, share};
 use crate::render::listing::Listing;
-use crate::scope::{Reading, ScopeArgs};
+use crate::scope::{EventNeeds, ScopeArgs};
 use crate::session::{Outcome, Session};
 
 /// Show how long state machines were in which state, and where they went from there.
@@ -89,10 +89,10 @@ const TRANSITIONS: &[Column] = &[
 
 pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome> {
     args.scope.each(session, &args.files, &args.open, |session, opened, scope, is_first| {
-        scope.wants(TrackKind::States, "no state machines are recorded in it")?;
+        scope.require_tracks(TrackKind::States, "no state machines are recorded in it")?;
         let mut states = States::new();
         let (analysis, outcome) =
-            scope.analyse(session, opened, Reading::Everything, &mut [&mut states])?;
+            scope.analyse(session, opened, EventNeeds::Everything, &mut [&mut states])?;
         let times = table(&states, &analysis);
         if times.len() == 0 {
             let why = format!("no state was entered {}", scope.place());
@@ -113,7 +113,7 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
 }
 
 /// The machines that are meant.
-fn meant<'a>(
+fn selected_machines<'a>(
     states: &'a States,
     analysis: &'a Analysis,
 ) -> impl Iterator<Item = (Machine<'a>, &'a MachineStates)> {
@@ -143,7 +143,7 @@ impl Machine<'_> {
 /// The time that every machine was in every state.
 pub(super) fn table(states: &States, analysis: &Analysis) -> Grid {
     let mut grid = Grid::new(TIMES);
-    for (which, machine) in meant(states, analysis) {
+    for (which, machine) in selected_machines(states, analysis) {
         let whole = u64::try_from(machine.total_ns()).unwrap_or(u64::MAX);
         for (name, state) in machine.states() {
             let stays = &state.stay_ns;
@@ -192,7 +192,7 @@ fn sum(times: &Distribution) -> u64 {
 
 fn transitions(states: &States, analysis: &Analysis) -> Grid {
     let mut grid = Grid::new(TRANSITIONS);
-    for (which, machine) in meant(states, analysis) {
+    for (which, machine) in selected_machines(states, analysis) {
         for (from, to, count) in machine.transitions() {
             grid.row(row(&[count.into()], &which, &[from.into(), to.into()]));
         }

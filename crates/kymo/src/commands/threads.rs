@@ -10,10 +10,10 @@ use serde_json::json;
 
 use crate::cli::OpenArgs;
 use crate::failure::Failure;
-use crate::profiles::{Asked, ProfileArgs, begin, told_apart};
+use crate::profiles::{ProfileArgs, ProfileQuery, begin, distinct_thread_names};
 use crate::render::rows::{RowArgs, Rows};
 use crate::render::{escaped, measure, numbers, style};
-use crate::session::{Opened, Outcome, Session};
+use crate::session::{OpenedFile, Outcome, Session};
 
 /// Length of the bar of the thread that spent most.
 const BAR: u32 = 24;
@@ -71,7 +71,11 @@ impl Args {
     }
 
     /// Returns the place in which the time or other value that is asked for was spent.
-    fn within<'a>(&self, function: Option<&'a NamePattern>, names: &'a [String]) -> SpentScope<'a> {
+    fn spent_scope<'a>(
+        &self,
+        function: Option<&'a NamePattern>,
+        names: &'a [String],
+    ) -> SpentScope<'a> {
         match (function, self.context) {
             (Some(function), _) => SpentScope::Function(function),
             (None, Some(number)) => SpentScope::Context(ContextNumber(number)),
@@ -93,7 +97,7 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
     let mut is_first = true;
     let mut for_programs = args.rows.rows();
     session.each_dataset(inputs, &args.open, |session, opened| {
-        let asked = args.profile.of_any(opened)?;
+        let asked = args.profile.query_any(opened)?;
         asked.require_inclusive("which threads are compared by")?;
         let mut spent = rows(&asked, args)?;
         let others = take_other_kinds(&asked, args, &mut spent)?;
@@ -103,16 +107,16 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
             begin(session, &mut is_first)?;
             print(session, args, opened, &asked, &spent)?;
         }
-        say_other_kinds(session, opened, &asked, &others);
-        say_unknown(session, opened, &asked);
-        let odd = odd(args, &asked, &spent)?;
+        report_other_kinds(session, opened, &asked, &others);
+        report_unknown(session, opened, &asked);
+        let odd = inconsistency(args, &asked, &spent)?;
         let is_nothing = spent.iter().all(|one| one.value == 0.0);
-        Ok(asked.say(session, opened, is_nothing, odd.as_deref()))
+        Ok(asked.report(session, opened, is_nothing, odd.as_deref()))
     })
 }
 
 /// Says that values of threads were lost.
-fn say_unknown(session: &mut Session, opened: &Opened, asked: &Asked) {
+fn report_unknown(session: &mut Session, opened: &OpenedFile, asked: &ProfileQuery) {
     let lost = asked.incomplete();
     if lost > 0 {
         let _ = session.out.flush();
@@ -125,7 +129,7 @@ fn say_unknown(session: &mut Session, opened: &Opened, asked: &Asked) {
 /// Takes out the threads of kinds none of which has a value of the metric anywhere, while others
 /// have: it is not measured there, and zeros would make work look uneven.
 fn take_other_kinds(
-    asked: &Asked,
+    asked: &ProfileQuery,
     args: &Args,
     spent: &mut Vec<Spent>,
 ) -> anyhow::Result<Vec<Spent>> {
@@ -147,7 +151,12 @@ fn take_other_kinds(
 }
 
 /// Says which threads are left out since the metric is not measured in their kind.
-fn say_other_kinds(session: &mut Session, opened: &Opened, asked: &Asked, others: &[Spent]) {
+fn report_other_kinds(
+    session: &mut Session,
+    opened: &OpenedFile,
+    asked: &ProfileQuery,
+    others: &[Spent],
+) {
     let Some(first) = others.first() else { return };
     let _ = session.out.flush();
     let (have, name) = (if others.len() == 1 { "has" } else { "have" }, &asked.described.name);
@@ -160,11 +169,15 @@ fn say_other_kinds(session: &mut Session, opened: &Opened, asked: &Asked, others
 
 /// Describes what is odd about the values that threads spent: more in one place than there is, or a
 /// value that is no number.
-fn odd(args: &Args, asked: &Asked, spent: &[Spent]) -> anyhow::Result<Option<String>> {
+fn inconsistency(
+    args: &Args,
+    asked: &ProfileQuery,
+    spent: &[Spent],
+) -> anyhow::Result<Option<String>> {
     let known = spent.iter().filter(|one| !asked.is_incomplete(ThreadId(one.index)));
     let known: Vec<_> = known.map(|one| one.value).collect();
     let is_looked_at = args.place().is_some() || known.iter().any(|value| !value.is_finite());
-    Ok(if is_looked_at { asked.odd_threads(&known)? } else { None })
+    Ok(if is_looked_at { asked.thread_inconsistency(&known)? } else { None })
 }
 
 /// Values that a thread spent.
@@ -176,9 +189,9 @@ struct Spent {
 }
 
 /// Each thread, and what it spent; no number where that is not known.
-fn rows(asked: &Asked, args: &Args) -> anyhow::Result<Vec<Spent>> {
+fn rows(asked: &ProfileQuery, args: &Args) -> anyhow::Result<Vec<Spent>> {
     let function = args.function.as_deref().map(|text| asked.pattern(text)).transpose()?;
-    let spent = asked.per_thread(args.within(function.as_ref(), &args.names()))?;
+    let spent = asked.per_thread(args.spent_scope(function.as_ref(), &args.names()))?;
     if asked.derived.is_some() && spent.iter().all(|value| value.is_nan()) {
         let name = escaped(&asked.described.name);
         let why = format!("{name} has no inclusive value, which threads are compared by");
@@ -208,8 +221,8 @@ fn rows(asked: &Asked, args: &Args) -> anyhow::Result<Vec<Spent>> {
 fn print(
     session: &mut Session,
     args: &Args,
-    opened: &Opened,
-    asked: &Asked,
+    opened: &OpenedFile,
+    asked: &ProfileQuery,
     spent: &[Spent],
 ) -> anyhow::Result<()> {
     let out = &mut session.out;
@@ -218,15 +231,15 @@ fn print(
     let (bold, faint) = (paint.style(style::TITLE), paint.style(style::FAINT));
     let of = args.place().map_or(String::new(), |place| format!(" in {place}"));
     let metric = escaped(&asked.described.name);
-    let spread = Spread::of(spent.iter().map(|one| one.value));
+    let spread = ThreadSpread::from_values(spent.iter().map(|one| one.value));
     let most = spread.most;
     writeln!(out, "{bold}{}{bold:#}: {metric}{of}, {}", opened.name, spread.text())?;
     let room = out.columns().map_or(usize::MAX, |columns| columns.saturating_sub(39).max(16));
     let names = spent.iter().map(|one| (one.thread.to_string(), one.index.into())).collect();
-    for (Spent { value, .. }, name) in spent.iter().zip(told_apart(names)) {
+    for (Spent { value, .. }, name) in spent.iter().zip(distinct_thread_names(names)) {
         let share = if most > 0.0 { value / most } else { 0.0 };
         let bar = measure::bar(share, BAR, is_terminal);
-        let value = measure::known(*value);
+        let value = measure::value_text(*value);
         let name = measure::fitted_end(&escaped(&name), room);
         writeln!(out, "{value:>11}  {faint}{bar:<24}{faint:#}  {name}")?;
     }
@@ -235,14 +248,14 @@ fn print(
 }
 
 /// The least, the mean and the most that threads spent.
-struct Spread {
+struct ThreadSpread {
     least: f64,
     mean: f64,
     most: f64,
 }
 
-impl Spread {
-    fn of(values: impl Iterator<Item = f64> + Clone) -> Self {
+impl ThreadSpread {
+    fn from_values(values: impl Iterator<Item = f64> + Clone) -> Self {
         let values = values.filter(|value| !value.is_nan());
         let count = f64::from(u32::try_from(values.clone().count()).unwrap_or(u32::MAX));
         let mean = values.clone().sum::<f64>() / count.max(1.0);
@@ -266,11 +279,11 @@ impl Spread {
 fn print_rows(
     session: &mut Session,
     rows: &mut Rows,
-    opened: &Opened,
-    asked: &Asked,
+    opened: &OpenedFile,
+    asked: &ProfileQuery,
     spent: &[Spent],
 ) -> anyhow::Result<()> {
-    let spread = Spread::of(spent.iter().map(|one| one.value));
+    let spread = ThreadSpread::from_values(spent.iter().map(|one| one.value));
     for Spent { index, thread, value } in spent {
         let object = json!({
             "file": opened.name,
@@ -294,7 +307,7 @@ mod tests {
 
     #[test]
     fn the_spread_says_how_uneven_it_is() {
-        let spread = |values: &[f64]| Spread::of(values.iter().copied()).text();
+        let spread = |values: &[f64]| ThreadSpread::from_values(values.iter().copied()).text();
         assert_eq!(spread(&[1.0, 3.0]), "least 1, mean 2, most 3, imbalance 50.0%");
         assert_eq!(spread(&[]), "least 0, mean 0, most 0, imbalance 0.0%");
     }

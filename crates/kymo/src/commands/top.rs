@@ -7,12 +7,12 @@ use kymo_model::profile::{FlatGrouping, FlatProfile, TopRows};
 use serde_json::json;
 
 use crate::cli::OpenArgs;
-use crate::profiles::{Asked, PathArgs, ProfileArgs, begin};
+use crate::profiles::{PathArgs, ProfileArgs, ProfileQuery, begin};
 use crate::render::pad::{self, Spaces};
 use crate::render::rows::{RowArgs, Rows};
 use crate::render::templates::FoldArgs;
 use crate::render::{escaped, measure, style};
-use crate::session::{Opened, Outcome, Session};
+use crate::session::{OpenedFile, Outcome, Session};
 
 /// Length that the bar of all that was spent would have, on a terminal.
 const BAR: u32 = 10;
@@ -87,11 +87,11 @@ enum ByArg {
 impl ByArg {
     /// Returns the key under which a program finds it. `file` is the recording.
     fn key(self) -> &'static str {
-        if let Self::File = self { "source" } else { self.by().1 }
+        if let Self::File = self { "source" } else { self.grouping().1 }
     }
 
     /// Returns the core's name for it, and the name for a person.
-    fn by(self) -> (FlatGrouping, &'static str) {
+    fn grouping(self) -> (FlatGrouping, &'static str) {
         match self {
             Self::Function => (FlatGrouping::Function, "function"),
             Self::Line => (FlatGrouping::Line, "line"),
@@ -106,11 +106,11 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
     let mut is_first = true;
     let mut rows = args.rows.rows();
     session.each_dataset(inputs, &args.open, |session, opened| {
-        let asked = args.paths.apply(args.profile.of_any(opened)?)?;
+        let asked = args.paths.apply(args.profile.query_any(opened)?)?;
         let number = args.number.unwrap_or(if rows.is_some() { 0 } else { ROWS });
         let number = Some(number).filter(|number| *number > 0);
         let most = TopRows { number, is_inclusive: args.inclusive };
-        let found = asked.flat(args.by.by().0, most)?;
+        let found = asked.flat(args.by.grouping().0, most)?;
         if let Some(rows) = &mut rows {
             print_rows(session, rows, args, opened, &asked, &found)?;
         } else {
@@ -118,15 +118,15 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
             print(session, args, opened, &asked, &found)?;
         }
         let is_nothing = found.rows.is_empty() && found.more == 0;
-        Ok(asked.say(session, opened, is_nothing, found.odd.as_deref()))
+        Ok(asked.report(session, opened, is_nothing, found.odd.as_deref()))
     })
 }
 
 fn print(
     session: &mut Session,
     args: &Args,
-    opened: &Opened,
-    asked: &Asked,
+    opened: &OpenedFile,
+    asked: &ProfileQuery,
     found: &FlatProfile,
 ) -> anyhow::Result<()> {
     let out = &mut session.out;
@@ -139,7 +139,7 @@ fn print(
     let bars = if is_terminal { BAR + 2 } else { 0 };
     let gap = usize::try_from(bars).unwrap_or(0);
     let names = format!("{:>19}  {:>19}", "exclusive", "inclusive");
-    writeln!(out, "{faint}{names}  {}{}{faint:#}", Spaces(gap), args.by.by().1)?;
+    writeln!(out, "{faint}{names}  {}{}{faint:#}", Spaces(gap), args.by.grouping().1)?;
     let room = out.columns().map_or(usize::MAX, |columns| columns.saturating_sub(42 + gap).max(16));
     for row in &found.rows {
         let cells = [row.exclusive, row.inclusive].map(|value| {
@@ -174,8 +174,8 @@ fn print_rows(
     session: &mut Session,
     rows: &mut Rows,
     args: &Args,
-    opened: &Opened,
-    asked: &Asked,
+    opened: &OpenedFile,
+    asked: &ProfileQuery,
     found: &FlatProfile,
 ) -> anyhow::Result<()> {
     for row in &found.rows {

@@ -16,7 +16,7 @@ use crate::moment::{self, Moment};
 use crate::profiles::{self, ThreadArgs};
 use crate::render::rows::{RowArgs, Rows};
 use crate::render::{escaped, measure, numbers, style};
-use crate::session::{Opened, Outcome, Session};
+use crate::session::{OpenedFile, Outcome, Session};
 
 /// Position of a thread among others.
 type Order = (Option<u64>, Option<u64>, Vec<u64>);
@@ -101,7 +101,7 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
         let width = width(session);
         let (tracks, found, doubts) = read(args, opened, width)?;
         if found.lines.is_empty() {
-            return say_none(session, opened, rows.is_none());
+            return report_no_samples(session, opened, rows.is_none());
         }
         if let Some(rows) = &mut rows {
             print_rows(session, args, rows, opened, &tracks, &found)?;
@@ -117,18 +117,18 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
             );
             session.report.remark(&opened.name, text);
         }
-        let outcome = say_backwards(session, opened, &found);
-        let outcome = outcome.max(profiles::say_doubts(session, opened, &doubts));
-        let outcome = outcome.max(say_unknown(session, opened, &found));
+        let outcome = report_backward_times(session, opened, &found);
+        let outcome = outcome.max(profiles::report_caveats(session, opened, &doubts));
+        let outcome = outcome.max(report_unknown_contexts(session, opened, &found));
         Ok(outcome.max(session.findings(opened)))
     })
 }
 
 /// Says that there are traces, and no sample in them. Where that is no damage, threads had nothing to
 /// sample.
-fn say_none(
+fn report_no_samples(
     session: &mut Session,
-    opened: &Opened,
+    opened: &OpenedFile,
     is_for_people: bool,
 ) -> anyhow::Result<Outcome> {
     if is_for_people {
@@ -143,7 +143,7 @@ fn say_none(
 }
 
 /// Says that times are wrong because samples are not in the order of time.
-fn say_backwards(session: &mut Session, opened: &Opened, found: &Traced) -> Outcome {
+fn report_backward_times(session: &mut Session, opened: &OpenedFile, found: &Traced) -> Outcome {
     if found.backwards == 0 {
         return Outcome::Done;
     }
@@ -155,7 +155,7 @@ fn say_backwards(session: &mut Session, opened: &Opened, found: &Traced) -> Outc
 }
 
 /// Says that samples are of contexts that are not there.
-fn say_unknown(session: &mut Session, opened: &Opened, found: &Traced) -> Outcome {
+fn report_unknown_contexts(session: &mut Session, opened: &OpenedFile, found: &Traced) -> Outcome {
     if found.unknown == 0 {
         return Outcome::Done;
     }
@@ -179,7 +179,7 @@ fn width(session: &Session) -> usize {
 /// The tracks, where threads were, and what does not fit in that.
 type Read = (Tracks, Traced, Vec<String>);
 
-fn read(args: &Args, opened: &Opened, width: usize) -> anyhow::Result<Read> {
+fn read(args: &Args, opened: &OpenedFile, width: usize) -> anyhow::Result<Read> {
     let (mut profile, mut timeline) = (opened.dataset.profile(), opened.timeline());
     if profile.is_none()
         && let Some(calls) = profiles::calls_of(opened)?
@@ -195,9 +195,9 @@ fn read(args: &Args, opened: &Opened, width: usize) -> anyhow::Result<Read> {
             return Err(failure.hint(if is_part { profiles::PART } else { hint }).into());
         }
         let failure = Failure::new("there are no traces of calling contexts in it");
-        return Err(failure.hint(profiles::elsewhere(opened)).into());
+        return Err(failure.hint(profiles::elsewhere_hint(opened)).into());
     };
-    let names = match args.threads.of(view.as_ref())? {
+    let names = match args.threads.thread_set(view.as_ref())? {
         None => None,
         Some(threads) => {
             let name = |id| Ok(view.thread(id)?.to_string());
@@ -236,7 +236,7 @@ fn orders(view: &dyn ProfileView) -> kymo_core::Result<HashMap<String, Order>> {
 }
 
 /// Functions, the one that took longest first, each with how long.
-fn by_time(found: &Traced) -> Vec<(usize, u64)> {
+fn functions_by_time(found: &Traced) -> Vec<(usize, u64)> {
     let mut spent = vec![0_u64; found.functions.len()];
     for (function, lasted) in found.lines.iter().flat_map(|line| &line.spent) {
         if let Some(to) = spent.get_mut(*function) {
@@ -284,7 +284,7 @@ impl Legend {
 fn print(
     session: &mut Session,
     args: &Args,
-    opened: &Opened,
+    opened: &OpenedFile,
     tracks: &[Track],
     found: &Traced,
 ) -> anyhow::Result<()> {
@@ -296,7 +296,7 @@ fn print(
     let threads = numbers::count(found.lines.len() as u64, "thread", "threads");
     let span = measure::value(seconds(found.span_ns));
     writeln!(out, "{bold}{}{bold:#}: {samples} of {threads} in {span} s", opened.name)?;
-    let spent = by_time(found);
+    let spent = functions_by_time(found);
     let legend = Legend::new(found, &spent);
     let total: u64 = spent.iter().fold(0, |total, (_, ns)| total.saturating_add(*ns));
     writeln!(out, "{faint}{:>13}  {:>6}    function{faint:#}", "time (sec)", "")?;
@@ -317,7 +317,7 @@ fn print(
     }
     let place = |line: &TracedLine| u64::try_from(line.track.0).unwrap_or(u64::MAX);
     let names = found.lines.iter().map(|line| (track_name(tracks, line).to_owned(), place(line)));
-    for (line, name) in found.lines.iter().zip(profiles::told_apart(names.collect())) {
+    for (line, name) in found.lines.iter().zip(profiles::distinct_thread_names(names.collect())) {
         let name = measure::fitted_end(&escaped(&name), room(line.strip.len() + 4));
         let strip = strip(line, &legend, |style| paint.style(style));
         writeln!(out, "|{strip}|  {name}")?;
@@ -350,11 +350,11 @@ fn print_rows(
     session: &mut Session,
     args: &Args,
     rows: &mut Rows,
-    opened: &Opened,
+    opened: &OpenedFile,
     tracks: &[Track],
     found: &Traced,
 ) -> anyhow::Result<()> {
-    let spent = by_time(found);
+    let spent = functions_by_time(found);
     let listed = listed(args.number.unwrap_or(0), spent.len());
     let listed: HashSet<usize> = spent.iter().take(listed).map(|(function, _)| *function).collect();
     for line in &found.lines {

@@ -48,7 +48,7 @@ impl Axis {
         let ticks = (0..=most).map(|n| (first + f64::from(n)) * step);
         let within = ticks.filter(|tick| *tick <= self.to + step * 1e-9);
         let numbers: Vec<_> = within.map(|tick| rounded(tick, step)).collect();
-        let texts = told(&numbers);
+        let texts = distinct_labels(&numbers);
         numbers.into_iter().zip(texts).collect()
     }
 
@@ -61,7 +61,7 @@ impl Axis {
 }
 
 /// Returns the label of times that are given in a unit after a start.
-pub(crate) fn after(unit: &str, start: DisplayTime) -> String {
+pub(crate) fn unit_after_start(unit: &str, start: DisplayTime) -> String {
     let seconds = if start.since_epoch { "" } else { " s" };
     format!("{unit} after {start}{seconds}")
 }
@@ -71,7 +71,7 @@ const TEXT_CHARS_MAX: usize = 11;
 
 /// Numbers in ascending order, each told from the next: by a few digits, by all of them, or where
 /// these have no room, by how much they are more than the first.
-fn told(numbers: &[f64]) -> Vec<String> {
+fn distinct_labels(numbers: &[f64]) -> Vec<String> {
     let few: Vec<_> = numbers.iter().map(|number| shown(*number)).collect();
     if few.windows(2).all(|pair| pair.first() != pair.get(1)) {
         return few;
@@ -138,7 +138,7 @@ mod tests {
     fn what_is_counted_has_whole_ticks_and_near_numbers_differ() {
         let whole: Vec<_> = Axis::new(-0.5, 1.5).whole_ticks(8).into_iter().map(|t| t.1).collect();
         assert_eq!(whole, ["0", "1"]);
-        let near = |from, to| told(&[from, f64::midpoint(from, to), to]);
+        let near = |from, to| distinct_labels(&[from, f64::midpoint(from, to), to]);
         assert_eq!(near(1_000_000.5, 1_000_001.5), ["1000000.5", "1000001", "1000001.5"]);
         assert_eq!(near(1.0, 1.0 + 4e-12), ["1", "+2e-12", "+4e-12"]);
     }

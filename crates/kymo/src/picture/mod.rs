@@ -11,7 +11,7 @@ use kymo_core::{Destination, Source};
 
 use crate::failure::Failure;
 use crate::render::measure;
-use crate::session::{Named, Opened, Outcome, Session};
+use crate::session::{Named, OpenedFile, Outcome, Session};
 use crate::{inputs, outlet};
 
 /// Red, green and blue.
@@ -125,7 +125,7 @@ pub(crate) enum Kind {
 
 impl Kind {
     /// Returns the file type that the name of an output asks for; on standard output it is SVG.
-    pub(crate) fn of(output: &Path) -> anyhow::Result<Self> {
+    pub(crate) fn from_path(output: &Path) -> anyhow::Result<Self> {
         if output.as_os_str() == "-" {
             return Ok(Self::Svg);
         }
@@ -141,12 +141,12 @@ impl Kind {
     }
 
     /// Returns true if a picture has letters that this kind of file shows as question marks.
-    pub(crate) fn lacks_letters(self, picture: &Picture) -> bool {
+    pub(crate) fn is_missing_letters(self, picture: &Picture) -> bool {
         let mut texts = picture.shapes.iter().filter_map(|shape| match shape {
             Shape::Text { text, .. } => Some(text),
             _ => None,
         });
-        matches!(self, Self::Png) && texts.any(|text| raster::lacks_letters(text))
+        matches!(self, Self::Png) && texts.any(|text| raster::is_missing_letters(text))
     }
 
     /// The picture as a file.
@@ -161,7 +161,7 @@ impl Kind {
 /// Writes a picture of a file, also on standard output. Tells whether all letters are in it.
 pub(crate) fn put(
     session: &mut Session,
-    opened: &Opened,
+    opened: &OpenedFile,
     output: &Path,
     force: bool,
     (kind, picture): (Kind, &Picture),
@@ -172,7 +172,7 @@ pub(crate) fn put(
     } else {
         write(&opened.source, output, force, &bytes)?;
     }
-    if !kind.lacks_letters(picture) {
+    if !kind.is_missing_letters(picture) {
         return Ok(Outcome::Done);
     }
     let text = "letters that PNG has no font for are question marks; .svg has all";

@@ -151,7 +151,7 @@ fn glyph(letter: char) -> Option<&'static [u8; LETTER]> {
 }
 
 /// Returns true if a text has letters that there are no pixels for.
-pub(crate) fn lacks_letters(text: &str) -> bool {
+pub(crate) fn is_missing_letters(text: &str) -> bool {
     text.chars().any(|letter| glyph(letter).is_none())
 }
 
@@ -210,8 +210,10 @@ mod tests {
 
     #[test]
     fn the_letters_of_units_have_pixels() {
-        assert!(!lacks_letters("Δφ [µm² °C], Å Ω μ α×β a b"));
-        assert!(["日本", "a\u{1}"].into_iter().all(lacks_letters) && !lacks_letters("cut…"));
+        assert!(!is_missing_letters("Δφ [µm² °C], Å Ω μ α×β a b"));
+        assert!(
+            ["日本", "a\u{1}"].into_iter().all(is_missing_letters) && !is_missing_letters("cut…")
+        );
         // Of the micro sign, not a question mark.
         assert_ne!(glyph('µ'), glyph('?'));
     }

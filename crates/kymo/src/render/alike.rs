@@ -37,14 +37,16 @@ pub(crate) fn worst_first<'a>(findings: impl Iterator<Item = &'a Finding>) -> Ve
 const LINES_MAX: u64 = 20;
 
 /// Findings of which no rule has more than a few lines, and what is left out then.
-pub(crate) struct Few<'a> {
+pub(crate) struct GroupedFindings<'a> {
     pub(crate) shown: Vec<Alike<'a>>,
     /// The file within a directory, the rule, and how many more there are of it.
     pub(crate) rest: Vec<(Option<&'a str>, &'static str, u64)>,
 }
 
 /// Puts those together that are alike, and leaves out what is too much of one rule.
-pub(crate) fn few<'a>(findings: impl Iterator<Item = &'a Finding>) -> Few<'a> {
+pub(crate) fn group_findings<'a>(
+    findings: impl Iterator<Item = &'a Finding>,
+) -> GroupedFindings<'a> {
     let mut rules: BTreeMap<(Option<&str>, &'static str), (u64, u64)> = BTreeMap::new();
     let mut shown = grouped(findings);
     shown.retain(|(finding, count)| {
@@ -55,7 +57,7 @@ pub(crate) fn few<'a>(findings: impl Iterator<Item = &'a Finding>) -> Few<'a> {
     });
     let rest = rules.into_iter().filter(|(_, (_, rest))| *rest > 0);
     let rest = rest.map(|((file, rule), (_, rest))| (file, rule, rest)).collect();
-    Few { shown, rest }
+    GroupedFindings { shown, rest }
 }
 
 /// Returns the line about what is left out: `3 more of rule line (--all shows each)`.
@@ -94,7 +96,7 @@ mod tests {
         let of = |rule, message: String| Finding::for_whole_file(Severity::Warning, rule, message);
         let mut findings: Vec<_> = (0..25).map(|at| of("line", at.to_string())).collect();
         findings.extend([of("line", "24".to_owned()), of("end", "once".to_owned())]);
-        let Few { shown, rest } = few(findings.iter());
+        let GroupedFindings { shown, rest } = group_findings(findings.iter());
         assert_eq!((shown.len(), rest.as_slice()), (21, &[(None, "line", 6)][..]));
         assert_eq!(rest_text(rest[0]), "6 more of rule line (--all shows each)");
     }

@@ -55,7 +55,7 @@ impl Columns {
                 let is_end = row.iter().skip(index + 1).all(String::is_empty);
                 match widths.get(index) {
                     Some(width) if !is_end => {
-                        let rest = pad::rest(cell, *width);
+                        let rest = pad::padding(cell, *width);
                         write!(out, "{style}{cell}{style:#}{rest}{}", Spaces(GAP))?;
                     }
                     Some(_) => write!(out, "{style}{cell}{style:#}")?,

@@ -433,7 +433,7 @@ mod tests {
              \"partial\":\"its beginning may be missing\",\"value\":\"rest\"}\n"
         );
         let shown = line_of_part(
-            Look::Text(Paint::of(clap::ColorChoice::Never, &std::io::stdout())),
+            Look::Text(Paint::for_stream(clap::ColorChoice::Never, &std::io::stdout())),
             None,
             text(),
             partial,

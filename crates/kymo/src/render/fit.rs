@@ -7,7 +7,7 @@ pub(crate) const NAME_MIN: usize = 16;
 
 /// Space that a column asks for.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Wanted {
+pub(super) struct ColumnRequest {
     /// The places that its longest cell takes.
     pub(super) width: usize,
     /// True if it says what a row is of. Without that the figures of the row are of nothing: such a
@@ -15,7 +15,7 @@ pub(super) struct Wanted {
     pub(super) is_name: bool,
 }
 
-impl Wanted {
+impl ColumnRequest {
     fn least(self) -> usize {
         if self.is_name { self.width.min(NAME_MIN) } else { self.width }
     }
@@ -24,13 +24,13 @@ impl Wanted {
 /// The places of each column, and nothing for those that are left out to fit all of them in. Columns
 /// that tell least are told first.
 pub(super) fn fit(
-    columns: &[Wanted],
+    columns: &[ColumnRequest],
     least_telling: &[usize],
     places: usize,
 ) -> Vec<Option<usize>> {
     let mut kept: Vec<_> = columns.iter().map(|column| Some(column.least())).collect();
     let mut next = least_telling.iter();
-    while taken(&kept) > places {
+    while used_width(&kept) > places {
         let Some(out) = next.next() else { break };
         if let Some(column) = kept.get_mut(*out) {
             *column = None;
@@ -39,7 +39,7 @@ pub(super) fn fit(
     let is_name = |at: usize| columns.get(at).is_some_and(|column| column.is_name);
     let names: Vec<_> = columns.iter().filter(|column| column.is_name).collect();
     let least: usize = names.iter().map(|column| column.least()).sum();
-    let room = places.saturating_sub(taken(&kept).saturating_sub(least));
+    let room = places.saturating_sub(used_width(&kept).saturating_sub(least));
     let most = widest(names.iter().map(|column| column.width).collect(), room);
     for (at, column) in kept.iter_mut().enumerate().filter(|(at, _)| is_name(*at)) {
         *column = columns.get(at).map(|wanted| wanted.width.min(most));
@@ -48,7 +48,7 @@ pub(super) fn fit(
 }
 
 /// The places that columns and the gaps between them take.
-fn taken(columns: &[Option<usize>]) -> usize {
+fn used_width(columns: &[Option<usize>]) -> usize {
     let widths: usize = columns.iter().flatten().sum();
     widths + GAP * columns.iter().flatten().count().saturating_sub(1)
 }
@@ -72,12 +72,12 @@ fn widest(mut widths: Vec<usize>, mut places: usize) -> usize {
 mod tests {
     use super::*;
 
-    fn figure(width: usize) -> Wanted {
-        Wanted { width, is_name: false }
+    fn figure(width: usize) -> ColumnRequest {
+        ColumnRequest { width, is_name: false }
     }
 
-    fn name(width: usize) -> Wanted {
-        Wanted { width, is_name: true }
+    fn name(width: usize) -> ColumnRequest {
+        ColumnRequest { width, is_name: true }
     }
 
     #[test]

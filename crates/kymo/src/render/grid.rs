@@ -7,7 +7,7 @@ use kymo_export::tables::values::{Notation, write_value};
 use serde_json::{Map, Value as Json};
 
 use super::columns::{GAP, width_of, wrapped};
-use super::fit::{Wanted, fit};
+use super::fit::{ColumnRequest, fit};
 use super::pad::{self, Spaces};
 use super::{escaped, measure, numbers, style};
 use crate::output::Output;
@@ -88,7 +88,7 @@ impl Grid {
 
     /// Says which columns are left out first where there is no room for all. Of the others those to
     /// the right are.
-    pub(crate) fn leaving_out(self, lesser: &'static [&'static str]) -> Self {
+    pub(crate) fn omit_first(self, lesser: &'static [&'static str]) -> Self {
         Self { lesser, ..self }
     }
 
@@ -193,7 +193,7 @@ impl Grid {
         };
         let wanted = |(at, look): (usize, &Look)| {
             let is_name = *look == Look::Name || at + 1 == looks.len();
-            Wanted { width: width(at), is_name }
+            ColumnRequest { width: width(at), is_name }
         };
         let columns: Vec<_> = looks.iter().enumerate().map(wanted).collect();
         let heads = self.shown();
@@ -357,7 +357,7 @@ mod tests {
             ("from", "from", Look::Name),
             ("to", "to", Look::Name),
         ];
-        let mut grid = Grid::new(PAIRS).leaving_out(&["lost"]);
+        let mut grid = Grid::new(PAIRS).omit_first(&["lost"]);
         let (from, to) = ("a task with a long name 1", "b");
         grid.row(vec![7_u64.into(), 1_u64.into(), 1_500_u64.into(), from.into(), to.into()]);
         let printed = |columns| Output::captured(columns, |out| grid.text(out));

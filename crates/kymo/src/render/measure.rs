@@ -15,11 +15,11 @@ pub(crate) fn value(value: f64) -> String {
     }
     let sign = if value < 0.0 { "-" } else { "" };
     if value.fract() == 0.0 && size < 1e9 {
-        return format!("{sign}{}", numbers::grouped(whole(size)));
+        return format!("{sign}{}", numbers::grouped(small_integer(size)));
     }
     match size {
         _ if !(1e-3..1e5).contains(&size) => format!("{value:.3e}"),
-        _ if size >= 1e3 => format!("{sign}{}", numbers::grouped(whole(size))),
+        _ if size >= 1e3 => format!("{sign}{}", numbers::grouped(small_integer(size))),
         _ if size >= 1e2 => format!("{value:.1}"),
         _ if size >= 1e1 => format!("{value:.2}"),
         _ => format!("{value:.3}"),
@@ -27,14 +27,14 @@ pub(crate) fn value(value: f64) -> String {
 }
 
 /// A measured value, or `-` where there is none.
-pub(crate) fn known(value: f64) -> String {
+pub(crate) fn value_text(value: f64) -> String {
     if value.is_nan() { "-".to_owned() } else { self::value(value) }
 }
 
 /// A number that is known; a part of a hundred with its sign, since its name does not say it.
 pub(crate) fn in_unit(value: f64, unit: Option<&str>) -> String {
     let sign = if unit == Some("%") && !value.is_nan() { " %" } else { "" };
-    known(value) + sign
+    value_text(value) + sign
 }
 
 /// A share of a total: `12.3%`; nothing where there is no total.
@@ -90,13 +90,13 @@ pub(crate) fn bar(share: f64, places: u32, is_terminal: bool) -> String {
 }
 
 /// A whole number that is known to be small.
-fn whole(size: f64) -> u64 {
+fn small_integer(size: f64) -> u64 {
     format!("{size:.0}").parse().unwrap_or(0)
 }
 
 /// Returns the duration from one timestamp to another, in seconds, where there is no room for the
 /// timestamp itself.
-pub(crate) fn after(first: TimeNs, time: TimeNs) -> String {
+pub(crate) fn seconds_after(first: TimeNs, time: TimeNs) -> String {
     let time = TimeNs(time.0.saturating_sub(first.0));
     DisplayTime { time, since_epoch: false }.to_string()
 }

@@ -21,18 +21,18 @@ impl Display for Spaces {
 }
 
 /// The spaces that fill a column behind or before a text.
-pub(crate) fn rest(text: &str, width: usize) -> Spaces {
+pub(crate) fn padding(text: &str, width: usize) -> Spaces {
     Spaces(width.min(WIDTH_MAX).saturating_sub(width_of(text)))
 }
 
 /// A text at the left of its column.
 pub(crate) fn left(text: &str, width: usize) -> String {
-    format!("{text}{}", rest(text, width))
+    format!("{text}{}", padding(text, width))
 }
 
 /// A text at the right of its column.
 pub(crate) fn right(text: &str, width: usize) -> String {
-    format!("{}{text}", rest(text, width))
+    format!("{}{text}", padding(text, width))
 }
 
 #[cfg(test)]

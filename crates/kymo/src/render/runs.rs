@@ -10,12 +10,12 @@ const LINE_BYTES_MAX: usize = 1 << 16;
 /// The lines of runs in the making. A line has the time of its first byte.
 #[derive(Debug, Default)]
 pub(crate) struct Runs {
-    begun: BTreeMap<TrackId, Begun>,
+    begun: BTreeMap<TrackId, StartedLine>,
 }
 
 /// Text begun by a line.
 #[derive(Debug, Default)]
-struct Begun {
+struct StartedLine {
     time: Option<TimeNs>,
     offset: u64,
     bytes: Vec<u8>,
@@ -38,7 +38,7 @@ impl Runs {
             begun.bytes.extend_from_slice(piece);
             begun.partial = begun.partial.or(event.partial);
             if piece.ends_with(b"\n") || begun.bytes.len() > LINE_BYTES_MAX {
-                begun.tell(event.track, &mut line);
+                begun.emit(event.track, &mut line);
             }
         }
     }
@@ -47,14 +47,14 @@ impl Runs {
     pub(crate) fn finish(&mut self, mut line: impl FnMut(&Event<'_>)) {
         for (track, begun) in &mut self.begun {
             if !begun.bytes.is_empty() {
-                begun.tell(*track, &mut line);
+                begun.emit(*track, &mut line);
             }
         }
     }
 }
 
-impl Begun {
-    fn tell(&mut self, track: TrackId, line: &mut impl FnMut(&Event<'_>)) {
+impl StartedLine {
+    fn emit(&mut self, track: TrackId, line: &mut impl FnMut(&Event<'_>)) {
         let content = Content::Text(String::from_utf8_lossy(&self.bytes));
         let (time, offset, payload) = (self.time, self.offset, self.bytes.as_slice());
         let partial = self.partial.take();

@@ -3,7 +3,7 @@
 
 use std::io::{self, Write};
 
-use super::fit::{Wanted, fit};
+use super::fit::{ColumnRequest, fit};
 use super::grid::{Look, line, no_room};
 use super::style;
 use crate::output::Output;
@@ -24,8 +24,10 @@ pub(crate) struct Streamed<'a> {
 impl<'a> Streamed<'a> {
     /// Settles which columns there is room for. Those that tell least are told first.
     pub(crate) fn new(columns: &'a [Column], lesser: &[&str], places: Option<usize>) -> Self {
-        let wanted =
-            |(_, look, width): &Column| Wanted { width: *width, is_name: *look == Look::Name };
+        let wanted = |(_, look, width): &Column| ColumnRequest {
+            width: *width,
+            is_name: *look == Look::Name,
+        };
         let wanted: Vec<_> = columns.iter().map(wanted).collect();
         let at = |wanted: &&str| columns.iter().position(|(head, ..)| head == wanted);
         let lesser: Vec<_> = lesser.iter().filter_map(at).collect();

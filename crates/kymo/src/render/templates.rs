@@ -15,11 +15,11 @@ pub(crate) struct FoldArgs {
         require_equals = true,
         default_missing_value = "always"
     )]
-    fold_templates: Option<When>,
+    fold_templates: Option<FoldMode>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum When {
+enum FoldMode {
     /// On a terminal.
     Auto,
     Always,
@@ -29,10 +29,10 @@ enum When {
 impl FoldArgs {
     /// A name as it is shown.
     pub(crate) fn name(self, name: &str, is_terminal: bool) -> Cow<'_, str> {
-        let folds = match self.fold_templates.unwrap_or(When::Auto) {
-            When::Auto => is_terminal,
-            When::Always => true,
-            When::Never => false,
+        let folds = match self.fold_templates.unwrap_or(FoldMode::Auto) {
+            FoldMode::Auto => is_terminal,
+            FoldMode::Always => true,
+            FoldMode::Never => false,
         };
         if folds { folded(name) } else { Cow::Borrowed(name) }
     }
@@ -129,7 +129,7 @@ mod tests {
         let fold = |fold_templates| FoldArgs { fold_templates };
         assert_eq!(fold(None).name(name, false), name);
         assert_eq!(fold(None).name(name, true), "forall<…>");
-        assert_eq!(fold(Some(When::Always)).name(name, false), "forall<…>");
-        assert_eq!(fold(Some(When::Never)).name(name, true), name);
+        assert_eq!(fold(Some(FoldMode::Always)).name(name, false), "forall<…>");
+        assert_eq!(fold(Some(FoldMode::Never)).name(name, true), name);
     }
 }

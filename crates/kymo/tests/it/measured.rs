@@ -32,7 +32,8 @@ fn thread_since(start: u64, folder: &Path, number: u32, seconds: f64, times: &[(
     profile.write(&mut bytes).unwrap();
     fs::write(folder.join(format!("{name}.hpcrun")), bytes).unwrap();
     if !times.is_empty() {
-        let mut trace = TraceWriter::with(Vec::new(), TraceVersion::V0101, Endian::Big, 0).unwrap();
+        let mut trace =
+            TraceWriter::with_version(Vec::new(), TraceVersion::V0101, Endian::Big, 0).unwrap();
         for (time, is_known) in times {
             let node = is_known.map_or(9999, |()| node);
             trace.record(&TraceRecord { time: start + time, node, metric: None }).unwrap();

@@ -8,7 +8,7 @@ use kymo_core::bytes::Limits;
 use kymo_model::measurement::{Counts, Frame, MeasuredMetric, MeasurementView};
 use kymo_model::profile::ProfileSink;
 use kymo_model::structure::{Call, ModuleBuilder, Place, Scope, Structure};
-use kymo_prof::{Merged, Options, Program, merge};
+use kymo_prof::{MergedProfile, Options, Program, merge};
 use proptest::prelude::*;
 
 /// How far functions are apart.
@@ -64,7 +64,7 @@ fn merged(
     recorded: Recorded,
     options: Options,
     to: &mut (dyn ProfileSink + Send),
-) -> Merged {
+) -> MergedProfile {
     let program = Program { structure, symbols: None, sources: None };
     let views: [Arc<dyn MeasurementView>; 1] = [Arc::new(View::new(&["/gpu"], vec![recorded]))];
     merge(&views, &program, options, to, &Context::default()).unwrap()

@@ -8,7 +8,7 @@ use kymo_core::{Context, Finding, Severity};
 use kymo_model::measurement::{Frame, MeasurementView};
 use kymo_model::profile::ProfileSink;
 use kymo_model::structure::{ModuleBuilder, Place, Scope, Structure};
-use kymo_prof::{Merged, Options, Program, Requested, merge};
+use kymo_prof::{MergedProfile, Options, Program, StatisticRequest, merge};
 
 fn code(offset: u64) -> Frame {
     Frame::Code { module: 0, offset, is_called: true }
@@ -20,7 +20,7 @@ fn merged(
     options: Options,
     context: &Context<'_>,
     to: &mut (dyn ProfileSink + Send),
-) -> Merged {
+) -> MergedProfile {
     let program = Program { structure, symbols: None, sources: None };
     let views: [Arc<dyn MeasurementView>; 1] = [Arc::new(View::new(&["/app"], threads))];
     merge(&views, &program, options, to, context).unwrap()
@@ -47,7 +47,7 @@ fn statistics_take_what_values_take_however_far_apart_their_contexts_are() {
     // 66 contexts on the way to each value, the whole program and the entry among them.
     let recorded = chain(500, 64, 255);
     let mut kept = Kept::default();
-    let options = Options { statistics: Requested::Extrema, jobs: 1, ..Options::default() };
+    let options = Options { statistics: StatisticRequest::Extrema, jobs: 1, ..Options::default() };
     let used = allocation_counter::measure(|| {
         merged(vec![recorded], &Structure::default(), options, &Context::default(), &mut kept);
     });

@@ -8,7 +8,7 @@ use kymo_core::Context;
 use kymo_model::measurement::{Frame, MeasuredMetric, MeasurementView};
 use kymo_model::profile::{MetricId, Statistic};
 use kymo_model::structure::{ModuleBuilder, Place, Scope, Structure};
-use kymo_prof::{Options, Program, Requested, merge};
+use kymo_prof::{Options, Program, StatisticRequest, merge};
 use proptest::prelude::*;
 
 /// A thread: for each node the one above it and what it is, and values of nodes and metrics.
@@ -253,7 +253,7 @@ fn merged(threads: &[Made], jobs: usize, compat: bool) -> Kept {
     let other = View { first: one.len() as u64, ..View::new(&modules, other.to_vec()) };
     let one = View::new(&modules, one.to_vec());
     let views: [Arc<dyn MeasurementView>; 2] = [Arc::new(one), Arc::new(other)];
-    let statistics = Requested::Extrema;
+    let statistics = StatisticRequest::Extrema;
     let options = Options { jobs, statistics, compat, ..Options::default() };
     let mut kept = Kept::default();
     let merged = merge(&views, &program, options, &mut kept, &Context::default()).unwrap();

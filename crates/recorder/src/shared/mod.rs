@@ -84,13 +84,13 @@ impl SharedRecorder {
     pub fn stream<F: Format>(&self, options: impl Into<StreamOptions>) -> Result<SharedStream<F>> {
         let options = options.into();
         let name: Arc<str> = options.name().into();
-        let stream = self.with(|recorder| recorder.stream::<F>(options))?;
+        let stream = self.with_recorder(|recorder| recorder.stream::<F>(options))?;
         Ok(SharedStream { owner: Arc::clone(&self.owner), stream, name })
     }
 
     /// Does something with the recorder itself, after everything that is queued: adding clocks and
     /// annotations, for example. Others wait meanwhile, once the queue is full.
-    pub fn with<R>(&self, body: impl FnOnce(&mut Recorder) -> Result<R>) -> Result<R> {
+    pub fn with_recorder<R>(&self, body: impl FnOnce(&mut Recorder) -> Result<R>) -> Result<R> {
         let core = &self.owner.core;
         let mut writing = core.writing()?;
         let done = body(&mut writing.recorder);
@@ -107,7 +107,7 @@ impl SharedRecorder {
 
     /// Hands everything that was queued so far to the system.
     pub fn flush(&self) -> Result<()> {
-        self.with(Recorder::flush)
+        self.with_recorder(Recorder::flush)
     }
 
     /// Ends the recording and tells whether all of it was taken. Other clones cannot record any

@@ -62,7 +62,7 @@ fn nothing_is_lost_and_each_thread_keeps_its_order() {
 fn times_of_many_threads_never_go_back() {
     let (_folder, path) = folder();
     let recorder = Config::new().create_shared(&path).unwrap();
-    let clock = recorder.with(|recorder| recorder.absolute_clock("clk")).unwrap();
+    let clock = recorder.with_recorder(|recorder| recorder.absolute_clock("clk")).unwrap();
     let log = recorder.stream::<Utf8>(StreamOptions::new("log").clock(clock)).unwrap();
     thread::scope(|scope| {
         for _ in 0..4 {
@@ -95,7 +95,7 @@ fn what_is_dropped_is_counted_in_the_file() {
     let second = recorder.stream::<Raw>("second \"quoted\"").unwrap();
     // While the recorder is held, nobody empties the queue.
     recorder
-        .with(|_| {
+        .with_recorder(|_| {
             for _ in 0..100 {
                 first.write(&[1; 50])?;
                 second.write(&[2; 60])?;
@@ -137,7 +137,8 @@ fn a_clock_is_set_however_full_the_queue_is() {
     let (_folder, path) = folder();
     let config = Config::new().queue_bytes(500).overflow(Overflow::Drop);
     let recorder = config.create_shared(&path).unwrap();
-    let clock = recorder.with(|recorder| recorder.counter_clock("cycles", 1.0, 0.0)).unwrap();
+    let clock =
+        recorder.with_recorder(|recorder| recorder.counter_clock("cycles", 1.0, 0.0)).unwrap();
     let stream = recorder.stream::<Raw>(StreamOptions::new("a").clock(clock)).unwrap();
     for ticks in 0..1000_u64 {
         recorder.set(clock, ticks).unwrap();
@@ -175,7 +176,8 @@ fn an_interval_is_kept_while_nobody_records() {
 fn a_message_that_is_refused_is_told_at_the_end_and_the_others_are_kept() {
     let (_folder, path) = folder();
     let recorder = Config::new().create_shared(&path).unwrap();
-    let clock = recorder.with(|recorder| recorder.counter_clock("cycles", 1e-8, 0.0)).unwrap();
+    let clock =
+        recorder.with_recorder(|recorder| recorder.counter_clock("cycles", 1e-8, 0.0)).unwrap();
     let stream = recorder.stream::<u8>(StreamOptions::new("a").clock(clock)).unwrap();
     // Also before any time is known of the clock.
     for _ in 0..2 {
@@ -184,7 +186,7 @@ fn a_message_that_is_refused_is_told_at_the_end_and_the_others_are_kept() {
         stream.write_at(7, 1).unwrap();
     }
     // Set beyond the queue, the clock is further than the queue knows.
-    recorder.with(|recorder| recorder.set(clock, 1000)).unwrap();
+    recorder.with_recorder(|recorder| recorder.set(clock, 1000)).unwrap();
     stream.write_at(500, 2).unwrap();
     stream.write(3).unwrap();
     assert!(matches!(recorder.finish(), Err(Error::Backwards(_))));
@@ -214,7 +216,7 @@ fn a_recorder_can_be_handed_over_with_its_streams() {
     let shared = recorder.into_shared(&Config::new()).unwrap();
     let late = shared.stream::<u8>("late").unwrap();
     late.write(2).unwrap();
-    shared.with(|recorder| recorder.write(early, 3)).unwrap();
+    shared.with_recorder(|recorder| recorder.write(early, 3)).unwrap();
     shared.flush().unwrap();
     assert_eq!(read(&path).messages.len(), 3);
     shared.finish().unwrap();
@@ -226,7 +228,7 @@ fn an_interval_is_kept_for_what_goes_past_the_queue() {
     let (_folder, path) = folder();
     let config = Config::new().flush(Flush::Interval(Duration::from_millis(5))).queue_bytes(4096);
     let recorder = config.create_shared(&path).unwrap();
-    let small = recorder.with(|recorder| recorder.stream::<u8>("small")).unwrap();
+    let small = recorder.with_recorder(|recorder| recorder.stream::<u8>("small")).unwrap();
     let large = recorder.stream::<Raw>("large").unwrap();
     let wait_for = |messages: usize| {
         let patience = Instant::now() + Duration::from_secs(20);
@@ -236,7 +238,7 @@ fn an_interval_is_kept_for_what_goes_past_the_queue() {
         }
     };
     for messages in [1, 3, 5] {
-        recorder.with(|recorder| recorder.write(small, 1)).unwrap();
+        recorder.with_recorder(|recorder| recorder.write(small, 1)).unwrap();
         wait_for(messages);
         large.write(&[1; 5000]).unwrap();
         wait_for(messages + 1);

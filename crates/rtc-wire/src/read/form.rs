@@ -19,7 +19,7 @@ pub(super) enum Form {
 
 impl Form {
     /// The form of a stream's values.
-    pub(super) fn of(stream: &Definition) -> Self {
+    pub(super) fn from_definition(stream: &Definition) -> Self {
         match stream.format() {
             Some("leb128" | "uleb128") => Self::Leb128,
             Some("utf-8" | "json") => Self::Text,

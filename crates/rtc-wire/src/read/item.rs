@@ -100,21 +100,21 @@ pub struct Damage {
     /// Offset at which it was noticed.
     pub noticed: u64,
     /// Fault that was noticed there.
-    pub why: Why,
+    pub why: DamageKind,
 }
 
 impl Damage {
     /// Returns true if frames may have been lost, so that what was open has no end.
     #[must_use]
     pub fn loses_frames(&self) -> bool {
-        self.why != Why::Marker
+        self.why != DamageKind::Marker
     }
 }
 
 /// Kind of bytes that make no sense.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Why {
+pub enum DamageKind {
     /// A number of too many bits.
     Number,
     /// A payload longer than any frame may have.
@@ -157,7 +157,7 @@ pub enum Why {
     Nothing,
 }
 
-impl core::fmt::Display for Why {
+impl core::fmt::Display for DamageKind {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self {
             Self::Number => f.write_str("a number of too many bits"),

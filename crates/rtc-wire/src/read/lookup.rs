@@ -19,7 +19,7 @@ pub struct Lookup<'a> {
 
 /// Entry of an index for a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Listed {
+pub enum IndexedStream {
     /// Nothing.
     Absent,
     /// It was never seen.
@@ -31,7 +31,7 @@ pub enum Listed {
 impl<'a> Lookup<'a> {
     /// Reads the index whose first frame is here; one of many streams takes several frames.
     #[must_use]
-    pub fn at(view: &View<'a>, position: u64) -> Option<Self> {
+    pub fn read(view: &View<'a>, position: u64) -> Option<Self> {
         let header = view.byte(position)? & !1;
         let mut payload = Cow::Borrowed(&[][..]);
         let mut at = position;
@@ -83,11 +83,11 @@ impl<'a> Lookup<'a> {
 
     /// Returns the entry of the index for a stream; `None` where it makes no sense.
     #[must_use]
-    pub fn find(&self, id: u32) -> Option<Listed> {
+    pub fn find(&self, id: u32) -> Option<IndexedStream> {
         match self.entries().find(id).ok()? {
-            None => Some(Listed::Absent),
-            Some(entry) if entry.back_bytes == 0 => Some(Listed::Never),
-            Some(entry) => self.position.checked_sub(entry.back_bytes).map(Listed::At),
+            None => Some(IndexedStream::Absent),
+            Some(entry) if entry.back_bytes == 0 => Some(IndexedStream::Never),
+            Some(entry) => self.position.checked_sub(entry.back_bytes).map(IndexedStream::At),
         }
     }
 }

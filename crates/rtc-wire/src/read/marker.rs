@@ -96,7 +96,7 @@ pub(super) fn looks_like_marker(bytes: &[u8]) -> bool {
 
 /// Finds the Index behind what is left of a Marker at `from`. Bytes of the Marker may be changed,
 /// missing or too many, and most of those before the Index are still right.
-pub(super) fn index_behind_spoilt(view: &View<'_>, from: u64) -> Option<u64> {
+pub(super) fn index_after_damaged_marker(view: &View<'_>, from: u64) -> Option<u64> {
     let bytes = view.get(from..from.saturating_add(2 * MARKER));
     let mut right = 0_usize;
     for (at, byte) in bytes.iter().enumerate() {
@@ -212,7 +212,7 @@ mod tests {
             let mut bytes = vec![0x55; before];
             bytes.extend(marker_with(&index()));
             bytes.extend([0x55; 2000]);
-            let view = View::whole(&bytes);
+            let view = View::from_file(&bytes);
             assert_eq!(find_marker(&view, 0), Some(before as u64), "{before}");
             assert_eq!(find_marker(&view, before as u64 + 1), None, "{before}");
             assert_eq!(marker_before(&view, view.end()), Some(before as u64), "{before}");
@@ -223,17 +223,17 @@ mod tests {
     #[test]
     fn a_run_of_the_magic_byte_alone_is_no_marker() {
         let bytes = marker_with(&[0x12, 3, 1, 2, 3]);
-        assert_eq!(find_marker(&View::whole(&bytes), 0), None);
+        assert_eq!(find_marker(&View::from_file(&bytes), 0), None);
         // Long runs of the byte are passed over in one go.
         let bytes = vec![MARKER_BYTE; 100_000];
-        assert_eq!(find_marker(&View::whole(&bytes), 0), None);
-        assert_eq!(marker_before(&View::whole(&bytes), 100_000), None);
+        assert_eq!(find_marker(&View::from_file(&bytes), 0), None);
+        assert_eq!(marker_before(&View::from_file(&bytes), 100_000), None);
     }
 
     #[test]
     fn the_index_tells_the_ruler() {
         let bytes = marker_with(&index());
-        let found = major_index(&View::whole(&bytes), 0).unwrap();
+        let found = major_index(&View::from_file(&bytes), 0).unwrap();
         assert_eq!((found.count, found.ruler.major, found.ruler.minor), (1, 8192, 2048));
     }
 }

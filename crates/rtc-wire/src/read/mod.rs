@@ -18,8 +18,8 @@ mod streams;
 mod view;
 mod walker;
 
-pub use item::{Begin, Checksum, Damage, Frame, Item, NeedMore, Unit, Why};
-pub use lookup::{Listed, Lookup};
+pub use item::{Begin, Checksum, Damage, DamageKind, Frame, Item, NeedMore, Unit};
+pub use lookup::{IndexedStream, Lookup};
 pub use marker::{MajorIndex, find_marker, is_marker, major_index, marker_before};
 pub use meta::{Declared, Definition, Definitions, definitions};
 pub use ruler::Ruler;

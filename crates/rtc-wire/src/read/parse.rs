@@ -4,8 +4,8 @@ use crate::leb128::{self, Leb128Error};
 use crate::spec::{MARKER_HEADER, PAYLOAD_BYTES_MAX, id};
 
 use super::meta::Declared;
-use super::streams::{Chain, Known, Slot, Streams, Tried};
-use super::{View, Why};
+use super::streams::{Chain, Slot, StreamLookup, Streams, TrialStreams};
+use super::{DamageKind, View};
 
 const PAYLOAD_MAX: u64 = PAYLOAD_BYTES_MAX as u64;
 
@@ -21,38 +21,38 @@ pub(super) struct Parsed {
 
 /// Reason why there is no frame at a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Trouble {
+pub(super) enum FrameError {
     /// The bytes end before the frame does.
     Short,
-    Bad(Why),
+    Bad(DamageKind),
 }
 
 /// Reads the frame at a place, which may not reach beyond `boundary`.
 #[inline]
 pub(super) fn parse(
-    streams: &impl Known,
+    streams: &impl StreamLookup,
     view: &View<'_>,
     position: u64,
     boundary: u64,
-) -> Result<Parsed, Trouble> {
+) -> Result<Parsed, FrameError> {
     let bytes = view.get(position..boundary);
     let is_cut = view.end() < boundary;
     let number = |at: usize| {
         leb128::read(bytes.get(at..).unwrap_or_default()).map_err(|error| match error {
-            Leb128Error::Short if is_cut => Trouble::Short,
-            Leb128Error::Short => Trouble::Bad(Why::Boundary),
-            Leb128Error::TooLarge => Trouble::Bad(Why::Number),
+            Leb128Error::Short if is_cut => FrameError::Short,
+            Leb128Error::Short => FrameError::Bad(DamageKind::Boundary),
+            Leb128Error::TooLarge => FrameError::Bad(DamageKind::Number),
         })
     };
     let (header, taken) = number(0)?;
-    let id = u32::try_from(header >> 1).map_err(|_| Trouble::Bad(Why::Number))?;
+    let id = u32::try_from(header >> 1).map_err(|_| FrameError::Bad(DamageKind::Number))?;
     let more = header & 1 == 1;
     let slot = streams.slot(id);
     let (length, payload) = match slot.length {
         Declared::Variable => {
             let (length, more_taken) = number(taken)?;
             if length > PAYLOAD_MAX {
-                return Err(Trouble::Bad(Why::Length(length)));
+                return Err(FrameError::Bad(DamageKind::Length(length)));
             }
             (length, position + (taken + more_taken) as u64)
         }
@@ -65,18 +65,18 @@ pub(super) fn parse(
             };
             let length = left.min(PAYLOAD_MAX).min(boundary.saturating_sub(payload));
             if more != (length < left) {
-                return Err(Trouble::Bad(Why::More(id)));
+                return Err(FrameError::Bad(DamageKind::More(id)));
             }
             (length, payload)
         }
-        Declared::Unproven => return Err(Trouble::Bad(Why::Stream(id))),
+        Declared::Unproven => return Err(FrameError::Bad(DamageKind::Stream(id))),
     };
     let end = payload + length;
     if end > boundary {
-        return Err(Trouble::Bad(Why::Boundary));
+        return Err(FrameError::Bad(DamageKind::Boundary));
     }
     if end > view.end() {
-        return Err(Trouble::Short);
+        return Err(FrameError::Short);
     }
     Ok(Parsed { position, id, more, payload, end })
 }
@@ -86,20 +86,20 @@ impl Streams {
     #[inline]
     pub(super) fn commit(&mut self, frame: &Parsed, boundary: u64) {
         if let Some(slot) = self.slot_mut(frame.id) {
-            *slot = after(*slot, frame, boundary);
+            *slot = slot_after(*slot, frame, boundary);
         }
     }
 }
 
-impl Tried<'_> {
+impl TrialStreams<'_> {
     /// Takes note of a frame that may not cross `boundary`: what it leaves open.
     pub(super) fn commit(&mut self, frame: &Parsed, boundary: u64) {
-        self.set(frame.id, after(self.slot(frame.id), frame, boundary));
+        self.set(frame.id, slot_after(self.slot(frame.id), frame, boundary));
     }
 }
 
 /// Returns the state of a stream after a frame of it.
-fn after(slot: Slot, frame: &Parsed, boundary: u64) -> Slot {
+fn slot_after(slot: Slot, frame: &Parsed, boundary: u64) -> Slot {
     let is_open = matches!(slot.chain, Chain::Open | Chain::Within);
     let received = if is_open { slot.received } else { 0 };
     let length = frame.end - frame.payload;
@@ -192,7 +192,7 @@ mod tests {
             [(&[][..], true), (&[0x04, 0xB9, 0xB9], true), (&[0x04], true), (&[0x12, 0x01], false)]
         {
             let bytes = [&padding_and_checksum[..], after].concat();
-            let found = padding(&View::whole(&bytes), 0, 7);
+            let found = padding(&View::from_file(&bytes), 0, 7);
             assert_eq!(found == Padding::Sound, is_padding, "{after:?}");
         }
     }
@@ -200,7 +200,7 @@ mod tests {
     #[test]
     fn zeros_are_padding_only_where_the_ruler_has_room_for_it() {
         // A byte of padding before a tick at 1, whatever follows it; two with their length.
-        let of = |bytes: &[u8], boundary| padding(&View::whole(bytes), 0, boundary);
+        let of = |bytes: &[u8], boundary| padding(&View::from_file(bytes), 0, boundary);
         assert_eq!(of(&[0, 8, 1], 1), Padding::Sound);
         assert_eq!(of(&[0, 0], 1), Padding::Sound);
         assert_eq!(of(&[2, 0, 8, 1], 2), Padding::Sound);

@@ -5,9 +5,9 @@ use alloc::vec::Vec;
 
 use crate::spec::{PAYLOAD_BYTES_MAX, id};
 
-use super::parse::{Padding, Parsed, Trouble, is_padding, padding, parse};
-use super::streams::{Known as _, Tried};
-use super::{Lookup, View, Why};
+use super::parse::{FrameError, Padding, Parsed, is_padding, padding, parse};
+use super::streams::{StreamLookup as _, TrialStreams};
+use super::{DamageKind, Lookup, View};
 
 /// The farthest that the next frame can be from the header of a damaged one.
 const NEXT_MAX: usize = PAYLOAD_BYTES_MAX + 16;
@@ -18,12 +18,12 @@ const SEARCH_BYTES_MAX: u64 = 4 << 20;
 /// Returns true if frames follow each other from `start` to exactly `limit`, and are where the
 /// index after them says that the first of each stream is.
 pub(super) fn lands(
-    streams: Tried<'_>,
+    streams: TrialStreams<'_>,
     view: &View<'_>,
     start: u64,
     limit: u64,
     targets: &[Target],
-) -> Result<(), Trouble> {
+) -> Result<(), FrameError> {
     let mut frames = u64::MAX;
     Trial::new(streams, start).run(view, limit, targets, &mut frames)
 }
@@ -31,7 +31,7 @@ pub(super) fn lands(
 /// One way to read frames, and how far it was followed.
 #[derive(Debug, Clone)]
 pub(super) struct Trial<'a> {
-    pub streams: Tried<'a>,
+    pub streams: TrialStreams<'a>,
     pub position: u64,
     start: u64,
     /// True if no frame of a stream was seen.
@@ -41,7 +41,7 @@ pub(super) struct Trial<'a> {
 }
 
 impl<'a> Trial<'a> {
-    pub(super) fn new(streams: Tried<'a>, start: u64) -> Self {
+    pub(super) fn new(streams: TrialStreams<'a>, start: u64) -> Self {
         Self { streams, position: start, start, is_first: true, is_strict: false }
     }
 
@@ -59,8 +59,8 @@ impl<'a> Trial<'a> {
         limit: u64,
         targets: &[Target],
         frames: &mut u64,
-    ) -> Result<(), Trouble> {
-        let mut targets = after(targets, self.position).iter().peekable();
+    ) -> Result<(), FrameError> {
+        let mut targets = targets_after(targets, self.position).iter().peekable();
         while self.position < limit {
             if *frames == 0 {
                 return Ok(());
@@ -71,29 +71,29 @@ impl<'a> Trial<'a> {
                 // Frames may well lead to zeros; that those are none is said when they are met.
                 let is_padding = targets.peek().is_none()
                     && padding(view, self.position, limit) != Padding::Broken;
-                return if is_padding { Ok(()) } else { Err(Trouble::Bad(Why::Padding)) };
+                return if is_padding { Ok(()) } else { Err(FrameError::Bad(DamageKind::Padding)) };
             }
             if self.is_strict && !fits(&self.streams, view, &frame) {
-                return Err(Trouble::Bad(Why::Value(frame.id)));
+                return Err(FrameError::Bad(DamageKind::Value(frame.id)));
             }
             let is_ruler = (id::MARKER..=id::MINOR_INDEX).contains(&frame.id);
             let is_misplaced = is_ruler && frame.position != self.start;
             if is_misplaced || (frame.id == id::CRC && frame.end < limit) {
-                return Err(Trouble::Bad(Why::Place(frame.id)));
+                return Err(FrameError::Bad(DamageKind::Place(frame.id)));
             }
             match targets.peek() {
                 Some(target) if target.position == frame.position && target.id == frame.id => {
                     targets.next();
                 }
                 Some(target) if target.position <= frame.position => {
-                    return Err(Trouble::Bad(Why::Place(frame.id)));
+                    return Err(FrameError::Bad(DamageKind::Place(frame.id)));
                 }
                 _ => {}
             }
             self.take(view, &frame, limit);
         }
         let is_there = self.position == limit && targets.peek().is_none();
-        if is_there { Ok(()) } else { Err(Trouble::Bad(Why::Boundary)) }
+        if is_there { Ok(()) } else { Err(FrameError::Bad(DamageKind::Boundary)) }
     }
 
     fn take(&mut self, view: &View<'_>, frame: &Parsed, limit: u64) {
@@ -109,12 +109,12 @@ impl<'a> Trial<'a> {
 
 /// Returns true if a frame may hold a value of its stream's format, as far as that can be told of
 /// one.
-fn fits(streams: &Tried<'_>, view: &View<'_>, frame: &Parsed) -> bool {
+fn fits(streams: &TrialStreams<'_>, view: &View<'_>, frame: &Parsed) -> bool {
     frame.more || streams.slot(frame.id).form.fits(view.get(frame.payload..frame.end))
 }
 
 /// The targets from a place on.
-pub(super) fn after(targets: &[Target], position: u64) -> &[Target] {
+pub(super) fn targets_after(targets: &[Target], position: u64) -> &[Target] {
     let before = targets.partition_point(|target| target.position < position);
     targets.get(before..).unwrap_or_default()
 }
@@ -127,7 +127,7 @@ pub(super) struct Target {
 }
 
 /// Streams that join on the way are known from there on.
-fn define_from(streams: &mut Tried<'_>, view: &View<'_>, frame: &Parsed) {
+fn define_from(streams: &mut TrialStreams<'_>, view: &View<'_>, frame: &Parsed) {
     if matches!(frame.id, id::META | id::MINOR_META) && !frame.more {
         let text = view.get(frame.payload..frame.end);
         for stream in super::definitions(text, &[]).streams {
@@ -139,7 +139,7 @@ fn define_from(streams: &mut Tried<'_>, view: &View<'_>, frame: &Parsed) {
 /// The frames that the index at `index` says are in its unit, in ascending order: what it
 /// points to at `from` or later and before `limit`.
 pub(super) fn targets(view: &View<'_>, index: u64, from: u64, limit: u64) -> Vec<Target> {
-    let Some(index_at) = Lookup::at(view, index) else { return Vec::new() };
+    let Some(index_at) = Lookup::read(view, index) else { return Vec::new() };
     let mut found: Vec<Target> = index_at
         .entries()
         .iter()
@@ -162,7 +162,7 @@ pub(super) fn targets(view: &View<'_>, index: u64, from: u64, limit: u64) -> Vec
 /// met, the true frames are among them. Where none of those reaches it, more than a header is
 /// damaged, and the thousand bytes from the first place on count that does.
 pub(super) fn agreement(
-    streams: &Tried<'_>,
+    streams: &TrialStreams<'_>,
     view: &View<'_>,
     from: u64,
     limit: u64,
@@ -179,8 +179,8 @@ pub(super) fn agreement(
 
 /// Returns true if the bytes from soon behind `from` on make sense with values of their formats,
 /// and the frames from `end` on, behind a frame at `from`, do not.
-pub(super) fn is_astray(
-    streams: &Tried<'_>,
+pub(super) fn is_misread(
+    streams: &TrialStreams<'_>,
     view: &View<'_>,
     from: u64,
     end: u64,
@@ -205,7 +205,7 @@ const LONG_BYTES: usize = 4096;
 /// The first frame on which every way to read the bytes agrees that goes on for long or to the
 /// limit, where none may reach that: more is damaged before it.
 pub(super) fn passage(
-    streams: &Tried<'_>,
+    streams: &TrialStreams<'_>,
     view: &View<'_>,
     mut from: u64,
     limit: u64,
@@ -226,7 +226,7 @@ pub(super) fn passage(
 /// For each place of a span the end of the frame that would be there, where frames go on from it
 /// for long or to the limit.
 fn long_readings(
-    streams: &Tried<'_>,
+    streams: &TrialStreams<'_>,
     view: &View<'_>,
     from: u64,
     limit: u64,
@@ -298,7 +298,7 @@ fn meeting(next: &[u32], span: usize) -> Option<usize> {
 /// With a budget, only frames whose values are of their format: as many bytes are looked at as it
 /// has, and nothing is given where that is too few.
 fn readings(
-    streams: &Tried<'_>,
+    streams: &TrialStreams<'_>,
     view: &View<'_>,
     from: u64,
     limit: u64,

@@ -60,7 +60,7 @@ impl Ruler {
 
     /// The ruler of the Unit before.
     #[must_use]
-    pub fn before(&self) -> Self {
+    pub fn previous_unit(&self) -> Self {
         Self { marker: self.marker.saturating_sub_unsigned(self.major), ..*self }
     }
 

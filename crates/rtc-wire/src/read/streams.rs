@@ -239,12 +239,12 @@ pub(super) struct Assumed {
 }
 
 /// Source of the state of each stream: the streams that are known, or those of a trial.
-pub(super) trait Known {
+pub(super) trait StreamLookup {
     /// Returns the state of a stream.
     fn slot(&self, id: u32) -> Slot;
 }
 
-impl Known for Streams {
+impl StreamLookup for Streams {
     #[inline]
     fn slot(&self, id: u32) -> Slot {
         self.slot_as(id, Assumed::default())
@@ -253,13 +253,13 @@ impl Known for Streams {
 
 /// Streams as one way to read leaves them: what it changed, and all others as they were.
 #[derive(Debug, Clone)]
-pub(super) struct Tried<'a> {
+pub(super) struct TrialStreams<'a> {
     streams: &'a Streams,
     changed: BTreeMap<u32, Slot>,
     assumed: Assumed,
 }
 
-impl<'a> Tried<'a> {
+impl<'a> TrialStreams<'a> {
     /// Begins with all that is known.
     pub(super) fn new(streams: &'a Streams) -> Self {
         Self { streams, changed: BTreeMap::new(), assumed: Assumed::default() }
@@ -298,7 +298,7 @@ impl<'a> Tried<'a> {
     }
 }
 
-impl Known for Tried<'_> {
+impl StreamLookup for TrialStreams<'_> {
     #[inline]
     fn slot(&self, id: u32) -> Slot {
         match self.changed.get(&id) {

@@ -15,7 +15,7 @@ impl<'a> View<'a> {
     /// A whole file.
     #[inline]
     #[must_use]
-    pub fn whole(bytes: &'a [u8]) -> Self {
+    pub fn from_file(bytes: &'a [u8]) -> Self {
         Self { bytes, base: 0, is_final: true, is_paused: false }
     }
 
@@ -76,7 +76,7 @@ impl<'a> View<'a> {
 
     /// The same bytes up to a position, as if no more came.
     #[must_use]
-    pub fn until(&self, position: u64) -> Self {
+    pub fn truncated(&self, position: u64) -> Self {
         let bytes = self.get(self.base..position.max(self.base));
         Self { bytes, base: self.base, is_final: true, is_paused: false }
     }

@@ -43,7 +43,7 @@ use crate::meta::StreamMeta;
 use crate::spec::{PAYLOAD_BYTES_MAX, id};
 use page::Page;
 use ruler::Ruler;
-use streams::{Kept, Slot, Streams};
+use streams::{ShortMessage, Slot, Streams};
 
 /// The longest frame, header included, that is not split at the end of a unit.
 pub const WHOLE_BYTES_MAX: usize = 64;
@@ -100,7 +100,7 @@ impl<O: Output> Writer<O> {
             return Err(WriteError::Id(id));
         }
         let json = meta.to_json(id);
-        self.ruler.plan(self.streams.totals().with(id, &json))?;
+        self.ruler.plan(self.streams.totals().with_stream(id, &json))?;
         let stream = self.streams.add(id, meta, json);
         if self.ruler.has_begun() {
             self.describe(stream.slot)?;
@@ -171,7 +171,9 @@ impl<O: Output> Writer<O> {
         if !message.is_empty() {
             check_length(slot, message.len() as u64, false)?;
         }
-        if let (Some(kept), Some(slot)) = (Kept::new(message), self.streams.get(stream.slot)) {
+        if let (Some(kept), Some(slot)) =
+            (ShortMessage::new(message), self.streams.get(stream.slot))
+        {
             slot.kept = kept;
         }
         Ok(())
@@ -298,7 +300,7 @@ impl<O: Output> Writer<O> {
         }
         self.make_room(stream.slot, payload.len())?;
         if self.ruler.begins_messages() {
-            self.write_kept()?;
+            self.write_short_messages()?;
         }
         let mut rest = self.write_frame(stream.slot, payload, more, true)?;
         while !rest.is_empty() {
@@ -325,7 +327,7 @@ impl<O: Output> Writer<O> {
         let (position, room) = (self.page.position(), self.page.room());
         let slot = self.streams.get(slot).ok_or(WriteError::UnknownStream)?;
         if is_first {
-            slot.see(minor, position);
+            slot.note_write(minor, position);
         }
         slot.used_in = major;
         let has_length = slot.length.is_none();
@@ -337,10 +339,10 @@ impl<O: Output> Writer<O> {
     }
 
     /// Writes what streams have kept, at the first place of a Unit where no message goes on.
-    fn write_kept(&mut self) -> Result<(), WriteError<O::Error>> {
+    fn write_short_messages(&mut self) -> Result<(), WriteError<O::Error>> {
         let mut from = 0;
-        while let Some((slot, kept, next)) = self.streams.next_kept(from)
-            && self.has_room_for_kept()
+        while let Some((slot, kept, next)) = self.streams.next_short_message(from)
+            && self.has_room_for_short()
         {
             self.write_frame(slot, kept.bytes(), false, true)?;
             from = next;

@@ -314,7 +314,7 @@ impl<O: Output> Writer<O> {
     }
 
     /// Returns true if a short message fits into this Unit, whatever comes before it.
-    pub(super) fn has_room_for_kept(&self) -> bool {
+    pub(super) fn has_room_for_short(&self) -> bool {
         let needed = LEAST_ROOM_BYTES + SPLIT_BYTES + self.ruler.index_bytes;
         let described = frame::chained(self.streams.totals().longest_meta_bytes()) as u64;
         self.page.position() + 2 * needed + described <= self.ruler.major_end

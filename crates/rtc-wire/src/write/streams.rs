@@ -44,7 +44,7 @@ pub(super) struct Slot {
     /// The object in Meta.
     pub(super) json: String,
     /// The message that later Units begin with.
-    pub(super) kept: Kept,
+    pub(super) kept: ShortMessage,
 }
 
 /// The longest message that later Units can begin with: a clock's is shorter.
@@ -52,12 +52,12 @@ pub const KEPT_BYTES_MAX: usize = 16;
 
 /// A short message; none when it is empty.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Kept {
+pub(super) struct ShortMessage {
     bytes: [u8; KEPT_BYTES_MAX],
     length: u8,
 }
 
-impl Kept {
+impl ShortMessage {
     /// Keeps a message, if it is short enough.
     pub(super) fn new(message: &[u8]) -> Option<Self> {
         let mut kept = Self { length: u8::try_from(message.len()).ok()?, ..Self::default() };
@@ -72,7 +72,7 @@ impl Kept {
 
 impl Slot {
     /// Notes that a write begins at `position`.
-    pub(super) fn see(&mut self, minor: u64, position: u64) {
+    pub(super) fn note_write(&mut self, minor: u64, position: u64) {
         if self.seen_in != minor {
             (self.seen_in, self.seen_at) = (minor, position);
         }
@@ -113,7 +113,7 @@ pub(super) struct Totals {
 
 impl Totals {
     /// With one stream more.
-    pub(super) fn with(mut self, id: u32, json: &str) -> Self {
+    pub(super) fn with_stream(mut self, id: u32, json: &str) -> Self {
         self.streams += 1;
         self.json_bytes += json.len() + 1;
         self.id_bytes += frame::header_bytes(id);
@@ -189,7 +189,7 @@ impl Streams {
 
     /// The next open stream, from `from` on in the order of ids, that has a message to be kept: its
     /// slot, and where to go on.
-    pub(super) fn next_kept(&self, from: usize) -> Option<(usize, Kept, usize)> {
+    pub(super) fn next_short_message(&self, from: usize) -> Option<(usize, ShortMessage, usize)> {
         let order = self.order.iter().enumerate().skip(from);
         order.map(|(at, slot)| (at, *slot)).find_map(|(at, number)| {
             let slot = self.slots.get(number).filter(|slot| slot.id != id::NUL)?;
@@ -216,7 +216,7 @@ impl Streams {
     /// Adds a stream that Meta describes by `json`; `id` is one that [`Streams::next_id`] has not
     /// passed.
     pub(super) fn add(&mut self, id: u32, meta: &StreamMeta, json: String) -> StreamId {
-        self.totals = self.totals.with(id, &json);
+        self.totals = self.totals.with_stream(id, &json);
         let slot = Slot {
             id,
             header: Header::new(id),
@@ -229,7 +229,7 @@ impl Streams {
             seen_in: 0,
             seen_at: 0,
             json,
-            kept: Kept::default(),
+            kept: ShortMessage::default(),
         };
         self.next_id = id + 1;
         let slot = self.place(slot);
@@ -255,7 +255,7 @@ impl Streams {
             slot.restart();
             slot.id = id::NUL;
             slot.json = String::new();
-            slot.kept = Kept::default();
+            slot.kept = ShortMessage::default();
             self.closed += 1;
         }
         // Seldom enough that closing very many streams takes no more than a few looks at each.

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use crate::messages::{Found, Message, arriving, borders, read, recording};
 use kymo_rtc_wire::meta::StreamMeta;
-use kymo_rtc_wire::read::{Item, View, Walker, Why};
+use kymo_rtc_wire::read::{DamageKind, Item, View, Walker};
 use kymo_rtc_wire::write::{Options, Writer};
 
 type Key<'a> = (u64, u32, &'a [u8]);
@@ -64,10 +64,9 @@ impl Sample {
             let is_joined = holder.is_some_and(|holder| {
                 holder.id == message.id && (holder.start..holder.end).contains(&message.start)
             });
-            let is_unknown = found
-                .damages
-                .iter()
-                .any(|damage| matches!(damage.why, Why::Rest(_)) && damage.end > message.start);
+            let is_unknown = found.damages.iter().any(|damage| {
+                matches!(damage.why, DamageKind::Rest(_)) && damage.end > message.start
+            });
             let is_outside = message.end <= from || message.start >= until;
             let is_lost = is_outside && !is_joined && !is_unknown && !there.contains(&key(message));
             assert!(!is_lost, "{place}: lost the message at {}", message.start);
@@ -165,7 +164,7 @@ fn a_tail_of_zeros_is_no_padding_and_makes_no_message() {
             }
             assert!(found.has_trouble(), "{place}: nothing is said");
             // Fewer zeros than a frame has bytes may be the end of one.
-            let is_told = found.damages.iter().any(|damage| damage.why == Why::Zeros);
+            let is_told = found.damages.iter().any(|damage| damage.why == DamageKind::Zeros);
             let may_be_frame = zeros < 1024 || !is_data(cut as u64);
             assert!(is_told || may_be_frame, "{place}: {:?}", found.damages);
         }
@@ -213,7 +212,7 @@ impl Noise {
 
 fn items(bytes: &[u8]) -> Vec<Item> {
     let mut walker = Walker::new();
-    let view = View::whole(bytes);
+    let view = View::from_file(bytes);
     let next = || walker.next(&view).ok().filter(|item| *item != Item::End);
     std::iter::from_fn(next).collect()
 }

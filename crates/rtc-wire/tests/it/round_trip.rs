@@ -237,7 +237,7 @@ fn check_targets(session: &Session, hidden: &BTreeSet<u64>) {
 
 /// The crate's reader finds the same frames, no damage, and every checksum in order.
 fn check_reader(file: &[u8], session: &Session) {
-    let view = View::whole(file);
+    let view = View::from_file(file);
     let mut walker = Walker::new();
     let mut expected = session.frames.iter();
     loop {

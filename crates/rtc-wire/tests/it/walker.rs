@@ -14,7 +14,7 @@ fn folder() -> Option<PathBuf> {
 
 /// Every item of a whole file.
 fn walk(bytes: &[u8]) -> Vec<Item> {
-    let view = View::whole(bytes);
+    let view = View::from_file(bytes);
     let mut walker = Walker::new();
     let mut items = Vec::new();
     loop {

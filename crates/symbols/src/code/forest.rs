@@ -46,8 +46,8 @@ pub(crate) struct Loops {
 
 impl Loops {
     /// Finds the loops of a graph.
-    pub(crate) fn of(graph: &Graph) -> Self {
-        let tree = Tree::of(graph);
+    pub(crate) fn from_graph(graph: &Graph) -> Self {
+        let tree = Tree::from_graph(graph);
         let mut nesting = Nesting::new(graph, tree.order.len());
         for node in (0..number(tree.order.len())).rev() {
             nesting.close(&tree, node);
@@ -71,7 +71,7 @@ impl Loops {
     }
 
     /// A loop and those around it, from the innermost out.
-    pub(crate) fn around(&self, innermost: Option<usize>) -> impl Iterator<Item = usize> {
+    pub(crate) fn enclosing_loops(&self, innermost: Option<usize>) -> impl Iterator<Item = usize> {
         std::iter::successors(innermost, |&at| self.all.get(at)?.parent)
     }
 }
@@ -111,7 +111,7 @@ impl Edges {
         self.all.push((from, to, before.unwrap_or(NONE)));
     }
 
-    fn of(&self, node: u32) -> impl Iterator<Item = (u32, u32)> {
+    fn edges_at(&self, node: u32) -> impl Iterator<Item = (u32, u32)> {
         let at = |edge: u32| self.all.get(index(edge)).copied();
         let first = self.last.get(index(node)).and_then(|last| at(*last));
         let edges = std::iter::successors(first, move |(.., before)| at(*before));
@@ -120,8 +120,8 @@ impl Edges {
 }
 
 impl Tree {
-    fn of(graph: &Graph) -> Self {
-        let mut growing = Growing {
+    fn from_graph(graph: &Graph) -> Self {
+        let mut growing = TreeBuilder {
             tree: Self {
                 order: Vec::new(),
                 parent: Vec::new(),
@@ -140,7 +140,7 @@ impl Tree {
 }
 
 /// A tree that is being made.
-struct Growing {
+struct TreeBuilder {
     tree: Tree,
     /// The node of each block.
     nodes: Vec<u32>,
@@ -150,7 +150,7 @@ struct Growing {
     path: Vec<(u32, usize)>,
 }
 
-impl Growing {
+impl TreeBuilder {
     fn grow(&mut self, graph: &Graph, root: u32) {
         self.reach(root, NONE);
         while let Some((node, followed)) = self.path.last_mut() {
@@ -165,7 +165,7 @@ impl Growing {
             *followed += 1;
             match self.nodes.get(index(target)).copied().unwrap_or(NONE) {
                 NONE => self.reach(target, node),
-                to => self.meet(node, to),
+                to => self.add_reached_edge(node, to),
             }
         }
     }
@@ -184,7 +184,7 @@ impl Growing {
     }
 
     /// An edge to a node that was reached before.
-    fn meet(&mut self, from: u32, to: u32) {
+    fn add_reached_edge(&mut self, from: u32, to: u32) {
         let above = self.above.find(to);
         if above == to {
             // It is not done, so it is above.
@@ -261,7 +261,7 @@ impl<'a> Nesting<'a> {
 
     /// Finds the loop of a node, those of all nodes after it being known.
     fn close(&mut self, tree: &Tree, node: u32) {
-        for (from, to) in tree.other.of(node) {
+        for (from, to) in tree.other.edges_at(node) {
             let (outer_from, outer_to) = (self.groups.find(from), self.groups.find(to));
             if outer_from != outer_to {
                 self.known.add(outer_to, outer_from, outer_to);
@@ -270,7 +270,7 @@ impl<'a> Nesting<'a> {
         }
         let mut open: Vec<u32> = Vec::new();
         let mut has_back = false;
-        for (from, _) in tree.back.of(node) {
+        for (from, _) in tree.back.edges_at(node) {
             has_back = true;
             let from = self.groups.find(from);
             self.take(node, from, &mut open);
@@ -282,7 +282,7 @@ impl<'a> Nesting<'a> {
             let above = tree.parent.get(index(member)).copied().unwrap_or(NONE);
             let above = self.groups.find(above);
             self.take(node, above, &mut open);
-            let before: Vec<u32> = self.known.of(member).map(|(from, _)| from).collect();
+            let before: Vec<u32> = self.known.edges_at(member).map(|(from, _)| from).collect();
             for from in before {
                 let from = self.groups.find(from);
                 self.take(node, from, &mut open);
@@ -405,7 +405,7 @@ impl Loops {
             let depths = targets.map(depth_of).chain(block.leaves.then_some(0));
             let (least, most) = depths
                 .fold((u32::MAX, 0), |(least, most), depth| (least.min(depth), most.max(depth)));
-            let ended: Vec<usize> = self.around(innermost).collect();
+            let ended: Vec<usize> = self.enclosing_loops(innermost).collect();
             for at in ended {
                 if let Some(it) = self.all.get_mut(at)
                     && (least..most).contains(&it.depth)
@@ -497,11 +497,11 @@ mod tests {
     }
 
     fn found(leads: &[Vec<u32>]) -> Vec<(u32, Blocks)> {
-        let loops = Loops::of(&Graph::made(leads));
+        let loops = Loops::from_graph(&Graph::made(leads));
         let mut bodies: Vec<(u32, Blocks)> = Vec::new();
         for (at, it) in loops.all.iter().enumerate() {
             let is_in = |block: &u32| {
-                loops.around(loops.innermost(u64::from(*block))).any(|around| around == at)
+                loops.enclosing_loops(loops.innermost(u64::from(*block))).any(|around| around == at)
             };
             let body = (0..number(leads.len())).filter(is_in).collect();
             bodies.push((u32::try_from(it.entry).unwrap(), body));

@@ -34,7 +34,7 @@ pub(crate) struct Graph {
 
 impl Graph {
     /// Follows the code of a function from its entry. `returns` says whether what is called returns.
-    pub(crate) fn of(
+    pub(crate) fn from_code(
         code: &Code,
         extent: &Extent,
         entry: u64,
@@ -87,7 +87,7 @@ pub(super) struct Walk<'a> {
     /// Targets of jumps through tables.
     tables: HashMap<u32, Vec<u32>>,
     /// Addresses that are put into registers.
-    pub(super) taken: Taken,
+    pub(super) taken: RegisterAddresses,
     /// Number of entries of tables that may still be read.
     pub(super) entries_left: u64,
     roots: Vec<u32>,
@@ -111,7 +111,7 @@ impl<'a> Walk<'a> {
             flows: HashMap::new(),
             from: HashMap::new(),
             tables: HashMap::new(),
-            taken: Taken::default(),
+            taken: RegisterAddresses::default(),
             entries_left: tables::ENTRIES_MAX,
             roots: Vec::new(),
             outside: BTreeSet::new(),
@@ -124,7 +124,7 @@ impl<'a> Walk<'a> {
     /// Follows everything that a place leads to.
     fn root(&mut self, place: u32, returns: &mut dyn FnMut(Callee) -> bool) {
         self.roots.push(place);
-        self.lead(place, None);
+        self.add_successor(place, None);
         loop {
             while let Some(place) = self.open.pop() {
                 self.follow(place, returns);
@@ -132,14 +132,14 @@ impl<'a> Walk<'a> {
             let Some(jump) = self.indirect.pop() else { break };
             let targets = tables::targets(self, jump);
             for target in &targets {
-                self.lead(*target, Some(jump));
+                self.add_successor(*target, Some(jump));
             }
             self.tables.insert(jump, targets);
         }
     }
 
     /// Takes down that control comes to a place, perhaps by a jump.
-    fn lead(&mut self, place: u32, from: Option<u32>) {
+    fn add_successor(&mut self, place: u32, from: Option<u32>) {
         self.begin_block(place);
         if let Some(from) = from {
             self.from.entry(place).or_insert(from);
@@ -154,7 +154,7 @@ impl<'a> Walk<'a> {
         while self.length(place) == 0 {
             let address = self.extent.address(place);
             let Some(step) = self.code.step(address) else { return };
-            if !self.extent.is_within(place, step.length) {
+            if !self.extent.contains_instruction(place, step.length) {
                 return;
             }
             if let Some(length) = self.lengths.get_mut(index(place)) {
@@ -173,7 +173,7 @@ impl<'a> Walk<'a> {
             match flow {
                 Flow::Jump(to) | Flow::Branch(to) => {
                     if let Some(target) = self.extent.place(to) {
-                        self.lead(target, Some(place));
+                        self.add_successor(target, Some(place));
                     } else {
                         self.outside.insert(to);
                     }
@@ -181,7 +181,7 @@ impl<'a> Walk<'a> {
                 Flow::Indirect(_) => self.indirect.push(place),
                 _ => {}
             }
-            let Some(next) = self.next(place).filter(|_| goes_on(flow)) else { return };
+            let Some(next) = self.next(place).filter(|_| falls_through(flow)) else { return };
             if matches!(flow, Flow::Branch(_)) {
                 self.begin_block(next);
             }
@@ -206,7 +206,7 @@ impl<'a> Walk<'a> {
                 continue;
             }
             let step = self.code.step(self.extent.address(place));
-            let step = step.filter(|step| self.extent.is_within(place, step.length));
+            let step = step.filter(|step| self.extent.contains_instruction(place, step.length));
             if step.is_some_and(|step| !step.is_padding) {
                 return Some(place);
             }
@@ -231,11 +231,11 @@ impl<'a> Walk<'a> {
     }
 
     /// Instructions before one, the nearest first, along some way that control may have come.
-    pub(super) fn before(&self, place: u32) -> Vec<u32> {
+    pub(super) fn preceding_instructions(&self, place: u32) -> Vec<u32> {
         let previous = |place: &u32| {
             let by_fall = (1..=15_u8).find_map(|back| {
                 let before = place.checked_sub(back.into())?;
-                let leads = self.length(before) == back && goes_on(self.flow(before));
+                let leads = self.length(before) == back && falls_through(self.flow(before));
                 (leads && self.next(before) == Some(*place)).then_some(before)
             });
             by_fall.or_else(|| self.from.get(place).copied())
@@ -257,7 +257,7 @@ impl<'a> Walk<'a> {
         let mut graph = Graph { blocks, roots, outside: self.outside.clone(), targets };
         for &start in &leaders {
             let mut last = start;
-            while goes_on(self.flow(last)) && !matches!(self.flow(last), Flow::Branch(_)) {
+            while falls_through(self.flow(last)) && !matches!(self.flow(last), Flow::Branch(_)) {
                 match self.next(last).filter(|next| self.length(*next) > 0 && !is_start(next)) {
                     Some(next) => last = next,
                     None => break,
@@ -282,7 +282,7 @@ impl<'a> Walk<'a> {
     ) -> bool {
         let flow = self.flow(last);
         let block_at = |address| self.extent.place(address).and_then(block_of);
-        let next = goes_on(flow).then(|| self.next(last)).flatten().and_then(block_of);
+        let next = falls_through(flow).then(|| self.next(last)).flatten().and_then(block_of);
         match flow {
             Flow::Jump(target) | Flow::Branch(target) => {
                 let target = block_at(target);
@@ -304,12 +304,12 @@ impl<'a> Walk<'a> {
 
 /// Addresses that instructions put into registers.
 #[derive(Debug, Default)]
-pub(super) struct Taken {
+pub(super) struct RegisterAddresses {
     by_register: BTreeMap<(u8, u64), u64>,
     all: BTreeSet<u64>,
 }
 
-impl Taken {
+impl RegisterAddresses {
     fn add(&mut self, register: u8, at: u64, address: u64) {
         self.by_register.insert((register, at), address);
         self.all.insert(address);
@@ -324,12 +324,12 @@ impl Taken {
     }
 
     /// The first address after one.
-    pub(super) fn after(&self, address: u64) -> Option<u64> {
+    pub(super) fn next_address(&self, address: u64) -> Option<u64> {
         self.all.range(address.checked_add(1)?..).next().copied()
     }
 }
 
 /// Returns true if control may come to the next instruction.
-fn goes_on(flow: Flow) -> bool {
+fn falls_through(flow: Flow) -> bool {
     matches!(flow, Flow::Next | Flow::Branch(_) | Flow::Call(_))
 }

@@ -78,7 +78,7 @@ pub(crate) struct Step {
 }
 
 impl Machine {
-    fn of(file: &object::File<'_>) -> Option<Self> {
+    fn from_file(file: &object::File<'_>) -> Option<Self> {
         match file.architecture() {
             object::Architecture::X86_64 => Some(Self::X86),
             object::Architecture::Aarch64 => Some(Self::Aarch64),
@@ -126,8 +126,8 @@ impl Code {
     }
 
     /// The code of a file, if it is for a machine that is known.
-    pub(crate) fn of(file: &object::File<'_>, source: &Bytes) -> Option<Self> {
-        let machine = Machine::of(file).filter(|_| file.is_little_endian())?;
+    pub(crate) fn from_file(file: &object::File<'_>, source: &Bytes) -> Option<Self> {
+        let machine = Machine::from_file(file).filter(|_| file.is_little_endian())?;
         let segment = |found: object::Segment<'_, '_>| {
             let data = found.data().ok().filter(|data| !data.is_empty())?;
             let SegmentFlags::Elf { p_flags, .. } = found.flags() else { return None };
@@ -141,7 +141,7 @@ impl Code {
 
     /// Code at an address, for tests.
     #[cfg(test)]
-    pub(crate) fn at(machine: Machine, start: u64, bytes: &[u8]) -> Self {
+    pub(crate) fn from_bytes(machine: Machine, start: u64, bytes: &[u8]) -> Self {
         let bytes = Bytes::copy_from_slice(bytes);
         Self { machine, segments: vec![Segment { start, bytes, is_code: true }] }
     }
@@ -225,7 +225,7 @@ impl Extent {
     }
 
     /// Returns true if what is at a place goes on this far without leaving its part.
-    fn is_within(&self, place: u32, length: u8) -> bool {
+    fn contains_instruction(&self, place: u32, length: u8) -> bool {
         let last = self.address(place).saturating_add(u64::from(length.saturating_sub(1)));
         self.place(last) == Some(place + u32::from(length.saturating_sub(1)))
     }
@@ -251,7 +251,7 @@ mod tests {
         let places = [15, 16, 21, 22, 40, 43, 44].map(|address| extent.place(address));
         assert_eq!(places, [None, Some(0), Some(5), None, Some(6), Some(9), None]);
         assert_eq!([0, 5, 6, 9].map(|place| extent.address(place)), [16, 21, 40, 43]);
-        assert!(extent.is_within(4, 2) && !extent.is_within(5, 2));
+        assert!(extent.contains_instruction(4, 2) && !extent.contains_instruction(5, 2));
         assert!(Extent::new(vec![0..1, 2..u64::MAX]).is_none());
         assert!(Extent::new(vec![]).is_none());
     }

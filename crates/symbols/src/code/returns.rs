@@ -82,7 +82,7 @@ pub(crate) struct Returns<'a> {
 
 /// Function that is called in the end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Called {
+enum CallTarget {
     /// The function at an address, of which nothing is known by its name.
     Function(u64),
     /// One that does not return.
@@ -94,11 +94,11 @@ enum Called {
 /// Functions that are called through memory, by the slot in which their address is put when the
 /// program starts.
 #[derive(Debug, Default)]
-pub(crate) struct Slots(HashMap<u64, Called>);
+pub(crate) struct Slots(HashMap<u64, CallTarget>);
 
 impl Slots {
     /// Finds the names that the file asks for.
-    pub(crate) fn of(file: &object::File<'_>) -> Self {
+    pub(crate) fn from_file(file: &object::File<'_>) -> Self {
         let symbols = file.dynamic_symbol_table();
         let Some((symbols, relocations)) = symbols.zip(file.dynamic_relocations()) else {
             return Self::default();
@@ -107,15 +107,15 @@ impl Slots {
             let RelocationTarget::Symbol(symbol) = relocation.target() else { return None };
             let symbol = symbols.symbol_by_index(symbol).ok()?;
             if symbol.name().is_ok_and(never_by_name) {
-                return Some((at, Called::Never));
+                return Some((at, CallTarget::Never));
             }
-            symbol.is_definition().then(|| (at, Called::Function(symbol.address())))
+            symbol.is_definition().then(|| (at, CallTarget::Function(symbol.address())))
         };
         Self(relocations.filter_map(called).collect())
     }
 
-    fn called(&self, slot: u64) -> Called {
-        self.0.get(&slot).copied().unwrap_or(Called::Other)
+    fn called(&self, slot: u64) -> CallTarget {
+        self.0.get(&slot).copied().unwrap_or(CallTarget::Other)
     }
 }
 
@@ -133,32 +133,32 @@ impl<'a> Returns<'a> {
     }
 
     /// Returns true if what is called returns, as far as one can tell.
-    pub(crate) fn ask(&mut self, code: &Code, callee: Callee) -> bool {
+    pub(crate) fn may_return(&mut self, code: &Code, callee: Callee) -> bool {
         match self.called(code, callee) {
-            Called::Never => false,
-            Called::Other => true,
-            Called::Function(entry) => match self.known.get(&entry) {
+            CallTarget::Never => false,
+            CallTarget::Other => true,
+            CallTarget::Function(entry) => match self.known.get(&entry) {
                 Some(known) => *known,
                 None => self.find_out(code, entry),
             },
         }
     }
 
-    fn called(&self, code: &Code, callee: Callee) -> Called {
+    fn called(&self, code: &Code, callee: Callee) -> CallTarget {
         match callee {
-            Callee::Unknown => Called::Other,
+            Callee::Unknown => CallTarget::Other,
             Callee::Slot(slot) => self.slots.called(slot),
             Callee::Address(address) => match elf::find(self.symbols, address) {
-                Some(symbol) if never_by_name(&symbol.name) => Called::Never,
-                Some(symbol) if symbol.start == address => Called::Function(address),
-                Some(_) => Called::Other,
+                Some(symbol) if never_by_name(&symbol.name) => CallTarget::Never,
+                Some(symbol) if symbol.start == address => CallTarget::Function(address),
+                Some(_) => CallTarget::Other,
                 None => self.stub(code, address),
             },
         }
     }
 
     /// A stub jumps through the slot of a function. What is no stub is a function without a symbol.
-    fn stub(&self, code: &Code, entry: u64) -> Called {
+    fn stub(&self, code: &Code, entry: u64) -> CallTarget {
         let mut address = entry;
         if let Some(slot) = code.slot_of_stub(address) {
             return self.slots.called(slot);
@@ -170,32 +170,32 @@ impl<'a> Returns<'a> {
                 _ => break,
             }
         }
-        Called::Function(entry)
+        CallTarget::Function(entry)
     }
 
     /// Follows a function, and those that it calls, until a return is found in each.
     fn find_out(&mut self, code: &Code, entry: u64) -> bool {
         let most = STEPS_MAX.min(self.left);
         let mut left = most;
-        let mut stack = vec![Followed::new(entry)];
+        let mut stack = vec![FollowedFunction::new(entry)];
         while let Some(last) = stack.last_mut() {
             let returns = match last.open.pop() {
                 Some(address) if last.seen.insert(address) => {
                     left = left.saturating_sub(1);
                     let step = code.step(address).filter(|_| left > 0);
-                    match step.map(|step| self.lead(code, last, address, step)) {
-                        Some(Lead::On) => continue,
-                        Some(Lead::Into(callee)) => {
-                            let is_open = |followed: &Followed| followed.entry == callee;
+                    match step.map(|step| self.follow_instruction(code, last, address, step)) {
+                        Some(InstructionTarget::On) => continue,
+                        Some(InstructionTarget::Into(callee)) => {
+                            let is_open = |followed: &FollowedFunction| followed.entry == callee;
                             if stack.len() < DEPTH_MAX && !stack.iter().any(is_open) {
-                                stack.push(Followed::new(callee));
+                                stack.push(FollowedFunction::new(callee));
                             } else {
-                                go_on(&mut stack, true);
+                                continue_caller(&mut stack, true);
                             }
                             continue;
                         }
                         // What is not known to the end may return.
-                        Some(Lead::Out) | None => true,
+                        Some(InstructionTarget::Out) | None => true,
                     }
                 }
                 Some(_) => continue,
@@ -203,34 +203,40 @@ impl<'a> Returns<'a> {
             };
             self.known.insert(last.entry, returns);
             stack.pop();
-            go_on(&mut stack, returns);
+            continue_caller(&mut stack, returns);
         }
         self.left -= most - left;
         self.known.get(&entry).copied().unwrap_or(true)
     }
 
     /// Takes down where an instruction of a function leads.
-    fn lead(&self, code: &Code, followed: &mut Followed, address: u64, step: Step) -> Lead {
+    fn follow_instruction(
+        &self,
+        code: &Code,
+        followed: &mut FollowedFunction,
+        address: u64,
+        step: Step,
+    ) -> InstructionTarget {
         let next = address.saturating_add(step.length.into());
         match step.flow {
             Flow::Next => followed.open.push(next),
             Flow::Jump(to) => followed.open.push(to),
             Flow::Branch(to) => followed.open.extend([to, next]),
             Flow::Stop => {}
-            Flow::Return | Flow::Indirect(_) => return Lead::Out,
+            Flow::Return | Flow::Indirect(_) => return InstructionTarget::Out,
             Flow::Call(callee) => {
                 // A function that ends with a call does not go on after it.
                 let symbol = elf::find(self.symbols, address);
                 if symbol.is_some_and(|symbol| next >= symbol.end) {
-                    return Lead::On;
+                    return InstructionTarget::On;
                 }
                 let returns = match self.called(code, callee) {
-                    Called::Never => false,
-                    Called::Other => true,
-                    Called::Function(entry) => {
+                    CallTarget::Never => false,
+                    CallTarget::Other => true,
+                    CallTarget::Function(entry) => {
                         let Some(known) = self.known.get(&entry) else {
                             followed.after = Some(next);
-                            return Lead::Into(entry);
+                            return InstructionTarget::Into(entry);
                         };
                         *known
                     }
@@ -238,12 +244,12 @@ impl<'a> Returns<'a> {
                 followed.open.extend(returns.then_some(next));
             }
         }
-        Lead::On
+        InstructionTarget::On
     }
 }
 
 /// A function that is followed.
-struct Followed {
+struct FollowedFunction {
     entry: u64,
     seen: HashSet<u64>,
     open: Vec<u64>,
@@ -251,14 +257,14 @@ struct Followed {
     after: Option<u64>,
 }
 
-impl Followed {
+impl FollowedFunction {
     fn new(entry: u64) -> Self {
         Self { entry, seen: HashSet::new(), open: vec![entry], after: None }
     }
 }
 
 /// Direction in which an instruction leads.
-enum Lead {
+enum InstructionTarget {
     /// To further ones of the function, or nowhere.
     On,
     /// Into another function, of which nothing is known yet.
@@ -268,7 +274,7 @@ enum Lead {
 }
 
 /// Goes on with the caller of a function, if that returns.
-fn go_on(stack: &mut [Followed], returns: bool) {
+fn continue_caller(stack: &mut [FollowedFunction], returns: bool) {
     if let Some(caller) = stack.last_mut() {
         let after = caller.after.take();
         caller.open.extend(after.filter(|_| returns));

@@ -7,10 +7,10 @@ use super::*;
 /// The loops of code at 0x1000, all of it being one function of `size` bytes. Calls of 0x9000 do not
 /// return.
 fn found(machine: Machine, bytes: &[u8], size: u64) -> Loops {
-    let code = Code::at(machine, 0x1000, bytes);
+    let code = Code::from_bytes(machine, 0x1000, bytes);
     let extent = Extent::new(std::iter::once(0x1000..0x1000 + size).collect()).unwrap();
     let mut returns = |callee| callee != Callee::Address(0x9000);
-    Loops::of(&Graph::of(&code, &extent, 0x1000, &mut returns))
+    Loops::from_graph(&Graph::from_code(&code, &extent, 0x1000, &mut returns))
 }
 
 fn x86(bytes: &[u8]) -> Loops {
@@ -23,7 +23,7 @@ fn aarch64(words: &[u32], size: u64) -> Loops {
 }
 
 /// Entry, depth and exits of each loop.
-fn told(loops: &Loops) -> Vec<(u64, u32, &[u64])> {
+fn loop_shapes(loops: &Loops) -> Vec<(u64, u32, &[u64])> {
     loops.all.iter().map(|it| (it.entry, it.depth, it.exits.as_slice())).collect()
 }
 
@@ -37,7 +37,7 @@ fn a_loop_is_where_its_code_comes_back() {
         0x75, 0xf6, // 100a jne 1002
         0xc3, // 100c ret
     ]);
-    assert_eq!(told(&loops), [(0x1002, 0, [0x100a].as_slice())]);
+    assert_eq!(loop_shapes(&loops), [(0x1002, 0, [0x100a].as_slice())]);
     assert_eq!(loops.spans, [(0x1002, 0x100c, 0)]);
     let innermost = [0x1001, 0x1002, 0x100b, 0x100c].map(|address| loops.innermost(address));
     assert_eq!(innermost, [None, Some(0), Some(0), None]);
@@ -57,7 +57,7 @@ fn loops_are_nested() {
         0xc3, // 100e ret
     ]);
     let expected = [(0x1002, 0, [0x100c].as_slice()), (0x1004, 1, [0x1008].as_slice())];
-    assert_eq!(told(&loops), expected);
+    assert_eq!(loop_shapes(&loops), expected);
     assert_eq!(loops.all[1].parent, Some(0));
     assert_eq!(loops.spans, [(0x1002, 0x1004, 0), (0x1004, 0x100a, 1), (0x100a, 0x100e, 0)]);
 }
@@ -73,7 +73,7 @@ fn two_ways_back_to_one_header_are_one_loop() {
         0xeb, 0xf2, // 100c jmp 1000
         0xc3, // 100e ret
     ]);
-    assert_eq!(told(&loops), [(0x1000, 0, [0x1002].as_slice())]);
+    assert_eq!(loop_shapes(&loops), [(0x1000, 0, [0x1002].as_slice())]);
     assert_eq!(loops.spans, [(0x1000, 0x100e, 0)]);
 }
 
@@ -88,7 +88,7 @@ fn a_loop_that_is_entered_at_two_places_is_told_by_the_first() {
         0x72, 0xf8, // 100a jb 1004
         0xc3, // 100c ret
     ]);
-    assert_eq!(told(&loops), [(0x1004, 0, [0x100a].as_slice())]);
+    assert_eq!(loop_shapes(&loops), [(0x1004, 0, [0x100a].as_slice())]);
     assert!(loops.all[0].is_irreducible);
     assert_eq!(loops.spans, [(0x1004, 0x100c, 0)]);
 }
@@ -119,7 +119,7 @@ fn a_table_of_distances_leads_to_its_cases_and_to_no_more() {
     ];
     let loops = found(Machine::X86, &code, 0x28);
     let expected = [(0x1000, 0, [0x1005, 0x1015].as_slice()), (0x1025, 0, &[])];
-    assert_eq!(told(&loops), expected);
+    assert_eq!(loop_shapes(&loops), expected);
     assert_eq!(loops.spans, [(0x1000, 0x1025, 0), (0x1025, 0x1027, 1)]);
 }
 
@@ -130,7 +130,7 @@ fn a_loop_that_nothing_ends_goes_on_after_calls_that_return() {
         0xeb, 0xf9, // 1005 jmp 1000
         0xc3, // 1007 ret
     ]);
-    assert_eq!(told(&loops), [(0x1000, 0, [].as_slice())]);
+    assert_eq!(loop_shapes(&loops), [(0x1000, 0, [].as_slice())]);
 }
 
 #[test]
@@ -140,7 +140,7 @@ fn a_jump_out_of_the_function_ends_it() {
         0x75, 0xfc, // 1002 jne 1000
         0xe9, 0xf7, 0x01, 0x00, 0x00, // 1004 jmp 1200
     ]);
-    assert_eq!(told(&loops), [(0x1000, 0, [0x1002].as_slice())]);
+    assert_eq!(loop_shapes(&loops), [(0x1000, 0, [0x1002].as_slice())]);
 }
 
 #[test]
@@ -149,7 +149,7 @@ fn code_that_overlaps_is_followed_both_ways() {
         0xb8, 0x90, 0x90, 0xeb, 0xfb, // 1000 mov $0xfbeb9090,%eax; 1003 jmp 1000
         0xeb, 0xfa, // 1005 jmp 1001
     ]);
-    assert_eq!(told(&loops), [(0x1000, 0, [].as_slice())]);
+    assert_eq!(loop_shapes(&loops), [(0x1000, 0, [].as_slice())]);
     assert_eq!(loops.spans, [(0x1000, 0x1007, 0)]);
 }
 
@@ -162,10 +162,10 @@ fn parts_of_a_function_that_lie_apart_are_one_function() {
         0xc3, // 1004 ret
     ]);
     bytes[0x10..0x12].copy_from_slice(&[0xeb, 0xee]); // 1010 jmp 1000
-    let code = Code::at(Machine::X86, 0x1000, &bytes);
+    let code = Code::from_bytes(Machine::X86, 0x1000, &bytes);
     let extent = Extent::new(vec![0x1000..0x1005, 0x1010..0x1012]).unwrap();
-    let loops = Loops::of(&Graph::of(&code, &extent, 0x1000, &mut |_| true));
-    assert_eq!(told(&loops), [(0x1000, 0, [0x1002].as_slice())]);
+    let loops = Loops::from_graph(&Graph::from_code(&code, &extent, 0x1000, &mut |_| true));
+    assert_eq!(loop_shapes(&loops), [(0x1000, 0, [0x1002].as_slice())]);
     assert_eq!(loops.spans, [(0x1000, 0x1004, 0), (0x1010, 0x1012, 0)]);
 }
 
@@ -179,7 +179,7 @@ fn loops_of_aarch64_are_found_by_their_branches() {
         0x54ff_ffa1, // 1010 b.ne 1004
         0xd65f_03c0, // 1014 ret
     ];
-    assert_eq!(told(&aarch64(&single, 24)), [(0x1004, 0, [0x1010].as_slice())]);
+    assert_eq!(loop_shapes(&aarch64(&single, 24)), [(0x1004, 0, [0x1010].as_slice())]);
     let nested = [
         0x2a02_03e3, // 1000 mov w3, w2
         0x0b03_0000, // 1004 add w0, w0, w3
@@ -190,7 +190,7 @@ fn loops_of_aarch64_are_found_by_their_branches() {
         0xd65f_03c0, // 1018 ret
     ];
     let expected = [(0x1000, 0, [0x1014].as_slice()), (0x1004, 1, [0x100c].as_slice())];
-    assert_eq!(told(&aarch64(&nested, 28)), expected);
+    assert_eq!(loop_shapes(&aarch64(&nested, 28)), expected);
     let irreducible = [
         0x3400_0040, // 1000 cbz w0, 1008
         0x5100_0421, // 1004 sub w1, w1, #1
@@ -200,7 +200,7 @@ fn loops_of_aarch64_are_found_by_their_branches() {
         0xd65f_03c0, // 1014 ret
     ];
     let loops = aarch64(&irreducible, 24);
-    assert_eq!(told(&loops), [(0x1004, 0, [0x1010].as_slice())]);
+    assert_eq!(loop_shapes(&loops), [(0x1004, 0, [0x1010].as_slice())]);
     assert!(loops.all[0].is_irreducible);
 }
 
@@ -226,7 +226,7 @@ fn tables_of_aarch64_count_instructions_from_a_base_or_bytes_from_the_table() {
         0x0004_0200, // 1040 1024, 102c, 1034
     ];
     let loops = aarch64(&counts_instructions, 0x40);
-    assert_eq!(told(&loops), [(0x1000, 0, [0x1008].as_slice())]);
+    assert_eq!(loop_shapes(&loops), [(0x1000, 0, [0x1008].as_slice())]);
     assert_eq!(loops.spans, [(0x1000, 0x103c, 0)]);
     let counts_bytes = [
         0xb940_0088, // 1000 ldr w8, [x4]
@@ -247,7 +247,7 @@ fn tables_of_aarch64_count_instructions_from_a_base_or_bytes_from_the_table() {
         0xffff_fffc, // 103c 1030
     ];
     let loops = aarch64(&counts_bytes, 0x34);
-    assert_eq!(told(&loops), [(0x1000, 0, [0x1008, 0x101c].as_slice())]);
+    assert_eq!(loop_shapes(&loops), [(0x1000, 0, [0x1008, 0x101c].as_slice())]);
     assert_eq!(loops.spans, [(0x1000, 0x1030, 0)]);
 }
 
@@ -261,7 +261,7 @@ fn code_after_a_call_that_does_not_return_is_not_part_of_what_came_before() {
         0x17ff_fffc, // 1010 b 1000
     ];
     let loops = aarch64(&code, 20);
-    assert_eq!(told(&loops), [(0x1000, 0, [0x1000].as_slice())]);
+    assert_eq!(loop_shapes(&loops), [(0x1000, 0, [0x1000].as_slice())]);
     assert_eq!(loops.spans, [(0x1000, 0x100c, 0)]);
 }
 

@@ -5,13 +5,13 @@ use std::collections::{BTreeMap, HashSet};
 use kymo_core::Severity::Warning;
 
 use super::definitions::{has_log_file, place};
-use super::{Told, is_no_artifact};
+use super::{CountedFindings, is_no_artifact};
 use crate::read::INDEX;
 use crate::spec::{ArtifactClass, Section};
 use crate::types::{ArtifactId, IndexHeader, LogFileId, TaskExecution};
-use crate::{Reader, Tally};
+use crate::{EventStatistics, Reader};
 
-pub(super) fn check(reader: &Reader, tally: &Tally, told: &mut Told) {
+pub(super) fn check(reader: &Reader, tally: &EventStatistics, told: &mut CountedFindings) {
     index_header(reader, told);
     statistics(reader, tally, told);
     task_executions(reader, tally, told);
@@ -22,7 +22,7 @@ fn start(reader: &Reader, section: Section) -> Option<u64> {
     found.map(|(_, bytes)| bytes.start)
 }
 
-fn index_header(reader: &Reader, told: &mut Told) {
+fn index_header(reader: &Reader, told: &mut CountedFindings) {
     if !reader.is_index_sound() {
         return;
     }
@@ -44,14 +44,14 @@ fn index_header(reader: &Reader, told: &mut Told) {
     let offset = start(reader, Section::EventIndex);
     for (number, (what, found, expected)) in (1..).zip(pairs) {
         if found != expected {
-            told.tell((INDEX, number, 1), Warning, offset, || {
+            told.count((INDEX, number, 1), Warning, offset, || {
                 format!("{what} of the index is {found}, and the blocks say {expected}")
             });
         }
     }
 }
 
-fn statistics(reader: &Reader, tally: &Tally, told: &mut Told) {
+fn statistics(reader: &Reader, tally: &EventStatistics, told: &mut CountedFindings) {
     let Some(found) = reader.statistics() else { return };
     let expected = tally.statistics();
     let pairs = [
@@ -62,7 +62,7 @@ fn statistics(reader: &Reader, tally: &Tally, told: &mut Told) {
     let offset = start(reader, Section::Statistics);
     for (number, (what, found, expected)) in (0..).zip(pairs) {
         if found != expected {
-            told.tell(("statistics", number, 0), Warning, offset, || {
+            told.count(("statistics", number, 0), Warning, offset, || {
                 format!("{what} is {found}, and the events say {expected}")
             });
         }
@@ -73,7 +73,7 @@ fn statistics(reader: &Reader, tally: &Tally, told: &mut Told) {
 /// a value between two hundredths may have become either.
 const ROUNDING: f64 = 0.010_001;
 
-fn task_executions(reader: &Reader, tally: &Tally, told: &mut Told) {
+fn task_executions(reader: &Reader, tally: &EventStatistics, told: &mut CountedFindings) {
     type Known = BTreeMap<(LogFileId, ArtifactId), f64>;
     let entry = |of: &TaskExecution| ((of.log_file, of.task), of.task_exec);
     let expected: Known = tally.task_executions().iter().map(entry).collect();
@@ -83,7 +83,7 @@ fn task_executions(reader: &Reader, tally: &Tally, told: &mut Told) {
         let (log, task) = (found.log_file, found.task);
         missing.remove(&(log, task));
         if !seen.insert((log, task)) {
-            told.tell(("duplicate-id", 4, place(found.offset)), Warning, found.offset, || {
+            told.count(("duplicate-id", 4, place(found.offset)), Warning, found.offset, || {
                 format!("the execution of task {} of log file {} is there twice", task.0, log.0)
             });
         }
@@ -95,7 +95,7 @@ fn task_executions(reader: &Reader, tally: &Tally, told: &mut Told) {
         };
         if !is_right {
             let key = ("task-executions", log.0.into(), task.0.into());
-            told.tell(key, Warning, found.offset, || {
+            told.count(key, Warning, found.offset, || {
                 let share = expected.get(&(log, task)).copied().unwrap_or_default();
                 let said = found.task_exec;
                 format!("task {} ran for {said} % as the file says, and {share} %", task.0)
@@ -104,17 +104,17 @@ fn task_executions(reader: &Reader, tally: &Tally, told: &mut Told) {
     }
     for ((log, task), share) in missing {
         let key = ("task-executions", log.0.into(), task.0.into());
-        told.tell(key, Warning, start(reader, Section::TaskExecutions), || {
+        told.count(key, Warning, start(reader, Section::TaskExecutions), || {
             format!("task {} of log file {} ran for {share} %, and is not there", task.0, log.0)
         });
     }
 }
 
 /// Looks up what an entry is about.
-fn execution_ids(reader: &Reader, found: &TaskExecution, told: &mut Told) {
+fn execution_ids(reader: &Reader, found: &TaskExecution, told: &mut CountedFindings) {
     let (log, task) = (found.log_file, found.task);
     if !has_log_file(reader, log) {
-        told.tell(("unknown-log-file", log.0.into(), 3), Warning, found.offset, || {
+        told.count(("unknown-log-file", log.0.into(), 3), Warning, found.offset, || {
             format!("task {} ran in log file {}, which is not there", task.0, log.0)
         });
     } else if !is_no_artifact(ArtifactClass::Task, task)

@@ -6,23 +6,27 @@ use foldhash::fast::RandomState;
 use kymo_core::Severity::Warning;
 use kymo_core::{Context, RecentEntries};
 
-use super::Told;
+use super::CountedFindings;
 use super::definitions::has_log_file;
 use crate::read::{CUSTOM_SIZE, INDEX, Walk, misfit, values};
 use crate::spec::{ArtifactClass, NO_TYPE, UNKNOWN_STATE, UNKNOWN_TASK, UNKNOWN_TIME};
-use crate::tally::TaskOf;
-use crate::types::{ArtifactId, Block, Body, Event, Found, LogFileId, TypeId};
-use crate::{Reader, Tally};
+use crate::tally::LogTask;
+use crate::types::{ArtifactId, Block, Body, Event, LocatedEvent, LogFileId, TypeId};
+use crate::{EventStatistics, Reader};
 
 /// Bytes between two tellings of progress.
 const PROGRESS_BYTES: u64 = 8 << 20;
 
 /// Checks all events, and sums them up.
-pub(super) fn check(reader: &Reader, context: &Context<'_>, told: &mut Told) -> Tally {
+pub(super) fn check(
+    reader: &Reader,
+    context: &Context<'_>,
+    told: &mut CountedFindings,
+) -> EventStatistics {
     let mut pass = Pass {
         reader,
         told,
-        tally: Tally::default(),
+        tally: EventStatistics::default(),
         current: None,
         last: HashMap::default(),
         latest: i64::MIN,
@@ -61,8 +65,8 @@ pub(super) fn check(reader: &Reader, context: &Context<'_>, told: &mut Told) -> 
 
 struct Pass<'a> {
     reader: &'a Reader,
-    told: &'a mut Told,
-    tally: Tally,
+    told: &'a mut CountedFindings,
+    tally: EventStatistics,
     /// The log file of the event before, and its time.
     current: Option<(LogFileId, i64)>,
     /// The time of the last event of each other log file.
@@ -72,7 +76,7 @@ struct Pass<'a> {
     /// The log file and the type of the event before, where it has no values and both are there.
     seen: Option<(LogFileId, TypeId)>,
     /// Tasks that are known to be there: few are switched between most of the time.
-    known: RecentEntries<TaskOf, ()>,
+    known: RecentEntries<LogTask, ()>,
     /// False if definitions cannot be read: then that is enough to report.
     are_artifacts_known: bool,
     are_types_known: bool,
@@ -85,8 +89,8 @@ fn is_found(reader: &Reader, rule: &str) -> bool {
 
 impl Pass<'_> {
     #[inline]
-    fn event(&mut self, found: &Found<'_>) {
-        let Found { offset, event } = found;
+    fn event(&mut self, found: &LocatedEvent<'_>) {
+        let LocatedEvent { offset, event } = found;
         let log = event.log_file;
         if event.timestamp >= self.latest && self.current.is_none_or(|(same, _)| same == log) {
             self.current = Some((log, event.timestamp));
@@ -102,7 +106,7 @@ impl Pass<'_> {
         }
         let are_known = match event.body {
             Body::TaskSwitch { in_task, out_task, .. } => {
-                let is_known = |task| self.known.get(TaskOf(log, task)).is_some();
+                let is_known = |task| self.known.get(LogTask(log, task)).is_some();
                 is_known(in_task) && is_known(out_task)
             }
             _ => false,
@@ -111,7 +115,7 @@ impl Pass<'_> {
             self.ids(*offset, event);
         }
         if !self.tally.add(event) {
-            self.told.tell(("unbalanced-switch", log.0.into(), 0), Warning, *offset, || {
+            self.told.count(("unbalanced-switch", log.0.into(), 0), Warning, *offset, || {
                 let log = log.0;
                 format!("a TASK_SWITCH of log file {log} stops another task than was running")
             });
@@ -123,7 +127,7 @@ impl Pass<'_> {
         let log = event.log_file;
         let is_there = has_log_file(self.reader, log);
         if !is_there {
-            self.told.tell(("unknown-log-file", log.0.into(), 0), Warning, offset, || {
+            self.told.count(("unknown-log-file", log.0.into(), 0), Warning, offset, || {
                 format!("there is no log file {}", log.0)
             });
         }
@@ -142,11 +146,11 @@ impl Pass<'_> {
         };
         if before.is_some_and(|before| before > timestamp) {
             self.is_log_unsorted = true;
-            self.told.tell(("order", log.0.into(), 1), Warning, offset, || {
+            self.told.count(("order", log.0.into(), 1), Warning, offset, || {
                 format!("an event of log file {} is earlier than the one before it", log.0)
             });
         } else if self.latest > timestamp && !self.is_log_unsorted {
-            self.told.tell(("order", 0, 2), Warning, offset, || {
+            self.told.count(("order", 0, 2), Warning, offset, || {
                 "log files are not merged by time: an event is earlier than one before it".into()
             });
         }
@@ -158,7 +162,7 @@ impl Pass<'_> {
         let Body::FunctionEnter(function) = event.body else { return };
         let (begin, end) = (event.timestamp, function.end_time);
         if end != UNKNOWN_TIME && function.ends(begin).is_none() {
-            self.told.tell(("end-time", event.log_file.0.into(), 0), Warning, offset, || {
+            self.told.count(("end-time", event.log_file.0.into(), 0), Warning, offset, || {
                 format!("a function is entered at {begin} ns, and its end-time is {end}: not used")
             });
         }
@@ -180,12 +184,12 @@ impl Pass<'_> {
         }
         match values(of, event.custom, offset) {
             Ok(values) if self.are_artifacts_known => {
-                self.told.unknown_among((self.reader, log), of, &values, offset);
+                self.told.report_unknown_artifacts((self.reader, log), of, &values, offset);
             }
             Ok(_) => {}
             Err(error) => {
                 let key = (CUSTOM_SIZE, log.0.into(), id.0.into());
-                self.told.tell_first(key, Warning, offset, || misfit(id, &error));
+                self.told.count_first(key, Warning, offset, || misfit(id, &error));
                 return false;
             }
         }
@@ -201,12 +205,12 @@ impl Pass<'_> {
         let known = &mut self.known;
         each_id(&event.body, |class, id| {
             let is_task = class == ArtifactClass::Task;
-            if is_no_artifact(class, id) || (is_task && known.get(TaskOf(log, id)).is_some()) {
+            if is_no_artifact(class, id) || (is_task && known.get(LogTask(log, id)).is_some()) {
                 return;
             }
             if reader.artifact(log, class, id).is_some() {
                 if is_task {
-                    known.put(TaskOf(log, id), ());
+                    known.put(LogTask(log, id), ());
                 }
                 return;
             }
@@ -218,7 +222,7 @@ impl Pass<'_> {
         let (said_first, said_last) = (block.first_timestamp, block.last_timestamp);
         let last = last.unwrap_or(said_last);
         if (said_first, said_last) != (first, last) {
-            self.told.tell_first((INDEX, 0, 0), Warning, block.offset, || {
+            self.told.count_first((INDEX, 0, 0), Warning, block.offset, || {
                 format!(
                     "the index says that a block goes from {said_first} to {said_last} ns, and \
                      its events go from {first} to {last}"

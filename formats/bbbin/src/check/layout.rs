@@ -2,11 +2,11 @@
 
 use kymo_core::Severity::{Note, Warning};
 
-use super::Told;
+use super::CountedFindings;
 use crate::Reader;
 use crate::spec::{HEADER_BYTES, Section};
 
-pub(super) fn check(reader: &Reader, told: &mut Told) {
+pub(super) fn check(reader: &Reader, told: &mut CountedFindings) {
     // Where one cannot be read, nobody knows where it ends.
     if reader.sections().len() < Section::ALL.len() || !reader.is_index_sound() {
         return;
@@ -21,14 +21,14 @@ pub(super) fn check(reader: &Reader, told: &mut Told) {
     gap(told, end, reader.size_bytes(), before, "the end");
 }
 
-fn gap(told: &mut Told, end: u64, start: u64, before: &str, after: &str) {
+fn gap(told: &mut CountedFindings, end: u64, start: u64, before: &str, after: &str) {
     let key = |rule| (rule, i64::try_from(start).unwrap_or(i64::MAX), 0);
     if start > end {
-        told.tell(key("gap"), Note, end, || {
+        told.count(key("gap"), Note, end, || {
             format!("{} bytes between {before} and {after} belong to nothing", start - end)
         });
     } else if start < end {
-        told.tell(key("overlap"), Warning, start, || {
+        told.count(key("overlap"), Warning, start, || {
             format!("{after} begins {} bytes before the end of {before}", end - start)
         });
     }

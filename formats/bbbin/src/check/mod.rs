@@ -20,7 +20,7 @@ pub(crate) use events::{each_id, is_no_artifact};
 
 /// Every finding of a file, of which `reader` is what could be read.
 pub(crate) fn check(reader: &Reader, context: &Context<'_>) -> Vec<Finding> {
-    let mut told = Told::new(context.limits.findings_max);
+    let mut told = CountedFindings::new(context.limits.findings_max);
     definitions::check(reader, &mut told);
     layout::check(reader, &mut told);
     let tally = events::check(reader, context, &mut told);
@@ -34,7 +34,7 @@ pub(crate) fn check(reader: &Reader, context: &Context<'_>) -> Vec<Finding> {
     }
     // Of the order there is more to tell than what reading notices.
     findings.extend(noticed.into_iter().filter(|finding| finding.rule != ORDER));
-    told.tell_all(&mut findings);
+    told.into_findings(&mut findings);
     findings.into_vec()
 }
 
@@ -49,8 +49,8 @@ fn elements(value: &Value) -> &[Value] {
 /// Findings that are reported once, however often they are found: a file may have as many as
 /// events. Of each rule no more are kept than there is room for in the end, so that none pushes out
 /// another.
-pub(crate) struct Told {
-    kinds: BTreeMap<(&'static str, i64, i64), Telling>,
+pub(crate) struct CountedFindings {
+    kinds: BTreeMap<(&'static str, i64, i64), CountedFinding>,
     /// Number of findings of each rule that are kept.
     kept: BTreeMap<&'static str, usize>,
     most: usize,
@@ -58,21 +58,21 @@ pub(crate) struct Told {
     beyond: BTreeMap<Severity, u64>,
 }
 
-struct Telling {
+struct CountedFinding {
     severity: Severity,
     offset: Option<u64>,
     message: String,
     count: u64,
 }
 
-impl Told {
+impl CountedFindings {
     fn new(most: usize) -> Self {
         let (kinds, kept, beyond) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
         Self { kinds, kept, most, beyond }
     }
 
     /// Tells of something by its rule and two numbers; the first time counts, and then the number.
-    fn tell(
+    fn count(
         &mut self,
         (rule, a, b): (&'static str, i64, i64),
         severity: Severity,
@@ -87,7 +87,7 @@ impl Told {
         if *kept < self.most {
             *kept += 1;
             let (offset, message) = (offset.into(), message());
-            place.insert(Telling { severity, offset, message, count: 1 });
+            place.insert(CountedFinding { severity, offset, message, count: 1 });
         } else {
             *self.beyond.entry(severity).or_default() += 1;
         }
@@ -95,7 +95,7 @@ impl Told {
 
     /// Tells of something as [`tell`](Self::tell) does: the first place in the file counts, in
     /// whichever order they are looked at.
-    fn tell_first(
+    fn count_first(
         &mut self,
         key: (&'static str, i64, i64),
         severity: Severity,
@@ -107,7 +107,7 @@ impl Told {
         {
             (known.offset, known.message) = (Some(offset), message());
         }
-        self.tell(key, severity, offset, message);
+        self.count(key, severity, offset, message);
     }
 
     /// Tells of a type that nothing defines: first of what has values of it, as readers do.
@@ -115,7 +115,7 @@ impl Told {
         let of = |rank: i64| (UNKNOWN_TYPE, i64::from(log.0) << 1 | rank, i64::from(id.0));
         let (with_values, without) = (of(0), of(1));
         let key = if values.is_empty() { without } else { with_values };
-        self.tell_first(key, Severity::Warning, offset, || no_type(log, id));
+        self.count_first(key, Severity::Warning, offset, || no_type(log, id));
     }
 
     /// What has no values of a type that nothing defines is told of where nothing has any.
@@ -134,7 +134,7 @@ impl Told {
     }
 
     /// Tells of artifacts among values that nothing defines, whatever they may be.
-    fn unknown_among(
+    fn report_unknown_artifacts(
         &mut self,
         (reader, log): (&Reader, LogFileId),
         of: &CustomType,
@@ -151,7 +151,7 @@ impl Told {
             let is_none = is_no_artifact(ArtifactClass::Generic, id);
             if !is_none && !ArtifactClass::ALL.iter().any(is_class) {
                 let key = ("unknown-artifact", i64::from(log.0) << 8, id.0.into());
-                self.tell(key, Severity::Warning, offset, || {
+                self.count(key, Severity::Warning, offset, || {
                     format!("there is no artifact {} in log file {}", id.0, log.0)
                 });
             }
@@ -166,15 +166,15 @@ impl Told {
     ) {
         let of = i64::from(log.0) << 8 | i64::from(class.number());
         let key = ("unknown-artifact", of, id.0.into());
-        self.tell(key, Severity::Warning, offset, || {
+        self.count(key, Severity::Warning, offset, || {
             format!("there is no {} {} in log file {}", class.name(), id.0, log.0)
         });
     }
 
-    fn tell_all(mut self, findings: &mut Findings) {
+    fn into_findings(mut self, findings: &mut Findings) {
         self.join_unknown_types();
         findings.extend(self.kinds.into_iter().map(|((rule, ..), telling)| {
-            let Telling { severity, offset, mut message, count } = telling;
+            let CountedFinding { severity, offset, mut message, count } = telling;
             if count > 1 {
                 let _ = write!(message, " ({count} times)");
             }

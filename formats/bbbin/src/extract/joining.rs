@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use crate::Reader;
 use crate::spec::ArtifactClass;
-use crate::types::{ArtifactId, CustomType, Declared, LogFile, LogFileId, TypeId};
+use crate::types::{ArtifactId, CustomType, DeclaredArtifact, LogFile, LogFileId, TypeId};
 
 /// Description that a log file gives of itself; log files with the same description are parts of
 /// one.
@@ -17,14 +17,14 @@ fn description(of: &LogFile) -> Description<'_> {
 /// The log files of the output that others may be joined with, and what they define. Every log file
 /// and every definition is looked at once, however many there are.
 #[derive(Default)]
-pub(super) struct Joining<'a> {
+pub(super) struct JoinedLogs<'a> {
     /// The log files of the output by what they say of themselves.
     alike: HashMap<Description<'a>, Vec<LogFileId>>,
     types: HashMap<(LogFileId, TypeId), &'a CustomType>,
-    artifacts: HashMap<(LogFileId, ArtifactClass, ArtifactId), Declared<'a>>,
+    artifacts: HashMap<(LogFileId, ArtifactClass, ArtifactId), DeclaredArtifact<'a>>,
     /// Of the input that is joined: what each log file defines, and how many of those that say the
     /// same it has by now.
-    own: HashMap<LogFileId, Own<'a>>,
+    own: HashMap<LogFileId, LogDefinitions<'a>>,
     used: HashMap<Description<'a>, usize>,
     /// Log files of the output that are of this input itself.
     added: HashMap<Description<'a>, usize>,
@@ -32,12 +32,12 @@ pub(super) struct Joining<'a> {
 
 /// Definitions of a log file of an input.
 #[derive(Default)]
-struct Own<'a> {
+struct LogDefinitions<'a> {
     types: Vec<&'a CustomType>,
-    artifacts: Vec<Declared<'a>>,
+    artifacts: Vec<DeclaredArtifact<'a>>,
 }
 
-impl<'a> Joining<'a> {
+impl<'a> JoinedLogs<'a> {
     /// Goes on with the next input.
     pub(super) fn begin(&mut self, reader: &'a Reader) {
         self.used.clear();
@@ -52,7 +52,7 @@ impl<'a> Joining<'a> {
     }
 
     /// The next log file of earlier inputs that says the same.
-    pub(super) fn like(&self, of: &'a LogFile) -> Option<LogFileId> {
+    pub(super) fn equal_log(&self, of: &'a LogFile) -> Option<LogFileId> {
         let key = description(of);
         let alike = self.alike.get(&key)?;
         let count = |counts: &HashMap<_, usize>| counts.get(&key).copied().unwrap_or_default();
@@ -67,8 +67,8 @@ impl<'a> Joining<'a> {
             let known = self.types.get(&(with, of.id));
             known.is_none_or(|it| (&it.name, &it.fields) == (&of.name, &of.fields))
         };
-        let described = |of: &Declared<'a>| (of.name, of.kind, of.custom_type, of.custom);
-        let is_artifact = |of: &Declared<'a>| {
+        let described = |of: &DeclaredArtifact<'a>| (of.name, of.kind, of.custom_type, of.custom);
+        let is_artifact = |of: &DeclaredArtifact<'a>| {
             let known = self.artifacts.get(&(with, of.kind.class(), of.id));
             known.is_none_or(|it| described(it) == described(of))
         };

@@ -16,7 +16,7 @@ use kymo_model::{ExtractRequest, WriteReport};
 use crate::model::{Happening, Timeline, Values};
 use crate::read::{CUSTOM_SIZE, MADE_UP, ORDER, UNKNOWN_LOG_FILE, UNKNOWN_TYPE};
 use crate::spec::{UNKNOWN_PRIORITY, UNKNOWN_TASK};
-use crate::types::{ArtifactId, Body, Event, Found};
+use crate::types::{ArtifactId, Body, Event, LocatedEvent};
 use crate::{Merge, Reader, Writer, check, utf8};
 use numbering::Numbering;
 
@@ -36,7 +36,7 @@ pub(crate) fn extract(
     let files = Source::labels(sources);
     let mut definitions = numbering.definitions(&readers, files.as_deref(), part.join);
     let real_types = definitions.satisfy_readers(|_| true);
-    let part = &asked(part, context);
+    let part = &resolve_names(part, context);
     let choices: Vec<_> = readers.iter().map(|reader| Choice::new(reader, part)).collect();
     let mut file = to.file()?;
     let mut writer = Writer::new(&mut file, &definitions.log_files, &definitions.types)?;
@@ -73,14 +73,18 @@ pub(crate) fn extract(
         };
         written.losses.extend(reader.findings().into_iter().filter(is_said));
     }
-    written.losses.extend(stray(without_log));
+    written.losses.extend(missing_log_finding(without_log));
     written.losses.extend(mixed_times(&readers));
-    written.losses.extend(still_odd(to, &written.losses, context)?);
+    written.losses.extend(remaining_findings(to, &written.losses, context)?);
     Ok(written)
 }
 
 /// What is odd in the output, as it was in the input, of rules that nothing is said of yet.
-fn still_odd(to: &Destination, said: &[Finding], context: &Context<'_>) -> Result<Vec<Finding>> {
+fn remaining_findings(
+    to: &Destination,
+    said: &[Finding],
+    context: &Context<'_>,
+) -> Result<Vec<Finding>> {
     let written = Reader::salvage(&Source::open(to.path(), &context.limits)?, context)?;
     let mut found = check::check(&written, context);
     let is_kept = |rule| [CUSTOM_SIZE, MADE_UP, UNKNOWN_LOG_FILE, ORDER].contains(&rule);
@@ -92,7 +96,7 @@ fn still_odd(to: &Destination, said: &[Finding], context: &Context<'_>) -> Resul
 }
 
 /// Says that events are of log files that are not there.
-fn stray(events: u64) -> Option<Finding> {
+fn missing_log_finding(events: u64) -> Option<Finding> {
     let message = format!(
         "{events} {} of log files that are not there, and stay so: they are on no track",
         if events == 1 { "event is" } else { "events are" }
@@ -118,16 +122,16 @@ fn merged<'a>(readers: &'a [Arc<Reader>], part: &ExtractRequest) -> Result<Merge
         return Merge::sorted(each);
     }
     let window = Window { from: part.from, until: part.until, ..Window::default() };
-    Ok(Merge::within(each.map(|reader| {
+    Ok(Merge::from_spans(each.map(|reader| {
         // What is kept of a recording must not depend on where its times go back, nor on its index.
         let is_safe = window == Window::default() || reader.is_as_indexed_throughout();
         let all = 0..reader.spans().len();
-        (reader, if is_safe { reader.spans_within(&window) } else { all })
+        (reader, if is_safe { reader.spans_in_window(&window) } else { all })
     })))
 }
 
 /// Returns the part that is asked for, with names as the files have them.
-fn asked(part: &ExtractRequest, context: &Context<'_>) -> ExtractRequest {
+fn resolve_names(part: &ExtractRequest, context: &Context<'_>) -> ExtractRequest {
     let mut part = part.clone();
     if context.is_utf8 {
         for name in part.tracks.iter_mut().flatten() {
@@ -160,7 +164,7 @@ impl Choice {
 
     /// An event as it is taken. Of a switch between a task that is asked for and one that is not,
     /// the other becomes "unknown". Where something is missing, it may be of what is asked for.
-    fn take<'a>(&self, found: &Found<'a>) -> Option<Event<'a>> {
+    fn take<'a>(&self, found: &LocatedEvent<'a>) -> Option<Event<'a>> {
         let mut event = found.event;
         if !self.window.holds(Some(TimeNs(event.timestamp))) {
             return None;
@@ -168,7 +172,7 @@ impl Choice {
         let Some(tracks) = &self.tracks else { return Some(event) };
         let mut is_asked = self.timeline.is_gap(&event);
         let is_among = &mut |(track, _): Happening| is_asked |= tracks.contains(&track);
-        self.timeline.tell(found, Values::Spread, is_among);
+        self.timeline.interpret(found, Values::Spread, is_among);
         if let Body::TaskSwitch { in_task, out_task, in_task_priority } = &mut event.body {
             let is_out = |task: ArtifactId| {
                 let track = self.timeline.running(event.log_file, task);

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use kymo_core::{Finding, Severity, shortened};
 
-use super::joining::Joining;
+use super::joining::JoinedLogs;
 use crate::Reader;
-use crate::types::{Artifact, CustomType, Definitions, LogFile, LogFileId, of_cpu};
+use crate::types::{Artifact, CustomType, Definitions, LogFile, LogFileId, cpu_log_name};
 
 /// Numbers that log files of an input have in the output.
 #[derive(Default)]
@@ -39,7 +39,7 @@ impl Numbering {
         }
         let mut all = Definitions::default();
         let mut names = HashSet::new();
-        let mut joining = Joining::default();
+        let mut joining = JoinedLogs::default();
         let shared = shared(readers);
         for (input, reader) in readers.iter().enumerate() {
             let file = files.and_then(|files| files.get(input)).map(String::as_str);
@@ -65,8 +65,8 @@ impl Numbering {
     }
 
     /// The log file of an earlier input that one is a further part of.
-    fn first<'a>(&mut self, joining: &mut Joining<'a>, of: &'a LogFile) -> Option<LogFileId> {
-        let found = joining.like(of)?;
+    fn first<'a>(&mut self, joining: &mut JoinedLogs<'a>, of: &'a LogFile) -> Option<LogFileId> {
+        let found = joining.equal_log(of)?;
         if joining.fits(of, found) {
             return Some(found);
         }
@@ -158,6 +158,6 @@ impl Names {
     fn name(&self, of: &LogFile) -> String {
         let (name, cpu) = of.recording();
         let name = self.0.get(name).map_or(name, String::as_str);
-        cpu.map_or_else(|| name.to_owned(), |cpu| of_cpu(name, &cpu.to_string()))
+        cpu.map_or_else(|| name.to_owned(), |cpu| cpu_log_name(name, &cpu.to_string()))
     }
 }

@@ -9,7 +9,7 @@ use kymo_model::timeline::{Activity, Content, TimelineView, Track, TrackId, Trac
 
 /// The tracks of such tasks: all of a recording in which two ran at once. `cpus` has the processor
 /// of each track.
-pub(super) fn apart(
+pub(super) fn concurrent_tracks(
     timeline: &Arc<dyn TimelineView>,
     tracks: &[Track],
     cpus: &[Option<TrackId>],

@@ -6,7 +6,7 @@ use kymo_core::Origin;
 use kymo_model::timeline::{Track, TrackId};
 
 use crate::model::{IMPORTED_AT, IMPORTER_NAME, LOG_FILE, LOG_FILE_SIZE};
-use crate::types::{Definitions, LogFileId, of_cpu};
+use crate::types::{Definitions, LogFileId, cpu_log_name};
 
 /// The log files of a timeline.
 #[derive(Debug)]
@@ -56,7 +56,7 @@ impl Logs {
             let of_recording = of_recordings.get(&recording).copied();
             let was =
                 own.map_or(of_recording, |own| Some(own).filter(|own| own.content == LOG_FILE));
-            let number = own.map(|own| numbers.of(own));
+            let number = own.map(|own| numbers.processor_number(own));
             let log = define((recording, number), was, origin, definitions);
             known.insert((recording, cpu), log);
         }
@@ -87,7 +87,7 @@ impl Numbers {
     }
 
     /// The number of a processor, or one for a track that is none.
-    fn of(&mut self, track: &Track) -> i64 {
+    fn processor_number(&mut self, track: &Track) -> i64 {
         number(track).unwrap_or_else(|| {
             let next = self.free.entry(track.recording).or_default();
             let own = *next;
@@ -138,7 +138,7 @@ fn define(
         (Some(origin), _) => format!("{}, recording {recording}", origin.name),
         (None, _) => format!("recording {recording}"),
     };
-    let name = cpu.map_or_else(|| name.clone(), |cpu| of_cpu(&name, &cpu.to_string()));
+    let name = cpu.map_or_else(|| name.clone(), |cpu| cpu_log_name(&name, &cpu.to_string()));
     let importer = origin.map_or("kymo", |origin| &origin.importer);
     let id = definitions.add_log_file(&name, importer);
     if let (Some(origin), Some(of)) = (origin, definitions.log_files.last_mut()) {

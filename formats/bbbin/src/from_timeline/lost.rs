@@ -10,7 +10,7 @@ use crate::carried;
 
 /// Counts of what is lost, or not as it should be.
 #[derive(Debug, Default)]
-pub(super) struct Lost {
+pub(super) struct LossCounts {
     pub characters: u64,
     /// Messages whose other end is of another recording.
     pub peers: u64,
@@ -36,7 +36,7 @@ pub(super) struct Lost {
     events: Losses,
 }
 
-impl Lost {
+impl LossCounts {
     /// Counts an event that is not written as it is.
     pub(super) fn event(&mut self, event: &Event<'_>, rule: &'static str, why: &'static str) {
         self.events.add(event, rule, why);
@@ -55,24 +55,24 @@ impl Lost {
 }
 
 /// Message for a count.
-struct Said {
+struct LossText {
     rule: &'static str,
-    count: fn(&Lost) -> u64,
+    count: fn(&LossCounts) -> u64,
     words: fn(u64) -> String,
 }
 
-const SAID: [Said; 13] = [
-    Said {
+const SAID: [LossText; 13] = [
+    LossText {
         rule: "clocks",
         count: |lost| lost.clocks,
         words: |count| format!("{} clocks become one time axis", count + 1),
     },
-    Said {
+    LossText {
         rule: "parent",
         count: |lost| lost.nested,
         words: |count| format!("tracks are no longer under the track they were ({count} in all)"),
     },
-    Said {
+    LossText {
         rule: "ids",
         count: |lost| lost.ids,
         words: |count| {
@@ -82,7 +82,7 @@ const SAID: [Said; 13] = [
             )
         },
     },
-    Said {
+    LossText {
         rule: "processors",
         count: |lost| lost.apart,
         words: |count| {
@@ -92,7 +92,7 @@ const SAID: [Said; 13] = [
             )
         },
     },
-    Said {
+    LossText {
         rule: "order",
         count: |lost| lost.order,
         words: |count| {
@@ -103,7 +103,7 @@ const SAID: [Said; 13] = [
             )
         },
     },
-    Said {
+    LossText {
         rule: "peer",
         count: |lost| lost.peers,
         words: |count| {
@@ -113,17 +113,17 @@ const SAID: [Said; 13] = [
             )
         },
     },
-    Said {
+    LossText {
         rule: "release",
         count: |lost| lost.releases,
         words: |count| format!("releases no longer say where they came from ({count} in all)"),
     },
-    Said {
+    LossText {
         rule: "priority",
         count: |lost| lost.priorities,
         words: |count| format!("priorities have more than 32 bits ({count} in all)"),
     },
-    Said {
+    LossText {
         rule: "lists",
         count: |lost| lost.lists,
         words: |count| {
@@ -132,7 +132,7 @@ const SAID: [Said; 13] = [
             )
         },
     },
-    Said {
+    LossText {
         rule: "rounded",
         count: |lost| lost.rounded,
         words: |count| {
@@ -142,14 +142,14 @@ const SAID: [Said; 13] = [
             )
         },
     },
-    Said {
+    LossText {
         rule: "values",
         count: |lost| lost.untyped,
         words: |count| {
             format!("values of events are not of the type that they were of ({count} in all)")
         },
     },
-    Said {
+    LossText {
         rule: "kinds",
         count: |lost| lost.kinds,
         words: |count| {
@@ -159,7 +159,7 @@ const SAID: [Said; 13] = [
             )
         },
     },
-    Said {
+    LossText {
         rule: "latin-1",
         count: |lost| lost.characters,
         words: |count| {

@@ -42,8 +42,8 @@ use crate::spec::{
 };
 use crate::types::{ArtifactId, Body, Event, Function, LogFileId, Text, TypeId, to_latin1};
 use crate::{Writer, encode};
-use lost::Lost;
-use pending::{Due, Keeps, OwnedMessage, Pending};
+use lost::LossCounts;
+use pending::{Attachable, OwnedMessage, Pending, PendingPart};
 use plan::Plan;
 use records::Shape;
 use survey::value_of;
@@ -58,7 +58,7 @@ const SEARCHED_MAX: usize = 1 << 12;
 pub(crate) fn write(timeline: &Arc<dyn TimelineView>, to: &Destination) -> Result<WriteReport> {
     let plan = Plan::new(timeline, to.origins().first())?;
     let mut file = to.file()?;
-    let mut taking = Taking::new(&plan, &mut file)?;
+    let mut taking = TimelineWriter::new(&plan, &mut file)?;
     taking.lost.clocks = timeline.clocks().len().saturating_sub(1) as u64;
     taking.lost.nested = plan.nested() as u64;
     taking.lost.ids = plan.renumbered;
@@ -74,10 +74,10 @@ pub(crate) fn write(timeline: &Arc<dyn TimelineView>, to: &Destination) -> Resul
 }
 
 /// A timeline that is being written.
-struct Taking<'a, W> {
+struct TimelineWriter<'a, W> {
     plan: &'a Plan,
     writer: Writer<W>,
-    lost: Lost,
+    lost: LossCounts,
     latest: i64,
     pending: Pending,
     /// The stretches with names that each track is in.
@@ -93,20 +93,20 @@ enum Open {
 }
 
 /// Returns true if an end is of what began with a name.
-fn is_of(began: &[u8], name: &[u8]) -> bool {
+fn has_name(began: &[u8], name: &[u8]) -> bool {
     began == name
         || str::from_utf8(began).is_ok_and(|began| interrupt_key(began).as_bytes() == name)
 }
 
 const UNKNOWN: ArtifactId = ArtifactId(UNKNOWN_TASK);
 
-impl<'a, W: Write + Seek> Taking<'a, W> {
+impl<'a, W: Write + Seek> TimelineWriter<'a, W> {
     fn new(plan: &'a Plan, out: W) -> Result<Self> {
         let writer = Writer::new(out, &plan.definitions.log_files, &plan.definitions.types)?;
         Ok(Self {
             plan,
             writer,
-            lost: Lost::default(),
+            lost: LossCounts::default(),
             latest: i64::MIN,
             pending: Pending::default(),
             open: HashMap::new(),
@@ -131,7 +131,7 @@ impl<'a, W: Write + Seek> Taking<'a, W> {
         }
         self.lost.order += u64::from(time < self.latest);
         self.latest = self.latest.max(time);
-        let keeps = Keeps::of(event, !self.plan.is_calls(event.track));
+        let keeps = Attachable::from_event(event, !self.plan.is_calls(event.track));
         while let Some((of, due)) = self.pending.due(log, time, keeps) {
             self.put_due(of, due)?;
         }
@@ -148,12 +148,12 @@ impl<'a, W: Write + Seek> Taking<'a, W> {
         if let Some((of, custom)) = self.plan.restored.values(event) {
             return self.put_with(log, Body::Generic, of, &custom);
         }
-        let shape = Shape::of(fields);
+        let shape = Shape::from_event(fields);
         let Some(of) = self.plan.record_type(log, &shape) else {
             self.lost.kinds += 1;
             return self.value(log, event);
         };
-        self.lost.untyped += u64::from(self.plan.restored.has(event.track));
+        self.lost.untyped += u64::from(self.plan.restored.contains(event.track));
         let Ok(custom) = encode(of, &records::values(fields, of, &mut self.lost)) else {
             self.lost.event(event, "unwritten", "fields that are not of their types");
             return Ok(());
@@ -171,7 +171,7 @@ impl<'a, W: Write + Seek> Taking<'a, W> {
                 self.begin(log, track, name.as_deref(), *priority)
             }
             Activity::End => self.end(log, track),
-            Activity::EndOf { name } => self.end_of(log, track, name),
+            Activity::EndOf { name } => self.end_call(log, track, name),
             Activity::Release { budget_ns, by } => {
                 let time_budget = budget_ns.unwrap_or(NO_BUDGET);
                 let body = Body::TaskRelease { task: id, time_budget };
@@ -200,8 +200,8 @@ impl<'a, W: Write + Seek> Taking<'a, W> {
             let is_other = |of: &LogFileId| *of != log && self.plan.are_together(*of, log);
             let others: BTreeSet<_> = self.pending.switching().filter(is_other).collect();
             for other in others {
-                let time = self.pending.now(log).max(self.pending.now(other));
-                while let Some((of, due)) = self.pending.due(other, time, Keeps::Nothing) {
+                let time = self.pending.last_time(log).max(self.pending.last_time(other));
+                while let Some((of, due)) = self.pending.due(other, time, Attachable::Nothing) {
                     self.put_due(of, due)?;
                 }
                 self.pending.advance(other, time);
@@ -273,12 +273,12 @@ impl<'a, W: Write + Seek> Taking<'a, W> {
     }
 
     /// Writes the return of a function that is named; what was called from it is over, too.
-    fn end_of(&mut self, log: LogFileId, track: TrackId, name: &str) -> Result<()> {
+    fn end_call(&mut self, log: LogFileId, track: TrackId, name: &str) -> Result<()> {
         if !self.plan.is_calls(track) {
             return self.end(log, track);
         }
         let mut name = self.latin1(name);
-        let is_it = |open: &Open| matches!(open, Open::Function(of) if is_of(of, &name));
+        let is_it = |open: &Open| matches!(open, Open::Function(of) if has_name(of, &name));
         if let Some(open) = self.open.get_mut(&track)
             && let Some(within) = open.iter().rev().take(SEARCHED_MAX).position(is_it)
         {
@@ -291,7 +291,7 @@ impl<'a, W: Write + Seek> Taking<'a, W> {
     }
 
     fn put_exit(&mut self, log: LogFileId, track: TrackId, name: &[u8]) -> Result<()> {
-        let function = Function { name: Text(name), end_time: self.pending.now(log) };
+        let function = Function { name: Text(name), end_time: self.pending.last_time(log) };
         self.put_call(log, track, Body::FunctionExit(function))
     }
 
@@ -362,13 +362,13 @@ impl<'a, W: Write + Seek> Taking<'a, W> {
     }
 
     /// Writes what no event belonged to.
-    fn put_due(&mut self, log: LogFileId, due: Due) -> Result<()> {
+    fn put_due(&mut self, log: LogFileId, due: PendingPart) -> Result<()> {
         match due {
-            Due::Stopped(out_task) => {
+            PendingPart::Stopped(out_task) => {
                 let in_task_priority = NOBODY_PRIORITY;
                 self.put(log, Body::TaskSwitch { in_task: UNKNOWN, out_task, in_task_priority })
             }
-            Due::Received(message) => {
+            PendingPart::Received(message) => {
                 let (state, finish_timestamp) = (ArtifactId(UNKNOWN_STATE), UNKNOWN_TIME);
                 let message = message.message();
                 self.put(log, Body::SrlReceive { message, state, finish_timestamp })
@@ -385,7 +385,7 @@ impl<'a, W: Write + Seek> Taking<'a, W> {
         if let Some((of, custom)) = self.plan.restored.values(event) {
             return self.put_with(log, Body::Generic, of, &custom);
         }
-        self.lost.untyped += u64::from(self.plan.restored.has(event.track));
+        self.lost.untyped += u64::from(self.plan.restored.contains(event.track));
         let Some(of) = self.plan.custom_type(event.track) else {
             self.lost.event(event, "unwritten", "the timeline had no values here before");
             return Ok(());
@@ -420,7 +420,7 @@ impl<'a, W: Write + Seek> Taking<'a, W> {
         custom_type: TypeId,
         custom: &[u8],
     ) -> Result<()> {
-        let timestamp = self.pending.now(log_file);
+        let timestamp = self.pending.last_time(log_file);
         self.writer.write(&Event { timestamp, log_file, body, custom_type, custom })
     }
 

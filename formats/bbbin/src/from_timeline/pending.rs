@@ -31,7 +31,7 @@ struct LogState {
 
 /// Something that no event belonged to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Due {
+pub(super) enum PendingPart {
     /// A task stopped, and no other began.
     Stopped(ArtifactId),
     /// A state machine received a message, and entered no state.
@@ -40,16 +40,16 @@ pub(super) enum Due {
 
 /// Pending event that the next event may belong to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Keeps {
+pub(super) enum Attachable {
     Nothing,
     Stopped,
     Received(TrackId),
 }
 
-impl Keeps {
+impl Attachable {
     /// Returns the pending event that an event may belong to; `is_task` tells whether its track is
     /// of a task.
-    pub(super) fn of(event: &Event<'_>, is_task: bool) -> Self {
+    pub(super) fn from_event(event: &Event<'_>, is_task: bool) -> Self {
         match &event.content {
             Content::Activity(Activity::Begin { .. }) if is_task => Self::Stopped,
             Content::Activity(Activity::Gap(Missing::Switches)) => Self::Stopped,
@@ -79,18 +79,19 @@ impl OwnedMessage {
 }
 
 impl LogState {
-    fn take(&mut self, keeps: Keeps) -> Option<Due> {
-        let stopped = self.stopped.take_if(|_| keeps != Keeps::Stopped).map(Due::Stopped);
+    fn take(&mut self, keeps: Attachable) -> Option<PendingPart> {
+        let stopped =
+            self.stopped.take_if(|_| keeps != Attachable::Stopped).map(PendingPart::Stopped);
         stopped.or_else(|| {
-            let is_due = |(track, _): &mut (TrackId, _)| keeps != Keeps::Received(*track);
-            self.received.take_if(is_due).map(|(_, message)| Due::Received(message))
+            let is_due = |(track, _): &mut (TrackId, _)| keeps != Attachable::Received(*track);
+            self.received.take_if(is_due).map(|(_, message)| PendingPart::Received(message))
         })
     }
 }
 
 impl Pending {
     /// The time of the last event of a log file.
-    pub(super) fn now(&self, log: LogFileId) -> i64 {
+    pub(super) fn last_time(&self, log: LogFileId) -> i64 {
         self.logs.get(&log).map_or(0, |state| state.now)
     }
 
@@ -158,10 +159,10 @@ impl Pending {
         &mut self,
         log: LogFileId,
         time: i64,
-        keeps: Keeps,
-    ) -> Option<(LogFileId, Due)> {
+        keeps: Attachable,
+    ) -> Option<(LogFileId, PendingPart)> {
         while let Some(&(then, of)) = self.waiting.first().filter(|(then, _)| *then < time) {
-            if let Some(due) = self.logs.get_mut(&of).and_then(|it| it.take(Keeps::Nothing)) {
+            if let Some(due) = self.logs.get_mut(&of).and_then(|it| it.take(Attachable::Nothing)) {
                 return Some((of, due));
             }
             self.waiting.remove(&(then, of));
@@ -170,7 +171,7 @@ impl Pending {
             return None;
         }
         let state = self.logs.get_mut(&log)?;
-        let due = state.take(if state.now == time { keeps } else { Keeps::Nothing });
+        let due = state.take(if state.now == time { keeps } else { Attachable::Nothing });
         if state.stopped.is_none() && state.received.is_none() {
             self.waiting.remove(&(state.now, log));
         }
@@ -178,9 +179,9 @@ impl Pending {
     }
 
     /// Returns what is left in the end.
-    pub(super) fn last(&mut self) -> Option<(LogFileId, Due)> {
+    pub(super) fn last(&mut self) -> Option<(LogFileId, PendingPart)> {
         while let Some(&(then, of)) = self.waiting.first() {
-            if let Some(due) = self.logs.get_mut(&of).and_then(|it| it.take(Keeps::Nothing)) {
+            if let Some(due) = self.logs.get_mut(&of).and_then(|it| it.take(Attachable::Nothing)) {
                 return Some((of, due));
             }
             self.waiting.remove(&(then, of));
@@ -203,9 +204,9 @@ mod tests {
         pending.stop(B, ArtifactId(2));
         pending.advance(A, 10);
         pending.stop(A, ArtifactId(1));
-        let stopped = |id| Due::Stopped(ArtifactId(id));
-        assert_eq!(pending.due(B, 20, Keeps::Stopped), Some((A, stopped(1))));
-        assert_eq!(pending.due(B, 20, Keeps::Stopped), None);
+        let stopped = |id| PendingPart::Stopped(ArtifactId(id));
+        assert_eq!(pending.due(B, 20, Attachable::Stopped), Some((A, stopped(1))));
+        assert_eq!(pending.due(B, 20, Attachable::Stopped), None);
         assert_eq!(pending.stopped(B), Some(ArtifactId(2)));
         assert_eq!(pending.last(), None);
     }
@@ -222,7 +223,7 @@ mod tests {
             let mut pending = Pending::default();
             pending.advance(A, 5);
             pending.receive(A, TrackId(7), message.clone());
-            let due = pending.due(A, time, Keeps::Received(TrackId(track)));
+            let due = pending.due(A, time, Attachable::Received(TrackId(track)));
             assert_eq!(due.is_some(), is_due, "{track} at {time}");
             assert_eq!(pending.received(A, TrackId(7)).is_some(), !is_due);
         }

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use kymo_core::{Origin, Result};
 use kymo_model::timeline::{Clock, ClockId, Missing, TimelineView, Track, TrackId, TrackKind};
 
-use super::apart::apart;
+use super::apart::concurrent_tracks;
 use super::ids::{Ids, Scope};
 use super::logs::{self, Logs};
 use super::records::Shape;
-use super::restored::Restored;
+use super::restored::RestoredTypes;
 use super::survey::{Roles, Survey};
 use crate::carried;
 use crate::model::LOG_FILE;
@@ -44,7 +44,7 @@ pub(super) struct Plan {
     own_types: HashMap<(LogFileId, &'static str), TypeId>,
     /// Types of values of artifacts, by name and fields.
     pub(super) alike: HashMap<(LogFileId, String, Vec<CustomField>), TypeId>,
-    pub(super) restored: Restored,
+    pub(super) restored: RestoredTypes,
     /// Tasks, threads and states that have other ids than before.
     pub(super) renumbered: u64,
     /// Tasks that have log files of their own, since no processor is told of them.
@@ -54,7 +54,7 @@ pub(super) struct Plan {
 /// Task that an artifact is of: tracks of one recording, name and number are of one task, which ran
 /// on several processors.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct Whole {
+struct ArtifactTracks {
     /// Those that want a number get it before others get any.
     has_no_number: bool,
     first: TrackId,
@@ -67,9 +67,9 @@ impl Plan {
         Track::restore_recordings(&mut tracks);
         let mut definitions = Definitions::default();
         let cpus = logs::cpus(&tracks);
-        let apart = apart(timeline, &tracks, &cpus)?;
+        let apart = concurrent_tracks(timeline, &tracks, &cpus)?;
         let logs = Logs::new(&tracks, cpus, &apart, origin, &mut definitions);
-        let mut restored = Restored::new(&tracks, &logs.of_tracks, &mut definitions);
+        let mut restored = RestoredTypes::new(&tracks, &logs.of_tracks, &mut definitions);
         if timeline.has_fields() {
             restored.leave_out_fields(&tracks);
         }
@@ -147,10 +147,10 @@ impl Plan {
             self.states.insert((track, name), id);
         }
         for log in logs.into_iter().filter(|_| is_since_epoch) {
-            self.say(log, CLOCK_NAME, CLOCK_TYPE, &mut ids)?;
+            self.add_own_artifact(log, CLOCK_NAME, CLOCK_TYPE, &mut ids)?;
         }
         for log in self.interrupted() {
-            self.say(log, PROCESSOR_NAME, PROCESSOR_TYPE, &mut ids)?;
+            self.add_own_artifact(log, PROCESSOR_NAME, PROCESSOR_TYPE, &mut ids)?;
         }
         self.definitions.put_parents_first();
         self.renumbered = ids.changed;
@@ -174,12 +174,12 @@ impl Plan {
         // A task that only others tell of, as the one they sent to, is one too.
         let is_artifact = |id: TrackId| self.role(id).is_task || self.role(id).is_machine;
         let told_of: HashSet<TrackId> = peers.iter().map(|(_, peer)| *peer).collect();
-        let mut in_logs: BTreeMap<Whole, BTreeSet<LogFileId>> = BTreeMap::new();
+        let mut in_logs: BTreeMap<ArtifactTracks, BTreeSet<LogFileId>> = BTreeMap::new();
         let mut put = |track: TrackId, log: LogFileId| {
             let (Some(of), Some(&first)) = (self.tracks.get(track.0), first_of.get(track.0)) else {
                 return;
             };
-            let whole = Whole { has_no_number: of.task_id().is_none(), first };
+            let whole = ArtifactTracks { has_no_number: of.task_id().is_none(), first };
             in_logs.entry(whole).or_default().insert(log);
         };
         for (id, log) in self.logs.of_tracks.iter().enumerate() {
@@ -191,7 +191,7 @@ impl Plan {
             put(*peer, *log);
         }
         let mut of_firsts = HashMap::new();
-        for (Whole { first, .. }, logs) in in_logs {
+        for (ArtifactTracks { first, .. }, logs) in in_logs {
             let Some(of) = self.tracks.get(first.0).cloned() else { continue };
             let logs: Vec<_> = logs.into_iter().collect();
             let scope = if self.role(first).is_machine { Scope::States } else { Scope::Tasks };
@@ -260,7 +260,13 @@ impl Plan {
     }
 
     /// Has an artifact of ours say that something is so of a log file.
-    fn say(&mut self, log: LogFileId, name: &str, what: OwnType, ids: &mut Ids) -> Result<()> {
+    fn add_own_artifact(
+        &mut self,
+        log: LogFileId,
+        name: &str,
+        what: OwnType,
+        ids: &mut Ids,
+    ) -> Result<()> {
         let id = ids.take(Scope::Others, &[log], None)?;
         self.definitions.add_artifact(log, id, name, ArtifactKind::Generic);
         let of = self.own_type(log, what);
@@ -321,7 +327,7 @@ impl Plan {
             let above = track.parent.and_then(|parent| self.tracks.get(parent.0));
             let id = TrackId(*id);
             let is_own = self.types.contains_key(&id) || self.role(id).is_any();
-            let is_own = is_own || self.restored.has(id);
+            let is_own = is_own || self.restored.contains(id);
             is_own && above.is_some_and(|above| above.parent.is_some())
         };
         self.tracks.iter().enumerate().filter(is_nested).count()

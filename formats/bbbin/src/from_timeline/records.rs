@@ -3,7 +3,7 @@
 use kymo_core::Value;
 use kymo_model::timeline::{Field, Fields, NumberKind, NumberSurvey};
 
-use super::Lost;
+use super::LossCounts;
 use crate::spec::FieldType;
 use crate::types::{CustomField, CustomType, Text, to_latin1};
 
@@ -31,7 +31,7 @@ enum Kind {
 }
 
 impl Kind {
-    fn of(field: &Field<'_>) -> Self {
+    fn from_field(field: &Field<'_>) -> Self {
         if field.bits.is_none() && NumberSurvey::default().add(&field.value) {
             return Self::Number;
         }
@@ -41,9 +41,9 @@ impl Kind {
 }
 
 impl Shape {
-    pub(super) fn of(event: &Fields<'_>) -> Self {
+    pub(super) fn from_event(event: &Fields<'_>) -> Self {
         let fields = event.fields.iter();
-        let fields = fields.map(|field| (field.name.clone().into_owned(), Kind::of(field)));
+        let fields = fields.map(|field| (field.name.clone().into_owned(), Kind::from_field(field)));
         Self { name: event.name.clone().into_owned(), fields: fields.collect() }
     }
 
@@ -64,7 +64,7 @@ impl Shape {
 }
 
 /// The values of an event, as its type holds them.
-pub(super) fn values(event: &Fields<'_>, of: &CustomType, lost: &mut Lost) -> Vec<Value> {
+pub(super) fn values(event: &Fields<'_>, of: &CustomType, lost: &mut LossCounts) -> Vec<Value> {
     let fields = event.fields.iter().zip(&of.fields);
     let of = |custom: &CustomField| custom.field_type.unwrap_or(FieldType::String);
     fields.map(|(field, custom)| fitting(&field.value, of(custom), lost)).collect()
@@ -92,7 +92,7 @@ fn kind_of(of: FieldType) -> Option<NumberKind> {
 }
 
 /// A number as a field of a type holds it; what does not fit stays as it is.
-pub(super) fn fit_number(value: Value, of: FieldType, lost: &mut Lost) -> Value {
+pub(super) fn fit_number(value: Value, of: FieldType, lost: &mut LossCounts) -> Value {
     let Some(kind) = kind_of(of) else { return value };
     let Some(number) = kind.fit(&value) else { return value };
     lost.rounded += u64::from(!kind.keeps(&value));
@@ -131,7 +131,7 @@ fn scalar_type(value: &Value, bits: Option<u32>) -> Option<FieldType> {
 }
 
 /// A value as a field of a type holds it: what BBBin has no type for is a text.
-fn fitting(value: &Value, of: FieldType, lost: &mut Lost) -> Value {
+fn fitting(value: &Value, of: FieldType, lost: &mut LossCounts) -> Value {
     match (value, of) {
         (Value::Text(text), _) => latin1(text, lost),
         (Value::List(values), FieldType::String) if !is_array(values) => {
@@ -153,7 +153,7 @@ fn json(value: &Value) -> String {
     serde_json::to_string(value).unwrap_or_default()
 }
 
-fn latin1(text: &str, lost: &mut Lost) -> Value {
+fn latin1(text: &str, lost: &mut LossCounts) -> Value {
     let (bytes, characters) = to_latin1(text);
     lost.characters += characters;
     Value::Text(Text(&bytes).to_string())
@@ -169,7 +169,7 @@ mod tests {
     }
 
     fn shown(value: Value, bits: Option<u32>) -> (String, Value, u64) {
-        let (event, mut lost) = (event(value, bits), Lost::default());
+        let (event, mut lost) = (event(value, bits), LossCounts::default());
         let of = custom_type(&[&event]);
         let values = values(&event, &of, &mut lost);
         (of.fields[0].type_name(), values[0].clone(), lost.characters + lost.lists)
@@ -177,9 +177,9 @@ mod tests {
 
     /// The type of events of one kind.
     fn custom_type(events: &[&Fields<'_>]) -> CustomType {
-        let (shape, mut numbers) = (Shape::of(events[0]), NumberSurvey::default());
+        let (shape, mut numbers) = (Shape::from_event(events[0]), NumberSurvey::default());
         for event in events {
-            assert_eq!(Shape::of(event), shape);
+            assert_eq!(Shape::from_event(event), shape);
             numbers.add(&event.fields[0].value);
         }
         let fields = shape.custom_fields(&[numbers]);
@@ -192,7 +192,7 @@ mod tests {
         let all = [Value::Int(1), Value::Float(2.5), Value::Int(large)].map(|it| event(it, None));
         let of = custom_type(&all.iter().collect::<Vec<_>>());
         assert_eq!(of.fields[0].type_name(), "DOUBLE");
-        let mut lost = Lost::default();
+        let mut lost = LossCounts::default();
         let mut of_all = all.iter().map(|event| values(event, &of, &mut lost)[0].clone());
         assert_eq!(of_all.next(), Some(Value::Float(1.0)));
         assert_eq!(of_all.next(), Some(Value::Float(2.5)));
@@ -201,7 +201,7 @@ mod tests {
         assert_eq!(lost.rounded, 1);
         // Those of a width are of other types.
         let wide = event(Value::Int(1), Some(64));
-        assert_ne!(Shape::of(&wide), Shape::of(&all[0]));
+        assert_ne!(Shape::from_event(&wide), Shape::from_event(&all[0]));
     }
 
     #[test]

@@ -16,14 +16,14 @@ use crate::types::{
 
 /// Tracks whose events are values of a type that is known.
 #[derive(Debug, Default)]
-pub(super) struct Restored {
+pub(super) struct RestoredTypes {
     types: HashMap<TrackId, CustomType>,
     /// Counters that only repeat a number of values that others have, and clocks, whose times they
     /// have.
     repeated: HashSet<TrackId>,
 }
 
-impl Restored {
+impl RestoredTypes {
     /// Defines the types.
     pub(super) fn new(tracks: &[Track], logs: &[LogFileId], definitions: &mut Definitions) -> Self {
         let mut restored = Self::default();
@@ -55,7 +55,7 @@ impl Restored {
     }
 
     /// Returns true if a track became a type.
-    pub(super) fn has(&self, track: TrackId) -> bool {
+    pub(super) fn contains(&self, track: TrackId) -> bool {
         self.types.contains_key(&track)
     }
 
@@ -100,13 +100,13 @@ impl Plan {
             };
             let carried = CarriedArtifact::all(&track.attributes.to_map());
             if track.content == LOG_FILE && !carried.is_empty() {
-                self.define_carried_of(log, &carried, &machine_tracks, ids)?;
+                self.define_artifact(log, &carried, &machine_tracks, ids)?;
             }
         }
         Ok(())
     }
 
-    fn define_carried_of(
+    fn define_artifact(
         &mut self,
         log: LogFileId,
         carried: &[CarriedArtifact],
@@ -128,7 +128,7 @@ impl Plan {
         let states = carried.iter().filter_map(|of| Some((of.id, parent(of)?, of.name.as_str())));
         let states: Vec<_> = states.collect();
         let machines = carried::machines(states.iter().map(|(id, parent, _)| (*id, *parent)));
-        let told = carried::told_apart(&states);
+        let told = carried::distinct_state_names(&states);
         for of in carried {
             let kind = parent(of).map_or(ArtifactKind::Generic, |above| {
                 let state = new_ids.get(&(above, true)).copied();

@@ -10,7 +10,7 @@ use kymo_model::timeline::{
 };
 
 use super::records::{SHAPES_MAX, Shape, number_type};
-use super::restored::Restored;
+use super::restored::RestoredTypes;
 use crate::model::{GENERIC, LOG_FILE};
 use crate::spec::FieldType;
 use crate::types::LogFileId;
@@ -38,7 +38,7 @@ impl Roles {
 pub(super) struct Survey {
     pub roles: Vec<Roles>,
     /// Kind of the values of each track.
-    pub values: BTreeMap<TrackId, Values>,
+    pub values: BTreeMap<TrackId, TrackValues>,
     /// The kinds of events with fields of each log file, in the order of their first, and what the
     /// numbers of their fields are.
     pub records: Vec<(LogFileId, Shape, Vec<NumberSurvey>)>,
@@ -56,14 +56,14 @@ pub(super) struct Survey {
 
 /// Kind of the values of a track.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Values {
+pub(super) enum TrackValues {
     Numbers(NumberSurvey),
     /// The first tells what the others are.
     Other(FieldType),
 }
 
-impl Values {
-    fn of(value: &Value) -> Self {
+impl TrackValues {
+    fn from_value(value: &Value) -> Self {
         match value {
             Value::Bool(_) => Self::Other(FieldType::Boolean),
             Value::Text(_) => Self::Other(FieldType::String),
@@ -86,7 +86,7 @@ impl Survey {
         timeline: &Arc<dyn TimelineView>,
         tracks: &[Track],
         logs: &[LogFileId],
-        restored: &Restored,
+        restored: &RestoredTypes,
     ) -> Result<Self> {
         let roles = tracks.iter().map(first_roles).collect();
         let mut survey = Self { roles, ..Self::default() };
@@ -108,18 +108,19 @@ impl Survey {
                     continue;
                 }
                 Content::Fields(fields) => {
-                    let kind = (*log, Shape::of(fields));
+                    let kind = (*log, Shape::from_event(fields));
                     let place = kinds.get(&kind).copied();
                     if let Some(place) = place.or_else(|| survey.add_kind(kind, &mut kinds)) {
-                        survey.see_numbers(place, fields);
+                        survey.add_numbers(place, fields);
                         continue;
                     }
                 }
                 _ => {}
             }
             let value = value_of(&event);
-            let values = survey.values.entry(event.track).or_insert_with(|| Values::of(&value));
-            if let Values::Numbers(numbers) = values {
+            let values =
+                survey.values.entry(event.track).or_insert_with(|| TrackValues::from_value(&value));
+            if let TrackValues::Numbers(numbers) = values {
                 numbers.add(&value);
             }
         }
@@ -144,7 +145,7 @@ impl Survey {
     }
 
     /// Notes what the numbers of an event of a kind are.
-    fn see_numbers(&mut self, place: usize, event: &Fields<'_>) {
+    fn add_numbers(&mut self, place: usize, event: &Fields<'_>) {
         let Some((_, _, numbers)) = self.records.get_mut(place) else { return };
         for (field, numbers) in event.fields.iter().zip(numbers) {
             numbers.add(&field.value);

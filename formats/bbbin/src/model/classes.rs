@@ -7,15 +7,15 @@ use super::LOG_FILE;
 /// The words. GENERIC is what values say, whatever event has them: a timeline does not tell.
 pub(crate) static WORDS: &[ClassWord] = &[
     word("GENERIC", &[Class::Text, Class::Value, Class::Payload], |_| true),
-    word("TASK_SWITCH", &[Class::Begin, Class::End], |track| is(track, TrackKind::Task)),
+    word("TASK_SWITCH", &[Class::Begin, Class::End], |track| has_kind(track, TrackKind::Task)),
     word("TASK_RELEASE", &[Class::Release], |_| true),
     word("TASK_COMPLETION", &[Class::Complete], |_| true),
     word("SEND", &[Class::Send], |track| !is_machine(track)),
     word("RECEIVE", &[Class::Receive], |track| !is_machine(track)),
     word("SRL SEND", &[Class::Send], is_machine),
     word("SRL RECEIVE", &[Class::Receive, Class::Enter], is_machine),
-    word("FUNCTION_ENTER", &[Class::Begin], |track| is(track, TrackKind::Calls)),
-    word("FUNCTION_EXIT", &[Class::End], |track| is(track, TrackKind::Calls)),
+    word("FUNCTION_ENTER", &[Class::Begin], |track| has_kind(track, TrackKind::Calls)),
+    word("FUNCTION_EXIT", &[Class::End], |track| has_kind(track, TrackKind::Calls)),
 ];
 
 const fn word(
@@ -26,7 +26,7 @@ const fn word(
     ClassWord { word, classes, is_on }
 }
 
-fn is(track: Option<&Track>, kind: TrackKind) -> bool {
+fn has_kind(track: Option<&Track>, kind: TrackKind) -> bool {
     track.is_some_and(|track| track.kind == kind)
 }
 
@@ -34,7 +34,7 @@ fn is(track: Option<&Track>, kind: TrackKind) -> bool {
 /// that nobody declared.
 fn is_machine(track: Option<&Track>) -> bool {
     let is_log_file = |track: &Track| track.kind == TrackKind::Calls && track.content == LOG_FILE;
-    is(track, TrackKind::States) || track.is_some_and(is_log_file)
+    has_kind(track, TrackKind::States) || track.is_some_and(is_log_file)
 }
 
 #[cfg(test)]

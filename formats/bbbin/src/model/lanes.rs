@@ -16,8 +16,8 @@ use crate::spec::{
     PROCESSOR_TYPE, RELEASE_TYPE, TASK_TYPE, TaskClass, UNKNOWN_PRIORITY, UNKNOWN_TASK,
 };
 use crate::types::{
-    ArtifactId, ArtifactKind, Body, CustomField, CustomType, Declared, Event, LogFile, LogFileId,
-    TypeId,
+    ArtifactId, ArtifactKind, Body, CustomField, CustomType, DeclaredArtifact, Event, LogFile,
+    LogFileId, TypeId,
 };
 
 type Lookup<K, V> = HashMap<K, V, RandomState>;
@@ -25,16 +25,16 @@ type Lookup<K, V> = HashMap<K, V, RandomState>;
 /// The tracks of artifacts. A log may have a million, so that a number takes no more room than it has
 /// to.
 #[derive(Debug, Default)]
-struct Found(Lookup<(LogFileId, ArtifactId), u32>);
+struct ArtifactLanes(Lookup<(LogFileId, ArtifactId), u32>);
 
-impl Found {
+impl ArtifactLanes {
     #[inline]
     fn get(&self, log: LogFileId, id: ArtifactId) -> Option<TrackId> {
         let track = self.0.get(&(log, id))?;
         usize::try_from(*track).ok().map(TrackId)
     }
 
-    fn has(&self, log: LogFileId, id: ArtifactId) -> bool {
+    fn contains(&self, log: LogFileId, id: ArtifactId) -> bool {
         self.0.contains_key(&(log, id))
     }
 
@@ -53,12 +53,12 @@ pub(crate) struct Lanes {
     /// The same, until all are there.
     making: Vec<Track>,
     logs: Lookup<LogFileId, LogLanes>,
-    tasks: Found,
-    machines: Found,
+    tasks: ArtifactLanes,
+    machines: ArtifactLanes,
     /// Names of states, where they differ from their own name: another state of the machine has it.
     states: Lookup<(LogFileId, ArtifactId), String>,
     /// Threads on which functions run, where that is not the log file.
-    threads: Found,
+    threads: ArtifactLanes,
     types: Lookup<(LogFileId, TypeId), TypeLanes>,
     /// Types whose values say which thread a function runs on.
     call_types: HashSet<(LogFileId, TypeId), RandomState>,
@@ -160,7 +160,7 @@ impl Lanes {
             reader.notice_made_up();
         }
         for (log, states) in states_of_logs(reader) {
-            let told = carried::told_apart(&borrowed(&states)).into_iter();
+            let told = carried::distinct_state_names(&borrowed(&states)).into_iter();
             lanes.states.extend(told.map(|(state, name)| ((log, state), name)));
         }
         let undeclared = Undeclared::new(reader);
@@ -172,7 +172,7 @@ impl Lanes {
             lanes.undeclared((log, machine), name, TrackKind::States, reader);
         }
         if !undeclared.are_all {
-            lanes.other_tasks(reader);
+            lanes.add_other_tasks(reader);
         }
         for of in reader.types() {
             lanes.custom_type(of, reader);
@@ -249,10 +249,10 @@ impl Lanes {
 
     /// Returns true if a state machine has a track.
     pub(crate) fn has_machine(&self, log: LogFileId, id: ArtifactId) -> bool {
-        self.machines.has(log, id)
+        self.machines.contains(log, id)
     }
 
-    pub(crate) fn of_type(&self, log: LogFileId, id: TypeId) -> Option<&TypeLanes> {
+    pub(crate) fn type_lanes(&self, log: LogFileId, id: TypeId) -> Option<&TypeLanes> {
         self.types.get(&(log, id))
     }
 
@@ -274,13 +274,13 @@ impl Lanes {
         self.logs.insert(of.id, LogLanes { own, other_tasks: None });
     }
 
-    fn other_tasks(&mut self, reader: &Reader) {
+    fn add_other_tasks(&mut self, reader: &Reader) {
         for of in reader.log_files() {
             let Some(log) = self.log(of.id).filter(|log| log.other_tasks.is_none()) else {
                 continue;
             };
             let track = self.add(reader, of.id, OTHER_TASKS.into(), TrackKind::Task, "TASK");
-            self.put_under(track, log.own);
+            self.set_parent(track, log.own);
             self.logs.insert(of.id, LogLanes { other_tasks: Some(track), ..log });
         }
     }
@@ -295,10 +295,10 @@ impl Lanes {
         let Some(own) = self.log(log).map(|log| log.own) else { return };
         let content = if kind == TrackKind::Task { "TASK" } else { "STATE MACHINE" };
         let track = self.add(reader, log, name, kind, content);
-        self.put_under(track, own);
-        self.say(track, "artifact_id", id.0);
+        self.set_parent(track, own);
+        self.add_attribute(track, "artifact_id", id.0);
         if kind == TrackKind::Task && id.0 < 0 {
-            self.say(track, Track::IS_INTERRUPT, true);
+            self.add_attribute(track, Track::IS_INTERRUPT, true);
         }
         self.lookup(kind).insert(log, id, track);
     }
@@ -308,13 +308,13 @@ impl Lanes {
         self.states.get(&(log, state)).map(String::as_str)
     }
 
-    fn artifact(&mut self, of: &Declared<'_>, reader: &Reader) {
+    fn artifact(&mut self, of: &DeclaredArtifact<'_>, reader: &Reader) {
         let Some(log) = self.log(of.log_file) else {
             self.untold_artifacts += 1;
             return;
         };
         let custom_type = reader.custom_type(of.log_file, of.custom_type);
-        let is_of = |own| custom_type.is_some_and(|of| of.is(own));
+        let is_of = |own| custom_type.is_some_and(|of| of.is_own_type(own));
         let kind = match of.kind {
             ArtifactKind::Task { .. } => TrackKind::Task,
             ArtifactKind::StateMachine => TrackKind::States,
@@ -323,7 +323,7 @@ impl Lanes {
             ArtifactKind::Generic if is_of(CLOCK_TYPE) => return,
             ArtifactKind::Generic if is_of(PROCESSOR_TYPE) => {
                 if of.custom == [1] {
-                    self.say(log.own, Track::HAS_INTERRUPTS, true);
+                    self.add_attribute(log.own, Track::HAS_INTERRUPTS, true);
                 }
                 return;
             }
@@ -331,24 +331,28 @@ impl Lanes {
                 return self.carry(of, custom_type, log.own);
             }
         };
-        if self.lookup(kind).has(of.log_file, of.id) {
+        if self.lookup(kind).contains(of.log_file, of.id) {
             // Of several with one id, the first counts.
             self.untold_artifacts += 1;
             return;
         }
         let content = of.kind.class().name();
         let track = self.add(reader, of.log_file, of.name.to_string(), kind, content);
-        self.put_under(track, log.own);
+        self.set_parent(track, log.own);
         if let ArtifactKind::Task { task_class, priority } = of.kind {
             let names = if priority == UNKNOWN_PRIORITY { &TASK_NUMBER } else { &TASK_NUMBERS };
             self.attribute(track, Attributes::numbers(names, [of.id.0, priority]));
             if task_class != Ok(TaskClass::Task) {
-                self.say(track, carried::TASK_CLASS, carried::task_class_json(task_class));
+                self.add_attribute(
+                    track,
+                    carried::TASK_CLASS,
+                    carried::task_class_json(task_class),
+                );
             }
         } else {
-            self.say(track, "artifact_id", of.id.0);
+            self.add_attribute(track, "artifact_id", of.id.0);
         }
-        let is_said = is_of(TASK_TYPE) && self.say_more(track, of.custom);
+        let is_said = is_of(TASK_TYPE) && self.add_task_attributes(track, of.custom);
         if !is_said {
             let values = self.values(of, custom_type);
             if let (Some(track), Some(values)) = (self.making.get_mut(track.0), values) {
@@ -356,7 +360,7 @@ impl Lanes {
             }
         }
         if carried::is_interrupt(of.id, of.kind) && !self.is_idle(track) {
-            self.say(track, Track::IS_INTERRUPT, true);
+            self.add_attribute(track, Track::IS_INTERRUPT, true);
         }
         if (kind, of.id.0) == (TrackKind::Task, UNKNOWN_TASK) {
             self.unknown_tasks.insert(of.log_file);
@@ -365,20 +369,20 @@ impl Lanes {
     }
 
     /// Says of a task what its values do.
-    fn say_more(&mut self, track: TrackId, values: &[u8]) -> bool {
+    fn add_task_attributes(&mut self, track: TrackId, values: &[u8]) -> bool {
         let [is_idle, tells_completion] = *values else { return false };
         for (value, name) in
             [(is_idle, Track::IS_IDLE), (tells_completion, Track::TELLS_COMPLETION)]
         {
             if value != 0 {
-                self.say(track, name, true);
+                self.add_attribute(track, name, true);
             }
         }
         true
     }
 
     /// Has a log file carry a state or a GENERIC artifact, of which there are no tracks.
-    fn carry(&mut self, of: &Declared<'_>, custom_type: Option<&CustomType>, own: TrackId) {
+    fn carry(&mut self, of: &DeclaredArtifact<'_>, custom_type: Option<&CustomType>, own: TrackId) {
         if self.carried >= carried::ARTIFACTS_MAX {
             self.untold_artifacts += 1;
             return;
@@ -395,21 +399,25 @@ impl Lanes {
     }
 
     /// The values of an artifact, where it has any.
-    fn values(&mut self, of: &Declared<'_>, custom_type: Option<&CustomType>) -> Option<Values> {
+    fn values(
+        &mut self,
+        of: &DeclaredArtifact<'_>,
+        custom_type: Option<&CustomType>,
+    ) -> Option<Values> {
         let has_type = |of: &CustomType| !(of.fields.is_empty() && of.name.is_empty());
-        let is_plain = custom_type.is_none_or(|of| !has_type(of) || of.is(CALLS_TYPE));
+        let is_plain = custom_type.is_none_or(|of| !has_type(of) || of.is_own_type(CALLS_TYPE));
         // What is made up has no values that anybody recorded.
-        let is_made = custom_type.is_some_and(|of| of.is(MADE_TYPE));
+        let is_made = custom_type.is_some_and(|of| of.is_own_type(MADE_TYPE));
         if is_made || (is_plain && of.custom.is_empty()) {
             return None;
         }
-        let values =
-            custom_type.and_then(|custom_type| Values::of(of, custom_type, &mut self.room));
+        let values = custom_type
+            .and_then(|custom_type| Values::from_artifact(of, custom_type, &mut self.room));
         self.untold_values += u64::from(values.is_none());
         values
     }
 
-    fn say(&mut self, track: TrackId, name: &str, value: impl Into<Json>) {
+    fn add_attribute(&mut self, track: TrackId, name: &str, value: impl Into<Json>) {
         if let Some(track) = self.making.get_mut(track.0) {
             track.attributes.insert(name, value);
         }
@@ -425,7 +433,7 @@ impl Lanes {
         }
     }
 
-    fn lookup(&mut self, kind: TrackKind) -> &mut Found {
+    fn lookup(&mut self, kind: TrackKind) -> &mut ArtifactLanes {
         match kind {
             TrackKind::States => &mut self.machines,
             TrackKind::Calls => &mut self.threads,
@@ -441,20 +449,20 @@ impl Lanes {
         }
         // Of types of ours there are no tracks: their values say more of what they are of. Values of
         // anything else are on the track of the log file.
-        if of.is(CALL_TYPE) {
+        if of.is_own_type(CALL_TYPE) {
             self.call_types.insert(key);
-        } else if of.is(RELEASE_TYPE) {
+        } else if of.is_own_type(RELEASE_TYPE) {
             self.release_types.insert(key);
-        } else if of.is(GAP_TYPE) {
+        } else if of.is_own_type(GAP_TYPE) {
             self.gap_types.insert(key);
         }
-        if TRACKLESS.into_iter().any(|own| of.is(own)) {
+        if TRACKLESS.into_iter().any(|own| of.is_own_type(own)) {
             return;
         }
         let values = self.add(reader, of.log_file, of.name.clone(), TrackKind::Messages, "json");
-        self.put_under(values, log.own);
+        self.set_parent(values, log.own);
         if of.fields.len() <= carried::FIELDS_MAX {
-            self.say(values, carried::FIELDS, carried::fields_json(&of.fields));
+            self.add_attribute(values, carried::FIELDS, carried::fields_json(&of.fields));
         }
         let mut counters = Vec::new();
         let prefix = prefix(&of.name);
@@ -462,7 +470,7 @@ impl Lanes {
             let name = format!("{prefix}.{}", field.name);
             let content = field.type_name();
             let track = self.add(reader, of.log_file, name, TrackKind::Counter, content);
-            self.put_under(track, values);
+            self.set_parent(track, values);
             counters.push((place, track));
         }
         self.types.insert(key, TypeLanes { values, counters });
@@ -488,7 +496,7 @@ impl Lanes {
         TrackId(self.making.len() - 1)
     }
 
-    fn put_under(&mut self, track: TrackId, parent: TrackId) {
+    fn set_parent(&mut self, track: TrackId, parent: TrackId) {
         if let Some(track) = self.making.get_mut(track.0) {
             track.parent = Some(parent);
         }

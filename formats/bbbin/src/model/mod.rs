@@ -87,7 +87,7 @@ impl Timeline {
         let wanted = window.track_set(self.lanes().tracks.len());
         while let Some(found) = walk.next(&self.reader) {
             if window.holds(Some(TimeNs(found.event.timestamp))) {
-                self.tell(&found, as_values, &mut |(track, _)| {
+                self.interpret(&found, as_values, &mut |(track, _)| {
                     count += u64::from(wanted.contains(track));
                 });
             }
@@ -97,7 +97,7 @@ impl Timeline {
 
     /// The spans to read for a window, and how many events to pass over first.
     fn plan(&self, window: &Window, as_values: Values) -> (Range<usize>, u64) {
-        let mut spans = self.reader.spans_within(window);
+        let mut spans = self.reader.spans_in_window(window);
         let Some(last) = window.last else { return (spans, 0) };
         let (mut start, mut count) = (spans.end, 0);
         // From the end, so that a long recording is not read for its last few events.
@@ -121,7 +121,7 @@ impl Switch {
     /// The two tracks of a switch between tasks that have their own, without values: what most
     /// events of most logs are.
     #[inline]
-    fn of(event: &crate::types::Event<'_>, lanes: &Lanes) -> Option<Self> {
+    fn from_event(event: &crate::types::Event<'_>, lanes: &Lanes) -> Option<Self> {
         let Body::TaskSwitch { in_task, out_task, in_task_priority } = event.body else {
             return None;
         };
@@ -147,11 +147,11 @@ impl TimelineView for Timeline {
     }
 
     fn events(self: Arc<Self>, window: &Window) -> Result<Box<dyn Events>> {
-        Ok(Box::new(Telling::new(self, window, Values::Spread)))
+        Ok(Box::new(EventWalk::new(self, window, Values::Spread)))
     }
 
     fn events_with_fields(self: Arc<Self>, window: &Window) -> Result<Box<dyn Events>> {
-        Ok(Box::new(Telling::new(self, window, Values::Fields)))
+        Ok(Box::new(EventWalk::new(self, window, Values::Fields)))
     }
 
     fn has_fields(&self) -> bool {
@@ -163,12 +163,12 @@ impl TimelineView for Timeline {
     }
 
     fn unsupported(self: Arc<Self>) -> Result<Vec<Finding>> {
-        Ok(untold::untold(&self.reader, self.lanes()))
+        Ok(untold::unsupported_findings(&self.reader, self.lanes()))
     }
 }
 
 /// Events that are being told.
-struct Telling {
+struct EventWalk {
     timeline: Arc<Timeline>,
     walk: Walk,
     window: Window,
@@ -199,7 +199,7 @@ enum Advanced {
     End,
 }
 
-impl Telling {
+impl EventWalk {
     fn new(timeline: Arc<Timeline>, window: &Window, as_values: Values) -> Self {
         let (spans, skip) = timeline.plan(window, as_values);
         Self {
@@ -224,7 +224,10 @@ impl Telling {
         let lanes = timeline.lanes();
         loop {
             let found = walk.next(&timeline.reader);
-            if walk.take_lack() && self.has_read && self.skip == 0 && window.holds(Some(self.time))
+            if walk.take_missing()
+                && self.has_read
+                && self.skip == 0
+                && window.holds(Some(self.time))
             {
                 let gap = Content::Activity(Activity::Gap(Missing::AllEvents));
                 let gaps = lanes.gaps.iter().filter(|track| wanted.contains(**track));
@@ -242,7 +245,7 @@ impl Telling {
                 continue;
             }
             self.offset = found.offset;
-            let switch = Switch::of(&found.event, lanes).filter(|_| self.skip == 0);
+            let switch = Switch::from_event(&found.event, lanes).filter(|_| self.skip == 0);
             if let Some(Switch { stops, begins, priority }) = switch {
                 self.begins = wanted.contains(begins).then_some((begins, priority));
                 match (wanted.contains(stops), self.begins) {
@@ -253,7 +256,7 @@ impl Telling {
             }
             let end = walk.offset();
             self.custom = end.saturating_sub(found.event.custom.len() as u64)..end;
-            timeline.tell(&found, self.as_values, &mut |happening: Happening| {
+            timeline.interpret(&found, self.as_values, &mut |happening: Happening| {
                 if wanted.contains(happening.0) {
                     pending.push_back(happening);
                 }
@@ -289,7 +292,7 @@ impl Telling {
     }
 }
 
-impl Events for Telling {
+impl Events for EventWalk {
     fn next(&mut self) -> Result<Option<Event<'_>>> {
         if self.begins.is_some() {
             return Ok(self.begin());

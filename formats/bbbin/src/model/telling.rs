@@ -6,20 +6,20 @@ use kymo_model::timeline::{Activity, Content, Field, Fields, Message, Missing, T
 use super::lanes::{Lanes, TaskLane, undeclared_name};
 use super::{Happening, Timeline, Values, known_priority};
 use crate::Reader;
-use crate::read::{Decoded, object};
+use crate::read::{DecodedValues, object};
 use crate::spec::{
     ArtifactClass, FieldType, NO_BUDGET, NOBODY_PRIORITY, UNKNOWN_STATE, UNKNOWN_TIME,
 };
-use crate::types::{self, ArtifactId, Body, CustomType, Event, Found, LogFileId};
+use crate::types::{self, ArtifactId, Body, CustomType, Event, LocatedEvent, LogFileId};
 
 /// Text of a GENERIC event that has no values, and no type with a name.
 pub(crate) const GENERIC: &str = "GENERIC";
 
 impl Timeline {
     /// Tells what an event is on which tracks, in the order in which it happens.
-    pub(crate) fn tell(
+    pub(crate) fn interpret(
         &self,
-        found: &Found<'_>,
+        found: &LocatedEvent<'_>,
         as_values: Values,
         to: &mut impl FnMut(Happening),
     ) {
@@ -27,7 +27,7 @@ impl Timeline {
         let Some(own) = lanes.log(log).map(|log| log.own) else {
             return self.reader.notice_unknown_log(log, found.offset);
         };
-        let one = One { reader: &self.reader, lanes, event: &found.event, log, own };
+        let one = CurrentEvent { reader: &self.reader, lanes, event: &found.event, log, own };
         let are_told = one.body(found.offset, as_values, to);
         if !are_told && !found.event.custom.is_empty() {
             one.values(found.offset, as_values, to);
@@ -36,7 +36,7 @@ impl Timeline {
 }
 
 /// The event that is told.
-struct One<'a> {
+struct CurrentEvent<'a> {
     reader: &'a Reader,
     lanes: &'a Lanes,
     event: &'a Event<'a>,
@@ -45,7 +45,7 @@ struct One<'a> {
     own: TrackId,
 }
 
-impl One<'_> {
+impl CurrentEvent<'_> {
     /// Tells what only its class has; whether that is what its values say, too.
     fn body(&self, offset: u64, as_values: Values, to: &mut impl FnMut(Happening)) -> bool {
         if let Some(missing) = self.lanes.gap(self.event) {
@@ -199,10 +199,10 @@ impl One<'_> {
     /// that are. Those of types that have no track are on that of the log file.
     fn values(&self, offset: u64, as_values: Values, to: &mut impl FnMut(Happening)) {
         let Event { custom_type, custom, .. } = *self.event;
-        let lanes = self.lanes.of_type(self.log, custom_type);
+        let lanes = self.lanes.type_lanes(self.log, custom_type);
         let track = lanes.map_or(self.own, |lanes| lanes.values);
         let decoded = self.reader.decoded((self.log, custom_type), custom, offset);
-        let Some(Decoded { of, values, are_whole }) = decoded else {
+        let Some(DecodedValues { of, values, are_whole }) = decoded else {
             return to((track, Content::Payload));
         };
         match (are_whole, as_values) {

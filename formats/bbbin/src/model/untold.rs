@@ -8,21 +8,21 @@ use kymo_model::timeline;
 use super::lanes::{Lanes, TRACKLESS, TaskLane};
 use crate::Reader;
 use crate::carried;
-use crate::read::odd_values;
+use crate::read::unusual_value_count;
 use crate::spec::{NOBODY_PRIORITY, UNKNOWN_STATE, UNKNOWN_TASK, UNKNOWN_TIME};
 use crate::types::{ArtifactId, ArtifactKind, Body, CustomType, Event, LogFileId, Message};
 
 /// Goes through all events.
-pub(super) fn untold(reader: &Reader, lanes: &Lanes) -> Vec<Finding> {
-    let mut untold = Untold {
+pub(super) fn unsupported_findings(reader: &Reader, lanes: &Lanes) -> Vec<Finding> {
+    let mut untold = UnsupportedEvents {
         reader,
         lanes,
-        counts: Counts {
+        counts: UnsupportedCounts {
             artifacts: lanes.untold_artifacts,
             artifact_values: lanes.untold_values,
             types: wide_types(reader),
             states: states_of_one_name(reader),
-            ..Counts::default()
+            ..UnsupportedCounts::default()
         },
     };
     for found in reader.events() {
@@ -45,7 +45,7 @@ fn states_of_one_name(reader: &Reader) -> u64 {
     let of_log = |named: Vec<Named>| {
         let states = borrowed(&named);
         let machines = carried::machines(states.iter().map(|(id, parent, _)| (*id, *parent)));
-        let told = carried::told_apart(&states);
+        let told = carried::distinct_state_names(&states);
         let names = states.iter().map(|(id, _, name)| {
             (machines.get(id).copied(), told.get(id).map_or(*name, String::as_str))
         });
@@ -73,15 +73,15 @@ pub(super) fn states_of_logs(reader: &Reader) -> HashMap<LogFileId, Vec<Named>> 
     of_logs
 }
 
-struct Untold<'a> {
+struct UnsupportedEvents<'a> {
     reader: &'a Reader,
     lanes: &'a Lanes,
-    counts: Counts,
+    counts: UnsupportedCounts,
 }
 
 /// Counts of what the timeline does not have.
 #[derive(Debug, Default)]
-struct Counts {
+struct UnsupportedCounts {
     artifacts: u64,
     artifact_values: u64,
     types: u64,
@@ -100,7 +100,7 @@ struct Counts {
     odd_values: u64,
 }
 
-impl Counts {
+impl UnsupportedCounts {
     fn findings(&self) -> Vec<Finding> {
         let said = [
             (
@@ -137,7 +137,7 @@ impl Counts {
     }
 }
 
-impl Untold<'_> {
+impl UnsupportedEvents<'_> {
     fn event(&mut self, event: &Event<'_>) {
         let log = event.log_file;
         if self.lanes.log(log).is_none() {
@@ -146,7 +146,7 @@ impl Untold<'_> {
         if !event.custom.is_empty()
             && let Some(of) = self.reader.custom_type(log, event.custom_type)
         {
-            self.counts.odd_values += odd_values(of, event.custom);
+            self.counts.odd_values += unusual_value_count(of, event.custom);
         }
         match event.body {
             Body::Generic => return self.generic(event),
@@ -189,7 +189,7 @@ impl Untold<'_> {
     /// Types of ours have no track, so that values of them are of no type where nothing else is.
     fn generic(&mut self, event: &Event<'_>) {
         let of = self.reader.custom_type(event.log_file, event.custom_type);
-        let is_own = of.is_some_and(|of| TRACKLESS.into_iter().any(|own| of.is(own)));
+        let is_own = of.is_some_and(|of| TRACKLESS.into_iter().any(|own| of.is_own_type(own)));
         self.counts.own_values += u64::from(is_own && self.lanes.gap(event).is_none());
     }
 

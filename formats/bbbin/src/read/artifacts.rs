@@ -8,7 +8,7 @@ use std::hash::BuildHasher;
 
 use super::definitions::{Budget, artifact};
 use crate::spec::ArtifactClass;
-use crate::types::{ArtifactId, Declared, LogFileId};
+use crate::types::{ArtifactId, DeclaredArtifact, LogFileId};
 
 /// Key by which an artifact is found.
 type Key = (LogFileId, ArtifactClass, ArtifactId);
@@ -26,7 +26,7 @@ impl Artifacts {
     /// Makes artifacts findable. Of several with one id, the first counts.
     pub(super) fn new(offsets: Vec<u64>, bytes: &[u8]) -> Self {
         let (hasher, mut found) = (RandomState::default(), HashTable::with_capacity(offsets.len()));
-        let key = |place: u32| at(&offsets, place, bytes).map(|of| of.key());
+        let key = |place: u32| artifact_at(&offsets, place, bytes).map(|of| of.key());
         let hash = |place: &u32| hasher.hash_one(key(*place));
         for place in (0..).take(offsets.len()) {
             let own = key(place);
@@ -40,31 +40,32 @@ impl Artifacts {
         self.offsets.len()
     }
 
-    pub(super) fn get<'a>(&self, place: usize, bytes: &'a [u8]) -> Option<Declared<'a>> {
+    pub(super) fn get<'a>(&self, place: usize, bytes: &'a [u8]) -> Option<DeclaredArtifact<'a>> {
         let found = read(*self.offsets.get(place)?, bytes);
         debug_assert!(found.is_some(), "an artifact that was read cannot be read again");
         found
     }
 
-    pub(super) fn find<'a>(&self, key: Key, bytes: &'a [u8]) -> Option<Declared<'a>> {
-        let is_it =
-            |place: &u32| at(&self.offsets, *place, bytes).is_some_and(|of| of.key() == key);
+    pub(super) fn find<'a>(&self, key: Key, bytes: &'a [u8]) -> Option<DeclaredArtifact<'a>> {
+        let is_it = |place: &u32| {
+            artifact_at(&self.offsets, *place, bytes).is_some_and(|of| of.key() == key)
+        };
         let place = self.found.find(self.hasher.hash_one(Some(key)), is_it)?;
-        at(&self.offsets, *place, bytes)
+        artifact_at(&self.offsets, *place, bytes)
     }
 }
 
-impl Declared<'_> {
+impl DeclaredArtifact<'_> {
     fn key(&self) -> Key {
         (self.log_file, self.kind.class(), self.id)
     }
 }
 
-fn at<'a>(offsets: &[u64], place: u32, bytes: &'a [u8]) -> Option<Declared<'a>> {
+fn artifact_at<'a>(offsets: &[u64], place: u32, bytes: &'a [u8]) -> Option<DeclaredArtifact<'a>> {
     read(*offsets.get(usize::try_from(place).ok()?)?, bytes)
 }
 
-fn read(offset: u64, bytes: &[u8]) -> Option<Declared<'_>> {
+fn read(offset: u64, bytes: &[u8]) -> Option<DeclaredArtifact<'_>> {
     let rest = bytes.get(usize::try_from(offset).ok()?..)?;
     artifact(&mut Cursor::with_offset(rest, offset, Endian::Big), &mut Budget::new(0)).ok()
 }

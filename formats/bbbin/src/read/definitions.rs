@@ -4,7 +4,8 @@ use kymo_core::bytes::{Cursor, ReadError, ReadErrorKind, ReadResult};
 
 use crate::spec::{ArtifactClass, FieldType, TaskClass};
 use crate::types::{
-    ArtifactId, ArtifactKind, CustomField, CustomType, Declared, LogFile, LogFileId, Text, TypeId,
+    ArtifactId, ArtifactKind, CustomField, CustomType, DeclaredArtifact, LogFile, LogFileId, Text,
+    TypeId,
 };
 
 /// Number of items that may still be kept.
@@ -29,7 +30,7 @@ impl Budget {
 
 /// Part of a section that could be read.
 #[derive(Debug, Clone)]
-pub(crate) struct Listed<T> {
+pub(crate) struct SectionItems<T> {
     pub items: Vec<T>,
     /// The first byte that does not belong to an item.
     pub end: u64,
@@ -43,11 +44,11 @@ pub(crate) fn list<'a, T>(
     what: &'static str,
     budget: &mut Budget,
     item: impl FnMut(&mut Cursor<'a>, &mut Budget) -> ReadResult<T>,
-) -> Listed<T> {
+) -> SectionItems<T> {
     let start = cursor.offset();
     match count(&mut cursor, what) {
         Ok(count) => items(cursor, count, what, budget, item),
-        Err(fault) => Listed { items: Vec::new(), end: start, fault: Some(fault) },
+        Err(fault) => SectionItems { items: Vec::new(), end: start, fault: Some(fault) },
     }
 }
 
@@ -58,8 +59,8 @@ pub(crate) fn items<'a, T>(
     what: &'static str,
     budget: &mut Budget,
     mut item: impl FnMut(&mut Cursor<'a>, &mut Budget) -> ReadResult<T>,
-) -> Listed<T> {
-    let mut listed = Listed { items: Vec::new(), end: cursor.offset(), fault: None };
+) -> SectionItems<T> {
+    let mut listed = SectionItems { items: Vec::new(), end: cursor.offset(), fault: None };
     for _ in 0..count {
         let read = budget.take(what, listed.end).and_then(|()| item(&mut cursor, budget));
         match read {
@@ -128,13 +129,16 @@ fn field(cursor: &mut Cursor<'_>) -> ReadResult<CustomField> {
 }
 
 /// An entry of ARTIFACTS.
-pub(crate) fn artifact<'a>(cursor: &mut Cursor<'a>, _: &mut Budget) -> ReadResult<Declared<'a>> {
+pub(crate) fn artifact<'a>(
+    cursor: &mut Cursor<'a>,
+    _: &mut Budget,
+) -> ReadResult<DeclaredArtifact<'a>> {
     let offset = cursor.offset();
     let number = cursor.i32("artifact-class")?;
     let class = ArtifactClass::from_number(number).ok_or_else(|| {
         ReadError::invalid("artifact-class", offset, format!("there is no artifact class {number}"))
     })?;
-    Ok(Declared {
+    Ok(DeclaredArtifact {
         offset,
         id: ArtifactId(cursor.i32("artifact-id")?),
         name: text(cursor, "artifact-name")?,

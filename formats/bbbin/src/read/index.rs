@@ -5,7 +5,7 @@ use std::ops::Range;
 use kymo_core::bytes::{Cursor, ReadErrorKind, ReadResult};
 use kymo_model::timeline::{TimeNs, Window};
 
-use super::definitions::{Budget, Listed, count, items};
+use super::definitions::{Budget, SectionItems, count, items};
 use crate::types::{ArtifactId, Block, IndexHeader, LogFileId, Statistics, TaskExecution};
 
 /// Content of the EVENT INDEX.
@@ -19,7 +19,7 @@ pub(crate) struct Index {
 pub(crate) fn index(
     mut cursor: Cursor<'_>,
     budget: &mut Budget,
-) -> ReadResult<(IndexHeader, Listed<Block>)> {
+) -> ReadResult<(IndexHeader, SectionItems<Block>)> {
     let num_blocks = count(&mut cursor, "num-blocks")?;
     let header = IndexHeader {
         num_events: cursor.i64("num-events")?,
@@ -142,7 +142,7 @@ impl Index {
     }
 
     /// The blocks that may have events of a window, given that times go up.
-    pub(crate) fn within(&self, window: &Window) -> Range<usize> {
+    pub(crate) fn blocks_in_window(&self, window: &Window) -> Range<usize> {
         let before = |from: TimeNs| self.blocks.partition_point(|it| it.last_timestamp < from.0);
         let start = window.from.map_or(0, before);
         let until = |until: TimeNs| self.blocks.partition_point(|it| it.first_timestamp < until.0);

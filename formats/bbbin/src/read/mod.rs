@@ -27,19 +27,21 @@ use kymo_model::timeline::{TimeNs, Window};
 
 use crate::spec::{ArtifactClass, CLOCK_TYPE, MADE_TYPE, MAGIC, REPAIRER, Section, VERSION};
 use crate::types::{
-    Artifact, ArtifactId, Block, CustomType, Declared, Definitions, Found, IndexHeader, LogFile,
-    LogFileId, Statistics, TaskExecution, TypeId,
+    Artifact, ArtifactId, Block, CustomType, DeclaredArtifact, Definitions, IndexHeader,
+    LocatedEvent, LogFile, LogFileId, Statistics, TaskExecution, TypeId,
 };
 use artifacts::Artifacts;
-use definitions::{Budget, Listed, artifact, count, custom_type, list, log_file};
+use definitions::{Budget, SectionItems, artifact, count, custom_type, list, log_file};
 use event::event;
 use index::{Index, Span, index, statistics, task_execution};
-use noticed::Noticed;
+use noticed::ReadFindings;
 use recordings::Recordings;
 
 pub(crate) use header::Header;
 pub use values::values;
-pub(crate) use values::{CUSTOM_SIZE, Decoded, UNKNOWN_TYPE, misfit, no_type, odd_values};
+pub(crate) use values::{
+    CUSTOM_SIZE, DecodedValues, UNKNOWN_TYPE, misfit, no_type, unusual_value_count,
+};
 pub(crate) use walk::Walk;
 
 /// The rule that times go up.
@@ -88,7 +90,7 @@ pub struct Reader {
     spans: Vec<Span>,
     task_executions: Vec<TaskExecution>,
     statistics: Option<Statistics>,
-    noticed: Noticed,
+    noticed: ReadFindings,
     /// Of each byte, whether it begins an event that was read. Room for that is made once, as some
     /// tests measure what reading takes.
     #[cfg(test)]
@@ -120,10 +122,10 @@ impl Reader {
         let mut opening = Opening::new(source.bytes()?, context.limits);
         match Header::read(&opening.bytes) {
             Ok(header) => opening.read(&header),
-            Err(fault) => opening.reader.notice(Finding::unreadable("header", &fault)),
+            Err(fault) => opening.reader.add_finding(Finding::unreadable("header", &fault)),
         }
         for (section, fault) in &opening.faults {
-            opening.reader.notice(Finding::unreadable(section.rule(), fault));
+            opening.reader.add_finding(Finding::unreadable(section.rule(), fault));
         }
         Ok(Arc::new(opening.reader))
     }
@@ -149,7 +151,7 @@ impl Reader {
     }
 
     /// Returns the artifacts that events are about, in the order of the file.
-    pub fn artifacts(&self) -> impl Iterator<Item = Declared<'_>> {
+    pub fn artifacts(&self) -> impl Iterator<Item = DeclaredArtifact<'_>> {
         (0..self.artifact_count()).filter_map(|place| self.artifact_at(place))
     }
 
@@ -160,7 +162,7 @@ impl Reader {
     }
 
     /// An artifact by its place among them.
-    pub(crate) fn artifact_at(&self, place: usize) -> Option<Declared<'_>> {
+    pub(crate) fn artifact_at(&self, place: usize) -> Option<DeclaredArtifact<'_>> {
         self.artifacts.get(place, &self.bytes)
     }
 
@@ -195,14 +197,17 @@ impl Reader {
     }
 
     /// Every event in the order of the file.
-    pub fn events(&self) -> impl Iterator<Item = Found<'_>> {
+    pub fn events(&self) -> impl Iterator<Item = LocatedEvent<'_>> {
         let mut walk = self.walk();
         std::iter::from_fn(move || walk.next(self))
     }
 
     /// The events of a time: the index says which blocks to look at.
-    pub fn events_within<'a>(&'a self, window: &'a Window) -> impl Iterator<Item = Found<'a>> {
-        let mut walk = Walk::new(self.spans_within(window));
+    pub fn events_in_window<'a>(
+        &'a self,
+        window: &'a Window,
+    ) -> impl Iterator<Item = LocatedEvent<'a>> {
+        let mut walk = Walk::new(self.spans_in_window(window));
         std::iter::from_fn(move || walk.next(self))
             .filter(|found| window.holds(Some(TimeNs(found.event.timestamp))))
     }
@@ -211,11 +216,11 @@ impl Reader {
     ///
     /// # Errors
     /// When there is none.
-    pub(crate) fn event_at(&self, offset: u64) -> ReadResult<Found<'_>> {
+    pub(crate) fn event_at(&self, offset: u64) -> ReadResult<LocatedEvent<'_>> {
         #[cfg(test)]
         self.touch(offset);
         let (event, _) = event(self.slice(offset, self.size_bytes()), offset)?;
-        Ok(Found { offset, event })
+        Ok(LocatedEvent { offset, event })
     }
 
     /// A type by its id, which is of a log file.
@@ -231,7 +236,7 @@ impl Reader {
         log_file: LogFileId,
         class: ArtifactClass,
         id: ArtifactId,
-    ) -> Option<Declared<'_>> {
+    ) -> Option<DeclaredArtifact<'_>> {
         self.artifacts.find((log_file, class, id), &self.bytes)
     }
 
@@ -319,13 +324,13 @@ impl Reader {
     /// the ends of the window and beside them are looked at: where times go back within one, or did so
     /// in whatever was read before, they may do so anywhere. Where times go up, and the index leaves out a
     /// block that has events of the window, it is wrong of one of these, too.
-    pub(crate) fn spans_within(&self, window: &Window) -> Range<usize> {
+    pub(crate) fn spans_in_window(&self, window: &Window) -> Range<usize> {
         let all = 0..self.spans.len();
         let is_known_useless = !self.is_ascending || self.is_misleading.load(Relaxed);
         if window.from.is_none() && window.until.is_none() || is_known_useless {
             return all;
         }
-        let within = self.index.within(window);
+        let within = self.index.blocks_in_window(window);
         let begin = window.from.map(|_| [within.start.checked_sub(1), Some(within.start)]);
         let end = window.until.map(|_| [within.end.checked_sub(1), Some(within.end)]);
         let mut ends = begin.into_iter().chain(end).flatten().flatten();
@@ -416,7 +421,8 @@ impl Reader {
     /// Returns true if `repair` declared something that nothing else did.
     pub(crate) fn is_made_up(&self) -> bool {
         let is_made = |of: &LogFile| of.importer == REPAIRER;
-        self.log_files().iter().any(is_made) || self.types().iter().any(|of| of.is(MADE_TYPE))
+        self.log_files().iter().any(is_made)
+            || self.types().iter().any(|of| of.is_own_type(MADE_TYPE))
     }
 
     /// Notices that what tasks and log files are called, and what else was said of them, is lost.
@@ -446,7 +452,7 @@ impl Reader {
     }
 
     /// Keeps a finding, unless the same was found before.
-    pub(crate) fn notice(&self, finding: Finding) {
+    pub(crate) fn add_finding(&self, finding: Finding) {
         let key = (finding.rule, finding.offset.unwrap_or(u64::MAX));
         self.noticed.keep(&self.limits, key, finding.severity, || finding);
     }
@@ -495,7 +501,7 @@ impl Opening {
             spans: Vec::new(),
             task_executions: Vec::new(),
             statistics: None,
-            noticed: Noticed::default(),
+            noticed: ReadFindings::default(),
             #[cfg(test)]
             touched: std::iter::repeat_with(AtomicBool::default).take(bytes.len()).collect(),
         };
@@ -508,7 +514,7 @@ impl Opening {
         self.reader.types = self.listed(header, Section::Types, "num-types", custom_type);
         self.read_index(header);
         self.locate_events(header);
-        let offset = |of: Declared<'_>| of.offset;
+        let offset = |of: DeclaredArtifact<'_>| of.offset;
         let offsets = self.listed(header, Section::Artifacts, "num-artifacts", |cursor, budget| {
             artifact(cursor, budget).map(offset)
         });
@@ -557,7 +563,7 @@ impl Opening {
         }
     }
 
-    fn end<T>(&mut self, section: Section, start: u64, listed: Listed<T>) -> Vec<T> {
+    fn end<T>(&mut self, section: Section, start: u64, listed: SectionItems<T>) -> Vec<T> {
         self.reader.sections.push((section, start..listed.end));
         self.faults.extend(listed.fault.map(|fault| (section, fault)));
         listed.items
@@ -591,7 +597,7 @@ impl Opening {
                      are read"
                 );
                 let finding = Finding::at_offset(Severity::Warning, NUM_EVENTS, start, message);
-                self.reader.notice(finding);
+                self.reader.add_finding(finding);
                 located
             }
             (Ok(stated), _) => stated,
@@ -615,7 +621,7 @@ impl Opening {
         if let (true, Some((offset, why))) = (is_index_read, disagreement) {
             let message = format!("{why}: the index is not used");
             let finding = Finding::for_whole_file(Severity::Warning, INDEX, message);
-            reader.notice(Finding { offset, ..finding });
+            reader.add_finding(Finding { offset, ..finding });
         }
         let end = reader.spans.last().filter(|span| span.is_exact).map_or(first, |span| span.end);
         reader.sections.push((Section::Events, start..end));
@@ -643,7 +649,7 @@ impl Opening {
         if let (0, 1.., Some((_, bytes))) = (*num_events, switches, events) {
             let message =
                 format!("there are no events, and STATISTICS count {switches} task switches: lost");
-            self.reader.notice(Finding::at_offset(
+            self.reader.add_finding(Finding::at_offset(
                 Severity::Error,
                 NUM_EVENTS,
                 bytes.start,
@@ -661,7 +667,7 @@ impl Opening {
         let start = [MAGIC.to_be_bytes(), VERSION.to_be_bytes()].concat();
         if self.reader.slice(end, self.reader.size_bytes()).starts_with(&start) {
             let message = "another log set begins here, and is not read: a file has one";
-            self.reader.notice(Finding::at_offset(Severity::Error, ANOTHER, end, message));
+            self.reader.add_finding(Finding::at_offset(Severity::Error, ANOTHER, end, message));
         }
     }
 
@@ -675,9 +681,9 @@ impl Opening {
         for (place, of) in reader.types.iter().enumerate() {
             reader.type_ids.entry((of.log_file, of.id)).or_insert(place);
         }
-        let says = |of: &Declared<'_>| {
+        let says = |of: &DeclaredArtifact<'_>| {
             let custom_type = reader.custom_type(of.log_file, of.custom_type);
-            custom_type.is_some_and(|of| of.is(CLOCK_TYPE)) && of.custom == [1]
+            custom_type.is_some_and(|of| of.is_own_type(CLOCK_TYPE)) && of.custom == [1]
         };
         let clocks = reader.artifacts().filter(says).map(|of| of.log_file);
         let clocks: HashSet<_> = clocks.collect();

@@ -10,21 +10,21 @@ use kymo_core::{Finding, Findings, Severity};
 /// Findings while reading, by rule and a number, so that reading twice finds each once. There are
 /// no more than the limits allow, however many events there are.
 #[derive(Debug, Default)]
-pub(crate) struct Noticed(Mutex<Kept>);
+pub(crate) struct ReadFindings(Mutex<FindingStore>);
 
 /// Places that are kept of all findings, to tell how often something was found.
 const PLACES_MAX: usize = 1 << 16;
 
 #[derive(Debug, Default)]
-struct Kept {
-    findings: BTreeMap<(&'static str, u64), Told>,
+struct FindingStore {
+    findings: BTreeMap<(&'static str, u64), PlacedFinding>,
     /// The worst of those that there was no room for.
     beyond: Option<Severity>,
     /// Number of places that are kept.
     places: usize,
 }
 
-impl Kept {
+impl FindingStore {
     /// Keeps the first place of something; nothing where there is no room for it.
     fn first(
         &mut self,
@@ -32,7 +32,7 @@ impl Kept {
         key: (&'static str, u64),
         place: u64,
         message: impl Fn() -> String,
-    ) -> Option<&mut Told> {
+    ) -> Option<&mut PlacedFinding> {
         let is_full = self.findings.len() >= limits.findings_max;
         let finding = || Finding::at_offset(Severity::Warning, key.0, place, message());
         let told = match self.findings.entry(key) {
@@ -41,7 +41,7 @@ impl Kept {
                 self.beyond = self.beyond.max(Some(Severity::Warning));
                 return None;
             }
-            Entry::Vacant(vacant) => vacant.insert(Told::new(finding())),
+            Entry::Vacant(vacant) => vacant.insert(PlacedFinding::new(finding())),
         };
         if told.finding.offset.is_some_and(|first| place < first) {
             told.finding = finding();
@@ -52,20 +52,20 @@ impl Kept {
 
 /// A finding, and where it was found: reading twice counts a place once.
 #[derive(Debug)]
-struct Told {
+struct PlacedFinding {
     finding: Finding,
     places: BTreeSet<u64>,
     /// True if there are more places than are kept.
     are_more: bool,
 }
 
-impl Told {
+impl PlacedFinding {
     fn new(finding: Finding) -> Self {
         Self { finding, places: BTreeSet::new(), are_more: false }
     }
 
     /// The finding, with how often it was found where that was counted.
-    fn said(&self) -> Finding {
+    fn finding(&self) -> Finding {
         let mut finding = self.finding.clone();
         let often = match (self.places.len(), self.are_more) {
             (0 | 1, false) => return finding,
@@ -78,7 +78,7 @@ impl Told {
     }
 }
 
-impl Noticed {
+impl ReadFindings {
     /// Keeps a finding, unless one of its rule and number is known.
     pub(crate) fn keep(
         &self,
@@ -88,12 +88,12 @@ impl Noticed {
         finding: impl FnOnce() -> Finding,
     ) {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let Kept { findings, beyond, .. } = &mut *kept;
+        let FindingStore { findings, beyond, .. } = &mut *kept;
         let is_full = findings.len() >= limits.findings_max;
         match findings.entry((rule, number)) {
             Entry::Occupied(_) => {}
             Entry::Vacant(_) if is_full => *beyond = (*beyond).max(Some(severity)),
-            Entry::Vacant(place) => drop(place.insert(Told::new(finding()))),
+            Entry::Vacant(place) => drop(place.insert(PlacedFinding::new(finding()))),
         }
     }
 
@@ -132,7 +132,7 @@ impl Noticed {
     pub(crate) fn findings(&self, limits: &Limits) -> Vec<Finding> {
         let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let mut findings = Findings::new(limits);
-        findings.extend(kept.findings.values().map(Told::said));
+        findings.extend(kept.findings.values().map(PlacedFinding::finding));
         let mut findings = findings.into_vec();
         findings.extend(kept.beyond.map(|worst| {
             Finding::for_whole_file(
@@ -152,7 +152,7 @@ mod tests {
     #[test]
     fn there_are_no_more_than_the_limits_allow_and_that_is_said() {
         let (noticed, limits) =
-            (Noticed::default(), Limits { findings_max: 2, ..Limits::default() });
+            (ReadFindings::default(), Limits { findings_max: 2, ..Limits::default() });
         let keep = |number, severity| {
             let finding = || Finding::at_offset(severity, "rule", number, "odd");
             noticed.keep(&limits, ("rule", number), severity, finding);
@@ -172,7 +172,7 @@ mod tests {
 
     #[test]
     fn a_place_counts_once_however_often_it_is_read() {
-        let (noticed, limits) = (Noticed::default(), Limits::default());
+        let (noticed, limits) = (ReadFindings::default(), Limits::default());
         let count = |place| {
             noticed.count(&limits, ("rule", 0), place, || "odd".to_owned());
         };

@@ -45,7 +45,7 @@ fn values_as_far(of: &CustomType, bytes: &[u8], offset: u64) -> (Vec<Value>, Opt
 
 /// Values as far as they are of their type.
 #[derive(Debug)]
-pub(crate) struct Decoded<'a> {
+pub(crate) struct DecodedValues<'a> {
     pub of: &'a CustomType,
     /// Those of the first fields; of all, where nothing is wrong.
     pub values: Vec<Value>,
@@ -61,11 +61,11 @@ impl Reader {
         (log_file, id): (LogFileId, TypeId),
         bytes: &[u8],
         offset: u64,
-    ) -> Option<Decoded<'_>> {
+    ) -> Option<DecodedValues<'_>> {
         let Some(of) = self.custom_type(log_file, id) else {
             if !bytes.is_empty() {
                 let found = || no_type(log_file, id);
-                self.notice_values(UNKNOWN_TYPE, (log_file, id), offset, found);
+                self.report_unreadable_values(UNKNOWN_TYPE, (log_file, id), offset, found);
             }
             return None;
         };
@@ -73,14 +73,16 @@ impl Reader {
         // Type 0 stands for "no type" as well, and then there are no values.
         let is_none = id.0 == NO_TYPE && bytes.is_empty();
         if let Some(fault) = fault.as_ref().filter(|_| !is_none) {
-            self.notice_values(CUSTOM_SIZE, (log_file, id), offset, || misfit(id, fault));
+            self.report_unreadable_values(CUSTOM_SIZE, (log_file, id), offset, || {
+                misfit(id, fault)
+            });
         }
-        Some(Decoded { of, values, are_whole: fault.is_none() })
+        Some(DecodedValues { of, values, are_whole: fault.is_none() })
     }
 
     /// Notices that values cannot be read; of each type once, with how often and the first place.
     #[cold]
-    fn notice_values(
+    fn report_unreadable_values(
         &self,
         rule: &'static str,
         (log_file, id): (LogFileId, TypeId),
@@ -119,21 +121,21 @@ fn field_value(cursor: &mut Cursor<'_>, field: &CustomField) -> ReadResult<Value
 
 /// Counts the values that have bits that no other format keeps: a NaN that is not the usual one, a
 /// BOOLEAN that is neither 0 nor 1.
-pub(crate) fn odd_values(of: &CustomType, bytes: &[u8]) -> u64 {
+pub(crate) fn unusual_value_count(of: &CustomType, bytes: &[u8]) -> u64 {
     let mut cursor = Cursor::with_offset(bytes, 0, Endian::Big);
     let mut odd = 0;
     for field in &of.fields {
         let (Ok(field_type), Some(count)) = (field.field_type, field.elements()) else { break };
         let count = if field.element_count == 0 { 1 } else { count };
         for _ in 0..count {
-            let Ok(is_odd) = is_odd(&mut cursor, field_type) else { return odd };
+            let Ok(is_odd) = is_unusual(&mut cursor, field_type) else { return odd };
             odd += u64::from(is_odd);
         }
     }
     odd
 }
 
-fn is_odd(cursor: &mut Cursor<'_>, field_type: FieldType) -> ReadResult<bool> {
+fn is_unusual(cursor: &mut Cursor<'_>, field_type: FieldType) -> ReadResult<bool> {
     let what = "custom-field-value";
     Ok(match field_type {
         FieldType::Float => {
@@ -184,7 +186,7 @@ mod tests {
         let with = |flags: [u8; 3], single: u32, double: u64| {
             let text = [0, 0, 0, 1, b'a'].to_vec();
             let numbers = [single.to_be_bytes().to_vec(), double.to_be_bytes().to_vec()].concat();
-            odd_values(&of, &[text, flags.to_vec(), numbers].concat())
+            unusual_value_count(&of, &[text, flags.to_vec(), numbers].concat())
         };
         assert_eq!(with([0, 1, 1], 0x7FC0_0000, 0x7FF8_0000_0000_0000), 0);
         assert_eq!(with([0, 2, 255], 0x3F80_0000, 0), 2);

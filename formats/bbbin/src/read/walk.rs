@@ -7,7 +7,7 @@ use kymo_core::{Finding, Severity};
 
 use super::Reader;
 use super::event::event;
-use crate::types::Found;
+use crate::types::LocatedEvent;
 
 /// A place among the events. It borrows nothing, so that whoever owns a reader can keep one.
 #[derive(Debug, Clone)]
@@ -66,7 +66,7 @@ impl Walk {
 
     /// The next event. What cannot be read is noticed, and passed over to the next span.
     #[inline]
-    pub(crate) fn next<'a>(&mut self, reader: &'a Reader) -> Option<Found<'a>> {
+    pub(crate) fn next<'a>(&mut self, reader: &'a Reader) -> Option<LocatedEvent<'a>> {
         loop {
             if self.left == 0 && !self.enter(reader) {
                 return None;
@@ -79,13 +79,13 @@ impl Walk {
                     self.offset += length;
                     self.left -= 1;
                     if event.timestamp < self.latest {
-                        self.goes_back(reader, offset);
+                        self.report_backward_time(reader, offset);
                     }
                     self.latest = event.timestamp;
                     if self.left == 0 && self.is_exact && self.offset != self.end {
                         self.misfit(reader);
                     }
-                    return Some(Found { offset, event });
+                    return Some(LocatedEvent { offset, event });
                 }
                 Err(error) => {
                     self.fails(reader, &error);
@@ -98,7 +98,7 @@ impl Walk {
 
     /// Returns true if events were passed over since this was asked last, that are not the last of
     /// all.
-    pub(crate) fn take_lack(&mut self) -> bool {
+    pub(crate) fn take_missing(&mut self) -> bool {
         std::mem::take(&mut self.lacking) > 0
     }
 
@@ -137,11 +137,11 @@ impl Walk {
             "{}; {} event{plural} from byte {:#x} on cannot be read",
             finding.message, self.left, self.offset
         );
-        reader.notice(finding);
+        reader.add_finding(finding);
     }
 
     #[cold]
-    fn goes_back(&mut self, reader: &Reader, offset: u64) {
+    fn report_backward_time(&mut self, reader: &Reader, offset: u64) {
         if !self.went_back && !self.is_quiet {
             reader.notice_disorder(offset);
         }
@@ -157,7 +157,7 @@ impl Walk {
             "the events of this block end at byte {:#x}, and its index says {:#x}",
             self.offset, self.end
         );
-        reader.notice(Finding::at_offset(Severity::Error, "events", self.offset, message));
+        reader.add_finding(Finding::at_offset(Severity::Error, "events", self.offset, message));
     }
 }
 
@@ -213,7 +213,7 @@ mod tests {
     fn a_range_of_time_touches_its_block_and_those_beside_it() {
         let reader = long();
         assert_eq!(touched(&reader), 0, "opening reads no event");
-        assert_eq!(reader.events_within(&window()).count(), 10);
+        assert_eq!(reader.events_in_window(&window()).count(), 10);
         assert!(touched(&reader) <= 3000, "{} events", touched(&reader));
         assert_eq!(reader.events().count(), 100_000);
         assert_eq!(touched(&reader), 100_000);
@@ -248,7 +248,7 @@ mod tests {
             let reader = open(wrong);
             assert!(reader.is_ascending());
             for (window, count) in [(&window(), 10), (&before, 50_010), (&behind, 50_000)] {
-                assert_eq!(reader.events_within(window).count(), count, "{first}");
+                assert_eq!(reader.events_in_window(window).count(), count, "{first}");
             }
             let findings = reader.findings();
             assert_eq!(findings.iter().map(|of| of.rule).collect::<Vec<_>>(), ["index"]);

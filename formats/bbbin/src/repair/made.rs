@@ -23,9 +23,9 @@ const SAID_MAX: usize = 16;
 /// Types that values have now, by the type that they said and their length: a type that nothing
 /// declares has values of one length, and none is type 0.
 #[derive(Debug, Default)]
-pub(super) struct Retyped(BTreeMap<(LogFileId, TypeId, usize), TypeId>);
+pub(super) struct RetypedValues(BTreeMap<(LogFileId, TypeId, usize), TypeId>);
 
-impl Retyped {
+impl RetypedValues {
     pub(super) fn type_of(&self, log: LogFileId, of: TypeId, custom: &[u8]) -> TypeId {
         if self.0.is_empty() {
             return of;
@@ -79,7 +79,7 @@ impl FreeTypes {
 
 /// Artifacts that events and definitions are about and that nothing declares.
 #[derive(Debug, Default)]
-pub(super) struct Made {
+pub(super) struct CreatedDefinitions {
     log_files: BTreeSet<LogFileId>,
     /// With how many bytes their values have.
     types: BTreeSet<(LogFileId, TypeId, usize)>,
@@ -89,7 +89,7 @@ pub(super) struct Made {
     states: BTreeSet<(LogFileId, ArtifactId, ArtifactId)>,
 }
 
-impl Made {
+impl CreatedDefinitions {
     fn is_full(&self) -> bool {
         let artifacts = self.tasks.len() + self.machines.len() + self.states.len();
         self.log_files.len() + self.types.len() + artifacts >= MADE_MAX
@@ -164,7 +164,7 @@ impl Made {
     }
 
     /// Declares all of it. Tells which values are of another type now.
-    pub(super) fn declare(self, definitions: &mut Definitions) -> Retyped {
+    pub(super) fn declare(self, definitions: &mut Definitions) -> RetypedValues {
         for id in &self.log_files {
             let (name, importer) = (format!("log file {}", id.0), String::from(REPAIRER));
             let (offset, size, imported_at_ms) = (0, 0, 0);
@@ -185,10 +185,10 @@ impl Made {
     }
 
     /// Declares a type for each length of values. The first of them has the number that values say.
-    fn declare_types(&self, definitions: &mut Definitions) -> Retyped {
+    fn declare_types(&self, definitions: &mut Definitions) -> RetypedValues {
         let declared = definitions.types.iter().map(|of| (&of.log_file, &of.id));
         let mut free = FreeTypes::new(declared.chain(self.types.iter().map(|of| (&of.0, &of.1))));
-        let (mut retyped, mut last) = (Retyped::default(), None);
+        let (mut retyped, mut last) = (RetypedValues::default(), None);
         for key @ &(log_file, said, bytes) in &self.types {
             let is_first = last.replace((log_file, said)) != Some((log_file, said));
             let id = if is_first && said.0 != NO_TYPE {

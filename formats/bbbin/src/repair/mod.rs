@@ -11,9 +11,9 @@ use kymo_model::RepairReport;
 
 use crate::read::{Header, ORDER};
 use crate::spec::NO_TYPE;
-use crate::types::Found;
+use crate::types::LocatedEvent;
 use crate::{Reader, Writer, check};
-use made::Made;
+use made::CreatedDefinitions;
 
 /// Repairs a file. What the result still has is left as it is, and what it has besides is said; that
 /// it is checked tells.
@@ -67,7 +67,7 @@ fn in_result(of: &Finding) -> Finding {
 }
 
 /// Counts and findings of what was written.
-struct Mended {
+struct RepairedFile {
     events: u64,
     /// True if log files have other numbers than before.
     is_renumbered: bool,
@@ -76,12 +76,12 @@ struct Mended {
 }
 
 /// Writes everything that a reader has, as existing readers need it.
-fn mend(reader: &Reader, out: impl Write + Seek) -> Result<Mended> {
+fn mend(reader: &Reader, out: impl Write + Seek) -> Result<RepairedFile> {
     let mut definitions = reader.definitions();
-    let mut made = Made::default();
+    let mut made = CreatedDefinitions::default();
     made.definitions(reader, &mut definitions);
     let mut untyped = HashSet::new();
-    for Found { event, .. } in reader.events() {
+    for LocatedEvent { event, .. } in reader.events() {
         made.event(reader, &event);
         if event.custom_type.0 == NO_TYPE && event.custom.is_empty() {
             untyped.insert(event.log_file);
@@ -93,17 +93,17 @@ fn mend(reader: &Reader, out: impl Write + Seek) -> Result<Mended> {
     }
     let real_types = definitions.satisfy_readers(|log| untyped.contains(&log));
     let mut numbers = definitions.number_log_files();
-    let is_renumbered = numbers.are_other();
+    let is_renumbered = numbers.have_changed();
     let mut writer = Writer::new(out, &definitions.log_files, &definitions.types)?;
-    for Found { mut event, .. } in reader.events() {
+    for LocatedEvent { mut event, .. } in reader.events() {
         event.custom_type = retyped.type_of(event.log_file, event.custom_type, event.custom);
         let mut event = real_types.given(event);
-        event.log_file = numbers.of(event.log_file);
+        event.log_file = numbers.number(event.log_file);
         writer.write(&event)?;
     }
     let events = writer.num_events();
     writer.finish(&definitions.artifacts)?;
-    Ok(Mended { events, is_renumbered, odd: retyped.findings() })
+    Ok(RepairedFile { events, is_renumbered, odd: retyped.findings() })
 }
 
 /// Writes a sound file again, as it is.

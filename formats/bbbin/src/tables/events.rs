@@ -11,12 +11,12 @@ use kymo_core::{Error, Result};
 use kymo_model::Table;
 use kymo_model::table::{Batches, Scan};
 
-use super::{run, value_text, wanted};
+use super::{needed_columns, run, value_text};
 use crate::Reader;
 use crate::dump::{event_custom, recording};
 use crate::read::Walk;
 use crate::spec::EventClass;
-use crate::types::{Body, Event, Found, Function, Message};
+use crate::types::{Body, Event, Function, LocatedEvent, Message};
 
 /// Value that a column takes from an event.
 #[derive(Clone, Copy)]
@@ -279,7 +279,7 @@ impl Table for Events {
     fn scan(self: Arc<Self>, scan: &Scan) -> Result<Batches> {
         scan.output_schema(&self.schema())?;
         let mut walk = self.reader.walk();
-        let wanted = wanted(scan, self.columns.len());
+        let wanted = needed_columns(scan, self.columns.len());
         let rows = scan.batch_rows.max(1);
         let batches = std::iter::from_fn(move || self.batch(&mut walk, rows, &wanted).transpose());
         Ok(scan.finish(Box::new(batches)))
@@ -308,10 +308,10 @@ impl Events {
     }
 
     /// Fills a column; one that nobody wants is empty text and zeros.
-    fn fill(&self, column: Column, is_wanted: bool, rows: &[Found<'_>]) -> Result<ArrayRef> {
+    fn fill(&self, column: Column, is_wanted: bool, rows: &[LocatedEvent<'_>]) -> Result<ArrayRef> {
         Ok(match column.cells {
             Cells::Recording => {
-                let cell = |found: &Found<'_>| recording(&self.reader, found.event.log_file);
+                let cell = |found: &LocatedEvent<'_>| recording(&self.reader, found.event.log_file);
                 Arc::new(rows.iter().map(cell).collect::<UInt64Array>())
             }
             Cells::Offset => {
@@ -326,7 +326,7 @@ impl Events {
             }
             Cells::Custom if !is_wanted => Arc::new(StringArray::new_null(rows.len())),
             Cells::Custom => {
-                let cell = |found: &Found<'_>| {
+                let cell = |found: &LocatedEvent<'_>| {
                     let value = event_custom(&self.reader, found.offset, &found.event)?;
                     Ok(value_text(&value))
                 };

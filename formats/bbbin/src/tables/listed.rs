@@ -12,7 +12,9 @@ use kymo_model::table::{ColumnTable, Columns};
 use super::cells::{Column, no_column, places, schema};
 use crate::Reader;
 use crate::dump::{fields_text, recording, task_class_text};
-use crate::types::{ArtifactKind, Block, CustomType, Declared, LogFile, Statistics, TaskExecution};
+use crate::types::{
+    ArtifactKind, Block, CustomType, DeclaredArtifact, LogFile, Statistics, TaskExecution,
+};
 
 /// The number of a row, with what it is a row of.
 type Row = (Arc<Reader>, usize);
@@ -103,16 +105,16 @@ fn log_files(reader: &Arc<Reader>) -> Arc<dyn Table> {
 }
 
 fn types(reader: &Arc<Reader>) -> Arc<dyn Table> {
-    fn of(row: &Row) -> Option<&CustomType> {
+    fn custom_type(row: &Row) -> Option<&CustomType> {
         row.0.types().get(row.1)
     }
     let columns = vec![
-        Column::unsigned("recording", |row: &Row| recording(&row.0, of(row)?.log_file)),
-        Column::unsigned("offset", |row| Some(of(row)?.offset)).always(),
-        Column::signed("type_id", |row| Some(of(row)?.id.0.into())).always(),
-        Column::text("type_name", |row| Some(of(row)?.name.clone())).always(),
-        Column::signed("log_file_id", |row| Some(of(row)?.log_file.0.into())).always(),
-        Column::text("fields", |row| of(row).map(fields_text)).always(),
+        Column::unsigned("recording", |row: &Row| recording(&row.0, custom_type(row)?.log_file)),
+        Column::unsigned("offset", |row| Some(custom_type(row)?.offset)).always(),
+        Column::signed("type_id", |row| Some(custom_type(row)?.id.0.into())).always(),
+        Column::text("type_name", |row| Some(custom_type(row)?.name.clone())).always(),
+        Column::signed("log_file_id", |row| Some(custom_type(row)?.log_file.0.into())).always(),
+        Column::text("fields", |row| custom_type(row).map(fields_text)).always(),
     ];
     let brief = ["log_file_id", "type_id", "type_name", "fields"];
     let count = reader.types().len();
@@ -120,31 +122,32 @@ fn types(reader: &Arc<Reader>) -> Arc<dyn Table> {
 }
 
 fn artifacts(reader: &Arc<Reader>) -> Arc<dyn Table> {
-    fn of(row: &Row) -> Option<Declared<'_>> {
+    fn artifact(row: &Row) -> Option<DeclaredArtifact<'_>> {
         row.0.artifact_at(row.1)
     }
     let columns = vec![
-        Column::unsigned("recording", |row: &Row| recording(&row.0, of(row)?.log_file)),
-        Column::unsigned("offset", |row| Some(of(row)?.offset)).always(),
-        Column::text("artifact_class", |row| Some(of(row)?.kind.class().name().into())).always(),
-        Column::signed("artifact_id", |row| Some(of(row)?.id.0.into())).always(),
-        Column::text("artifact_name", |row| Some(of(row)?.name.to_string())).always(),
-        Column::signed("log_file_id", |row| Some(of(row)?.log_file.0.into())).always(),
-        Column::text("task_class", |row| match of(row)?.kind {
+        Column::unsigned("recording", |row: &Row| recording(&row.0, artifact(row)?.log_file)),
+        Column::unsigned("offset", |row| Some(artifact(row)?.offset)).always(),
+        Column::text("artifact_class", |row| Some(artifact(row)?.kind.class().name().into()))
+            .always(),
+        Column::signed("artifact_id", |row| Some(artifact(row)?.id.0.into())).always(),
+        Column::text("artifact_name", |row| Some(artifact(row)?.name.to_string())).always(),
+        Column::signed("log_file_id", |row| Some(artifact(row)?.log_file.0.into())).always(),
+        Column::text("task_class", |row| match artifact(row)?.kind {
             ArtifactKind::Task { task_class, .. } => Some(task_class_text(task_class)),
             _ => None,
         }),
-        Column::signed("task_priority", |row| match of(row)?.kind {
+        Column::signed("task_priority", |row| match artifact(row)?.kind {
             ArtifactKind::Task { priority, .. } => Some(priority.into()),
             _ => None,
         }),
-        Column::signed("parent_id", |row| match of(row)?.kind {
+        Column::signed("parent_id", |row| match artifact(row)?.kind {
             ArtifactKind::State { parent } => Some(parent.0.into()),
             _ => None,
         }),
-        Column::signed("custom_type_id", |row| Some(of(row)?.custom_type.0.into())).always(),
+        Column::signed("custom_type_id", |row| Some(artifact(row)?.custom_type.0.into())).always(),
         Column::fallible("custom", |row| {
-            let Some(of) = of(row) else { return Ok(None) };
+            let Some(of) = artifact(row) else { return Ok(None) };
             let value = row.0.custom_value(of.log_file, of.custom_type, of.custom, of.offset)?;
             Ok(super::value_text(&value))
         }),
@@ -156,20 +159,20 @@ fn artifacts(reader: &Arc<Reader>) -> Arc<dyn Table> {
 }
 
 fn blocks(reader: &Arc<Reader>) -> Arc<dyn Table> {
-    fn of(row: &Row) -> Option<&Block> {
+    fn block(row: &Row) -> Option<&Block> {
         row.0.blocks().get(row.1)
     }
     let columns = vec![
         // A block has events of any log file.
         Column::unsigned("recording", |_| None),
-        Column::unsigned("offset", |row| Some(of(row)?.offset)).always(),
-        Column::unsigned("num_events_in_block", |row| Some(of(row)?.num_events)).always(),
-        Column::unsigned("total_event_size_in_block", |row| Some(of(row)?.total_event_size))
+        Column::unsigned("offset", |row| Some(block(row)?.offset)).always(),
+        Column::unsigned("num_events_in_block", |row| Some(block(row)?.num_events)).always(),
+        Column::unsigned("total_event_size_in_block", |row| Some(block(row)?.total_event_size))
             .always(),
-        Column::signed("first_event_timestamp", |row| Some(of(row)?.first_timestamp)).always(),
-        Column::signed("last_event_timestamp", |row| Some(of(row)?.last_timestamp)).always(),
-        Column::unsigned("first_event_index", |row| Some(of(row)?.first_event_index)).always(),
-        Column::unsigned("first_event_fptr", |row| Some(of(row)?.first_event_offset)).always(),
+        Column::signed("first_event_timestamp", |row| Some(block(row)?.first_timestamp)).always(),
+        Column::signed("last_event_timestamp", |row| Some(block(row)?.last_timestamp)).always(),
+        Column::unsigned("first_event_index", |row| Some(block(row)?.first_event_index)).always(),
+        Column::unsigned("first_event_fptr", |row| Some(block(row)?.first_event_offset)).always(),
     ];
     let brief = [
         "num_events_in_block",
@@ -183,19 +186,19 @@ fn blocks(reader: &Arc<Reader>) -> Arc<dyn Table> {
 }
 
 fn task_executions(reader: &Arc<Reader>) -> Arc<dyn Table> {
-    fn of(row: &Row) -> Option<&TaskExecution> {
+    fn task_execution(row: &Row) -> Option<&TaskExecution> {
         row.0.task_executions().get(row.1)
     }
     let columns = vec![
-        Column::unsigned("recording", |row: &Row| recording(&row.0, of(row)?.log_file)),
-        Column::unsigned("offset", |row| Some(of(row)?.offset)).always(),
-        Column::signed("log_file_id", |row| Some(of(row)?.log_file.0.into())).always(),
-        Column::signed("task_id", |row| Some(of(row)?.task.0.into())).always(),
+        Column::unsigned("recording", |row: &Row| recording(&row.0, task_execution(row)?.log_file)),
+        Column::unsigned("offset", |row| Some(task_execution(row)?.offset)).always(),
+        Column::signed("log_file_id", |row| Some(task_execution(row)?.log_file.0.into())).always(),
+        Column::signed("task_id", |row| Some(task_execution(row)?.task.0.into())).always(),
         Column::text("task_name", |row| {
-            let of = of(row)?;
+            let of = task_execution(row)?;
             super::task_name(&row.0, of.log_file, of.task)
         }),
-        Column::float("task_exec", |row| Some(of(row)?.task_exec)).always(),
+        Column::float("task_exec", |row| Some(task_execution(row)?.task_exec)).always(),
     ];
     let brief = ["log_file_id", "task_id", "task_name", "task_exec"];
     let count = reader.task_executions().len();
@@ -204,14 +207,17 @@ fn task_executions(reader: &Arc<Reader>) -> Arc<dyn Table> {
 }
 
 fn statistics(reader: &Arc<Reader>) -> Arc<dyn Table> {
-    fn of(row: &Row) -> Option<&Statistics> {
+    fn statistics(row: &Row) -> Option<&Statistics> {
         row.0.statistics()
     }
     let columns = vec![
         Column::unsigned("recording", |_| None),
-        Column::signed("first_task_duration", |row| Some(of(row)?.first_task_duration)).always(),
-        Column::signed("last_task_duration", |row| Some(of(row)?.last_task_duration)).always(),
-        Column::signed("num_task_switches", |row| Some(of(row)?.num_task_switches)).always(),
+        Column::signed("first_task_duration", |row| Some(statistics(row)?.first_task_duration))
+            .always(),
+        Column::signed("last_task_duration", |row| Some(statistics(row)?.last_task_duration))
+            .always(),
+        Column::signed("num_task_switches", |row| Some(statistics(row)?.num_task_switches))
+            .always(),
     ];
     let brief = ["first_task_duration", "last_task_duration", "num_task_switches"];
     let about = "when the first and the last TASK_SWITCH were, and how many there are";

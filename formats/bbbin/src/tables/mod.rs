@@ -16,7 +16,7 @@ use kymo_model::table::Scan;
 use crate::Reader;
 use crate::read::Walk;
 use crate::spec::ArtifactClass;
-use crate::types::{ArtifactId, Event, Found, LogFileId};
+use crate::types::{ArtifactId, Event, LocatedEvent, LogFileId};
 
 /// The tables that are always there, and those of custom types.
 pub(crate) fn tables(reader: &Arc<Reader>) -> Vec<Arc<dyn Table>> {
@@ -36,7 +36,7 @@ fn run<'a>(
     walk: &mut Walk,
     most: usize,
     is_row: impl Fn(&Event<'_>) -> bool,
-) -> Vec<Found<'a>> {
+) -> Vec<LocatedEvent<'a>> {
     let (mut rows, mut bytes) = (Vec::new(), 0);
     while rows.len() < most && bytes < BATCH_BYTES {
         let Some(found) = walk.next(reader) else { break };
@@ -49,7 +49,7 @@ fn run<'a>(
 }
 
 /// The columns that a scan needs, for output or for its filters.
-fn wanted(scan: &Scan, columns: usize) -> HashSet<usize> {
+fn needed_columns(scan: &Scan, columns: usize) -> HashSet<usize> {
     let filtered = scan.filters.iter().map(|filter| filter.column);
     match &scan.columns {
         None => (0..columns).collect(),

@@ -16,7 +16,7 @@ use crate::Reader;
 use crate::dump::recording;
 use crate::read::Walk;
 use crate::spec::FieldType;
-use crate::types::{CustomField, CustomType, Event, Found, LogFileId, TypeId};
+use crate::types::{CustomField, CustomType, Event, LocatedEvent, LogFileId, TypeId};
 
 /// Name of types that have no name.
 const UNNAMED: &str = "unnamed";
@@ -114,7 +114,7 @@ impl Typed {
         Self { reader: Arc::clone(reader), name, columns, types: of_types }
     }
 
-    fn row(&self, found: &Found<'_>) -> Option<Row> {
+    fn row(&self, found: &LocatedEvent<'_>) -> Option<Row> {
         let Event { timestamp, log_file, body, custom_type, custom } = found.event;
         let decoded = self.reader.decoded((log_file, custom_type), custom, found.offset)?;
         Some(Row {
@@ -238,7 +238,7 @@ impl Table for Typed {
         scan.output_schema(&self.schema())?;
         let mut walk = self.reader.walk();
         let rows = scan.batch_rows.max(1);
-        let wanted = super::wanted(scan, self.columns.len());
+        let wanted = super::needed_columns(scan, self.columns.len());
         let batches = std::iter::from_fn(move || self.batch(&mut walk, rows, &wanted).transpose());
         Ok(scan.finish(Box::new(batches)))
     }

@@ -159,7 +159,7 @@ impl Definitions {
         empty.extend(bare.filter(is_it).map(|of| (of.log_file, of.id)));
         let real = RealTypes { empty, renumbered };
         for of in &mut self.artifacts {
-            of.custom_type = real.of(of.log_file, of.custom_type, &of.custom);
+            of.custom_type = real.type_id(of.log_file, of.custom_type, &of.custom);
         }
         self.put_parents_first();
         real
@@ -182,13 +182,13 @@ impl Definitions {
     pub(crate) fn number_log_files(&mut self) -> LogNumbers {
         let mut numbers = LogNumbers::default();
         for of in &mut self.log_files {
-            of.id = numbers.of(of.id);
+            of.id = numbers.number(of.id);
         }
         for of in &mut self.types {
-            of.log_file = numbers.of(of.log_file);
+            of.log_file = numbers.number(of.log_file);
         }
         for of in &mut self.artifacts {
-            of.log_file = numbers.of(of.log_file);
+            of.log_file = numbers.number(of.log_file);
         }
         numbers
     }
@@ -234,12 +234,12 @@ pub(crate) struct LogNumbers {
 
 impl LogNumbers {
     /// Returns true if a log file has another number than before.
-    pub(crate) fn are_other(&self) -> bool {
+    pub(crate) fn have_changed(&self) -> bool {
         self.numbers.iter().any(|(before, now)| before != now)
     }
 
     /// The number of a log file; one that is not there gets one that is not there either.
-    pub(crate) fn of(&mut self, log: LogFileId) -> LogFileId {
+    pub(crate) fn number(&mut self, log: LogFileId) -> LogFileId {
         let next = &mut self.next;
         *self.numbers.entry(log).or_insert_with(|| {
             let number = LogFileId(*next);
@@ -259,7 +259,7 @@ pub(crate) struct RealTypes {
 }
 
 impl RealTypes {
-    fn of(&self, log: LogFileId, custom_type: TypeId, custom: &[u8]) -> TypeId {
+    fn type_id(&self, log: LogFileId, custom_type: TypeId, custom: &[u8]) -> TypeId {
         if custom_type.0 != NO_TYPE {
             return custom_type;
         }
@@ -269,7 +269,7 @@ impl RealTypes {
 
     /// An event with a type that existing readers know.
     pub(crate) fn given<'a>(&self, event: Event<'a>) -> Event<'a> {
-        let custom_type = self.of(event.log_file, event.custom_type, event.custom);
+        let custom_type = self.type_id(event.log_file, event.custom_type, event.custom);
         Event { custom_type, ..event }
     }
 }
@@ -335,12 +335,12 @@ mod tests {
         let real = definitions.satisfy_readers(|_| true);
         // Of a.log, 2 is the next that is free, and 3 that of what has no values.
         assert_eq!(
-            (real.of(a, TypeId(0), &[7]), real.of(a, TypeId(0), &[])),
+            (real.type_id(a, TypeId(0), &[7]), real.type_id(a, TypeId(0), &[])),
             (TypeId(2), TypeId(3))
         );
-        assert_eq!(real.of(a, TypeId(1), &[7]), TypeId(1));
+        assert_eq!(real.type_id(a, TypeId(1), &[7]), TypeId(1));
         // An event of b.log is still called tick.
-        assert_eq!(real.of(b, TypeId(0), &[]), TypeId(1));
+        assert_eq!(real.type_id(b, TypeId(0), &[]), TypeId(1));
         assert!(definitions.types.iter().all(|of| of.id.0 != NO_TYPE));
     }
 
@@ -352,7 +352,7 @@ mod tests {
         definitions.log_files[0].id = LogFileId(5);
         definitions.log_files[1].id = LogFileId(0);
         let mut numbers = definitions.number_log_files();
-        assert_eq!([5, 0, 1].map(|id| numbers.of(LogFileId(id)).0), [0, 1, 2]);
+        assert_eq!([5, 0, 1].map(|id| numbers.number(LogFileId(id)).0), [0, 1, 2]);
         let ids: Vec<_> = definitions.log_files.iter().map(|of| of.id.0).collect();
         assert_eq!(ids, [0, 1]);
     }

@@ -9,7 +9,7 @@ use kymo_core::bytes::{Endian, Sink};
 use kymo_core::{Error, Result};
 
 use crate::spec::{BLOCK_EVENTS, HEADER_BYTES, MAGIC, Section, VERSION};
-use crate::tally::Tally;
+use crate::tally::EventStatistics;
 use crate::types::{
     Artifact, Block, Body, CustomType, Event, Function, LogFile, Message, Statistics, TaskExecution,
 };
@@ -33,7 +33,7 @@ pub struct Writer<W> {
     pointers: Vec<u64>,
     blocks: Vec<Block>,
     num_events: u64,
-    tally: Tally,
+    tally: EventStatistics,
     lost_characters: u64,
 }
 
@@ -47,17 +47,17 @@ impl<W: Write + Seek> Writer<W> {
             pointers: Vec::new(),
             blocks: Vec::new(),
             num_events: 0,
-            tally: Tally::default(),
+            tally: EventStatistics::default(),
             lost_characters: 0,
         };
         // The header is written last, when it is known.
         writer.sink.bytes(&[0; 64]);
-        writer.hand_on()?;
+        writer.write_collected()?;
         writer.section(log_files, log_file)?;
         writer.section(types, custom_type)?;
         writer.pointers.push(writer.offset);
         writer.sink.u64(0);
-        writer.hand_on()?;
+        writer.write_collected()?;
         Ok(writer)
     }
 
@@ -73,7 +73,7 @@ impl<W: Write + Seek> Writer<W> {
             return Err(error);
         }
         self.note(event, (self.sink.len() - start) as u64, start as u64);
-        if self.sink.len() >= HAND_ON_BYTES { self.hand_on() } else { Ok(()) }
+        if self.sink.len() >= HAND_ON_BYTES { self.write_collected() } else { Ok(()) }
     }
 
     /// Returns the number of events that were written.
@@ -82,17 +82,17 @@ impl<W: Write + Seek> Writer<W> {
     }
 
     /// Ends the file: the index, the artifacts, what was computed, and last the header.
-    pub fn finish(mut self, artifacts: &[Artifact]) -> Result<Finished<W>> {
-        self.hand_on()?;
+    pub fn finish(mut self, artifacts: &[Artifact]) -> Result<FinishedFile<W>> {
+        self.write_collected()?;
         self.index()?;
         self.section(artifacts, artifact)?;
         let executions = self.tally.task_executions();
         self.section(&executions, task_execution)?;
         self.pointers.push(self.offset);
         statistics(&mut self.sink, &self.tally.statistics());
-        self.hand_on()?;
+        self.write_collected()?;
         self.head()?;
-        Ok(Finished { out: self.out, lost_characters: self.lost_characters })
+        Ok(FinishedFile { out: self.out, lost_characters: self.lost_characters })
     }
 
     /// Counts an event to its block.
@@ -129,10 +129,10 @@ impl<W: Write + Seek> Writer<W> {
         for item in items {
             write(&mut self.sink, item, &mut self.lost_characters)?;
             if self.sink.len() >= HAND_ON_BYTES {
-                self.hand_on()?;
+                self.write_collected()?;
             }
         }
-        self.hand_on()
+        self.write_collected()
     }
 
     fn index(&mut self) -> Result<()> {
@@ -146,7 +146,7 @@ impl<W: Write + Seek> Writer<W> {
         for block in &blocks {
             index_block(&mut self.sink, block);
         }
-        self.hand_on()
+        self.write_collected()
     }
 
     /// Fills in what was not known before.
@@ -172,7 +172,7 @@ impl<W: Write + Seek> Writer<W> {
     }
 
     /// Hands what was collected to the output.
-    fn hand_on(&mut self) -> Result<()> {
+    fn write_collected(&mut self) -> Result<()> {
         self.out.write_all(self.sink.as_slice())?;
         self.offset += self.sink.len() as u64;
         self.sink.clear();
@@ -185,7 +185,7 @@ const HAND_ON_BYTES: usize = 1 << 16;
 
 /// A file that was written.
 #[derive(Debug)]
-pub struct Finished<W> {
+pub struct FinishedFile<W> {
     /// Output that it was written to.
     pub out: W,
     /// Characters of names that Latin-1 does not have: they became question marks.

@@ -307,7 +307,8 @@ fn blocks_of_a_thousand_are_found_by_time() {
     // Of the block from 100,000 to 109,990 ns.
     let window =
         Window { from: Some(TimeNs(105_000)), until: Some(TimeNs(105_030)), ..Window::default() };
-    let times: Vec<_> = reader.events_within(&window).map(|found| found.event.timestamp).collect();
+    let times: Vec<_> =
+        reader.events_in_window(&window).map(|found| found.event.timestamp).collect();
     assert_eq!(times, [105_000, 105_010, 105_020]);
     assert_eq!(reader.findings(), []);
 }
@@ -335,10 +336,10 @@ fn nothing_is_told_of_blocks_outside_of_a_range() {
 fn a_range_that_is_open_needs_no_look_at_the_other_end() {
     let window = Window { until: Some(TimeNs(15_000)), ..Window::default() };
     let reader = Reader::open(&poisoned(6, 0..3), &Context::default()).unwrap();
-    assert_eq!(reader.events_within(&window).count(), 1500);
+    assert_eq!(reader.events_in_window(&window).count(), 1500);
     assert_eq!(reader.findings(), []);
     let window = Window { from: Some(TimeNs(45_000)), ..Window::default() };
     let reader = Reader::open(&poisoned(6, 3..6), &Context::default()).unwrap();
-    assert_eq!(reader.events_within(&window).count(), 1500);
+    assert_eq!(reader.events_in_window(&window).count(), 1500);
     assert_eq!(reader.findings(), []);
 }

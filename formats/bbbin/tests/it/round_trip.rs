@@ -229,7 +229,7 @@ proptest! {
             ..Window::default()
         };
         let expected = all().filter(|(of, _)| (from..from + length).contains(&of.time));
-        prop_assert_eq!(reader.events_within(&window).count(), expected.count());
+        prop_assert_eq!(reader.events_in_window(&window).count(), expected.count());
 
         // Sorted, they are as a stable sort by time and log file has them.
         let mut expected: Vec<_> = all().map(event).collect();

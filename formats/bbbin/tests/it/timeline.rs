@@ -97,7 +97,7 @@ fn a_range_of_time_touches_its_blocks_and_nothing_else_of_the_events() {
     let open =
         |bytes: Vec<u8>| Reader::open(&Source::from_bytes("", bytes), &Context::default()).unwrap();
     let whole = open(file.clone());
-    let expected: Vec<_> = whole.events_within(&window).map(|found| found.offset).collect();
+    let expected: Vec<_> = whole.events_in_window(&window).map(|found| found.offset).collect();
     assert_eq!(expected.len(), 10);
     let mut poisoned = file;
     for block in whole.blocks() {
@@ -109,7 +109,7 @@ fn a_range_of_time_touches_its_blocks_and_nothing_else_of_the_events() {
         }
     }
     let reader = open(poisoned);
-    let found: Vec<_> = reader.events_within(&window).map(|found| found.offset).collect();
+    let found: Vec<_> = reader.events_in_window(&window).map(|found| found.offset).collect();
     assert_eq!(found, expected);
     assert_eq!(reader.findings(), []);
     // The events are damaged: going through all of them says so.

@@ -14,7 +14,7 @@ use kymo_core::{Finding, Findings, Severity, Value, shortened};
 use kymo_model::arrays::VariableKind;
 
 use crate::Reader;
-use crate::model::Grouped;
+use crate::model::VariableElements;
 use crate::read::{End, scalar_value};
 use crate::spec::Datatype;
 use crate::types::{Element, ElementKind, normal_path, text};
@@ -31,7 +31,9 @@ pub(crate) fn check(reader: &Reader, limits: &Limits) -> Vec<Finding> {
     check_attributes(reader, &mut findings);
     let mut pairs_left = blocks::PAIRS_MAX;
     for id in 0..reader.grouping().variables().len() {
-        if reader.grouping().variables().get(id).map(Grouped::kind) == Some(VariableKind::Global) {
+        if reader.grouping().variables().get(id).map(VariableElements::kind)
+            == Some(VariableKind::Global)
+        {
             blocks::check(reader, id, &mut pairs_left, &mut findings);
         }
     }
@@ -63,7 +65,7 @@ fn check_element(element: &Element<'_>, findings: &mut Findings) {
         let message = format!("datatype {} is not known; values are bytes", payload.datatype.0);
         found(Severity::Warning, "datatype", message);
     }
-    if element.lacks_values() {
+    if element.is_missing_values() {
         let bytes = payload.stated_bytes;
         let message = format!("a known writer's fault: {bytes} bytes of strings were not written");
         found(Severity::Note, "string-values", message);
@@ -152,14 +154,14 @@ fn check_attributes(reader: &Reader, findings: &mut Findings) {
         }
         let Some(before) = reader.element(first as usize) else { continue };
         let is_same = before.name == element.name && normal_path(&[&before.path_text()]) == path;
-        if is_same && !says_the_same(&before, &element) {
+        if is_same && !has_same_value(&before, &element) {
             findings.push(conflict(reader, &before, &element, &path));
         }
     }
 }
 
 /// Returns true if two attributes have the same value, bit for bit.
-fn says_the_same<'a>(a: &Element<'a>, b: &Element<'a>) -> bool {
+fn has_same_value<'a>(a: &Element<'a>, b: &Element<'a>) -> bool {
     let value = |element: &Element<'a>| element.payload.as_ref().map(|p| (p.datatype, p.bytes));
     value(a) == value(b)
 }

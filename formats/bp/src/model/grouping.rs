@@ -19,7 +19,7 @@ const NONE: u32 = u32::MAX;
 /// Elements by variable.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Grouping {
-    variables: Vec<Grouped>,
+    variables: Vec<VariableElements>,
     /// Elements by variable, within it by step, within that in the order of the file.
     members: Vec<u32>,
     attributes: Vec<u32>,
@@ -34,7 +34,7 @@ pub(crate) struct Grouping {
 
 /// A variable and the elements that are its writings.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Grouped {
+pub(crate) struct VariableElements {
     path: String,
     /// True if the path is Latin-1 in the file. The same text in UTF-8 is another variable.
     is_recoded: bool,
@@ -69,8 +69,8 @@ struct RawKey<'a> {
 
 impl<'a> RawKey<'a> {
     /// The key of a scalar or a dataset.
-    fn of(element: &Element<'a>) -> Option<Self> {
-        let value_type = ValueType::of(element)?;
+    fn from_element(element: &Element<'a>) -> Option<Self> {
+        let value_type = ValueType::from_element(element)?;
         let dimensions = element.payload.as_ref().and_then(|payload| payload.dimensions);
         Some(Self {
             path: element.path,
@@ -87,7 +87,7 @@ impl<'a> RawKey<'a> {
 }
 
 impl Grouping {
-    pub(crate) fn variables(&self) -> &[Grouped] {
+    pub(crate) fn variables(&self) -> &[VariableElements] {
         &self.variables
     }
 
@@ -131,7 +131,7 @@ impl Grouping {
         self.variables.get(id).map_or(&[], |grouped| self.members_of(grouped))
     }
 
-    pub(crate) fn members_of(&self, grouped: &Grouped) -> &[u32] {
+    pub(crate) fn members_of(&self, grouped: &VariableElements) -> &[u32] {
         let range = grouped.first..grouped.first + grouped.count;
         self.members.get(range).unwrap_or_default()
     }
@@ -204,7 +204,7 @@ impl Grouping {
     }
 }
 
-impl Grouped {
+impl VariableElements {
     fn new((path, is_recoded, value_type, kind, rank): Key<'_>) -> Self {
         Self {
             path: path.to_owned(),
@@ -357,7 +357,7 @@ impl<'a> Builder<'a> {
         if kind.is_attribute() {
             return NONE;
         }
-        let Some(key) = RawKey::of(element) else { return NONE };
+        let Some(key) = RawKey::from_element(element) else { return NONE };
         let guess = self.followers.get(self.previous).copied().flatten();
         let id = match guess {
             Some((each, id)) if each == key => id,
@@ -372,7 +372,7 @@ impl<'a> Builder<'a> {
         let hash = self.hasher.hash_one(key);
         let found = self.raw.find(hash, |(each, _)| *each == key).copied();
         let found = found.or_else(|| {
-            let key = RawKey::of(&stored())?;
+            let key = RawKey::from_element(&stored())?;
             let id = self.normal_variable(key);
             self.raw.insert_unique(hash, (key, id), |(key, _)| self.hasher.hash_one(key));
             Some((key, id))
@@ -406,7 +406,7 @@ impl<'a> Builder<'a> {
         }
         let id = u32::try_from(grouping.variables.len()).unwrap_or(NONE);
         grouping.by_path.entry(path.to_owned()).or_default().push(id);
-        grouping.variables.push(Grouped::new(key));
+        grouping.variables.push(VariableElements::new(key));
         let (variables, hasher) = (&grouping.variables, &self.hasher);
         self.normal.insert_unique(hash, id, |&id| {
             variables.get(id as usize).map_or(0, |each| hasher.hash_one(each.key()))
@@ -432,7 +432,7 @@ impl<'a> Builder<'a> {
         ids
     }
 
-    fn join_variable(&mut self, later: &Grouped) -> u32 {
+    fn join_variable(&mut self, later: &VariableElements) -> u32 {
         let id = self.variable_named(later.key());
         if let Some(grouped) = self.grouping.variables.get_mut(id as usize) {
             grouped.join(later);
@@ -484,7 +484,7 @@ impl<'a> Builder<'a> {
             if grouped.kind == VariableKind::Global {
                 let range = grouped.first..grouped.first + grouped.count;
                 if let Some(members) = grouping.members.get_mut(range) {
-                    let steps = Steps::of(elements, members);
+                    let steps = Steps::from_members(elements, members);
                     grouped.is_uneven = steps.is_uneven;
                     grouped.step_starts = steps.sort(members);
                 }

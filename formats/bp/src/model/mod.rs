@@ -24,7 +24,7 @@ use crate::read::{ValueType, decimals, needs_rounding, scalar_value, values};
 use crate::spec::Datatype;
 use crate::types::{Dimension, Element, is_latin1, normal_path};
 
-pub(crate) use grouping::{Builder, Grouped, Grouping};
+pub(crate) use grouping::{Builder, Grouping, VariableElements};
 
 /// The arrays of an open file.
 pub(crate) struct Arrays {
@@ -49,7 +49,7 @@ impl Arrays {
             return Ok(None);
         };
         // Values that were never written cover nothing.
-        if element.lacks_values() {
+        if element.is_missing_values() {
             return Ok(None);
         }
         let dimensions: Vec<Dimension> =
@@ -89,14 +89,14 @@ impl ArraysView for Arrays {
 
     fn values_per_read(&self, block: BlockId) -> u64 {
         let element = usize::try_from(block.0).ok().and_then(|index| self.reader.element(index));
-        let value_type = element.and_then(|element| crate::read::ValueType::of(&element));
-        value_type.map_or(1, |value_type| self.reader.values_at_once(value_type))
+        let value_type = element.and_then(|element| crate::read::ValueType::from_element(&element));
+        value_type.map_or(1, |value_type| self.reader.values_per_read(value_type))
     }
 
     fn read_block(&self, block: BlockId, range: Range<u64>) -> Result<ArrayRef> {
         let index = usize::try_from(block.0).unwrap_or(usize::MAX);
         let element = self.element(index)?;
-        let value_type = crate::read::ValueType::of(&element)
+        let value_type = crate::read::ValueType::from_element(&element)
             .ok_or_else(|| Error::request(format!("block {index} has no values")))?;
         let endian = self.reader.endian();
         if needs_rounding(&element, value_type, &range, endian) {
@@ -107,17 +107,18 @@ impl ArraysView for Arrays {
 
     fn stored(&self, block: BlockId) -> Option<Stored<'_>> {
         let element = self.reader.element(usize::try_from(block.0).ok()?)?;
-        let value_type = crate::read::ValueType::of(&element)?;
-        let is_plain = value_type.is_plain() && !element.lacks_values();
+        let value_type = crate::read::ValueType::from_element(&element)?;
+        let is_plain = value_type.is_plain() && !element.is_missing_values();
         let bytes = element.payload.as_ref().filter(|_| is_plain)?.bytes;
         Some(Stored { endian: self.reader.endian(), bytes })
     }
 
     fn raw(&self, block: BlockId) -> Option<Raw<'_>> {
         let element = self.reader.element(usize::try_from(block.0).ok()?)?;
-        let value_type = ValueType::of(&element)?;
+        let value_type = ValueType::from_element(&element)?;
         let is_raw = matches!(value_type.data_type(), DataType::Utf8 | DataType::Binary);
-        let payload = element.payload.as_ref().filter(|_| is_raw && !element.lacks_values())?;
+        let payload =
+            element.payload.as_ref().filter(|_| is_raw && !element.is_missing_values())?;
         let each = match payload.dimensions {
             None => payload.bytes.len(),
             Some(_) => usize::try_from(value_type.bytes).ok()?,
@@ -180,7 +181,7 @@ pub(crate) fn attribute(
         path,
         name: element.name_text().into_owned(),
         type_name: datatype.name(),
-        data_type: ValueType::of(element).map(ValueType::data_type),
+        data_type: ValueType::from_element(element).map(ValueType::data_type),
         value: rest.map_or(Value::Null, |_| scalar_value(element, reader.endian())),
         unread: rest.is_none().then_some(size),
         is_recoded: is_recoded || is_text && is_latin1(payload.bytes),

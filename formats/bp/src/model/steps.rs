@@ -32,7 +32,7 @@ impl Steps {
     /// to the n-th step, whether processes wrote one after the other or took turns. Where a
     /// block is missing that would mix steps: if processes took turns, a step ends where the
     /// order of places does. Blocks of another global shape are steps of their own.
-    pub(super) fn of(elements: &Index, members: &[u32]) -> Self {
+    pub(super) fn from_members(elements: &Index, members: &[u32]) -> Self {
         let parts = parts(elements, members);
         let mut written: HashMap<(u32, u32), u32, RandomState> = HashMap::default();
         for part in &parts {

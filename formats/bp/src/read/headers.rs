@@ -112,8 +112,8 @@ impl<'a> Headers<'a> {
     }
 
     /// Returns the place of each header, to be kept.
-    pub(super) fn into_places(self) -> Vec<HeaderPlace> {
-        let place = |header: Header<'_>| HeaderPlace {
+    pub(super) fn into_places(self) -> Vec<HeaderOffset> {
+        let place = |header: Header<'_>| HeaderOffset {
             offset: header.offset,
             bytes: u32::try_from(header.bytes.len()).unwrap_or(0),
         };
@@ -123,12 +123,12 @@ impl<'a> Headers<'a> {
 
 /// Place in its file at which a header stands first.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct HeaderPlace {
+pub(super) struct HeaderOffset {
     offset: u64,
     bytes: u32,
 }
 
-impl HeaderPlace {
+impl HeaderOffset {
     /// An element that begins with this header, without a look at the element's own bytes: they
     /// may be far away, and the header that was read first is near.
     pub(super) fn element(

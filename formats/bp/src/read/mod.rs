@@ -19,7 +19,7 @@ use crate::spec::Dialect;
 use crate::types::Element;
 
 use element::parse;
-use headers::HeaderPlace;
+use headers::HeaderOffset;
 pub(crate) use values::{ValueType, decimals, needs_rounding, scalar_value, values};
 pub(crate) use walk::{End, is_plausible_start};
 use walk::{Entry, Walk, detect_endian};
@@ -42,7 +42,7 @@ pub(crate) struct Index {
     bytes: Bytes,
     endian: Endian,
     entries: Vec<Entry>,
-    headers: Vec<HeaderPlace>,
+    headers: Vec<HeaderOffset>,
 }
 
 impl Index {
@@ -72,17 +72,17 @@ impl Reader {
     pub fn open(source: &Source, context: &Context<'_>) -> Result<Arc<Self>> {
         let bytes = source.bytes()?;
         let endian = detect_endian(&bytes).unwrap_or(Endian::Little);
-        Ok(Self::of_walk(Walk::strict(source, &bytes, endian, context)?, context))
+        Ok(Self::from_walk(Walk::strict(source, &bytes, endian, context)?, context))
     }
 
     /// Opens what can be found of a damaged file; [`findings`](Self::findings) says what
     /// cannot.
     pub fn salvage(source: &Source, context: &Context<'_>) -> Result<Arc<Self>> {
         let bytes = source.bytes()?;
-        Ok(Self::of_walk(Walk::tolerant(&bytes, detect_endian(&bytes), context), context))
+        Ok(Self::from_walk(Walk::tolerant(&bytes, detect_endian(&bytes), context), context))
     }
 
-    fn of_walk(walk: Walk, context: &Context<'_>) -> Arc<Self> {
+    fn from_walk(walk: Walk, context: &Context<'_>) -> Arc<Self> {
         let Walk { index, grouping, end, mut findings } = walk;
         if index.bytes.is_empty() {
             let why = "the file is empty: nothing was recorded, or writing it failed at the start";
@@ -149,8 +149,8 @@ impl Reader {
     }
 
     /// Returns the number of values of a type that may be read at once.
-    pub(crate) fn values_at_once(&self, value_type: ValueType) -> u64 {
-        value_type.values_at_once(self.limits.value_bytes_max)
+    pub(crate) fn values_per_read(&self, value_type: ValueType) -> u64 {
+        value_type.values_per_read(self.limits.value_bytes_max)
     }
 
     pub(crate) fn end(&self) -> End {

@@ -30,7 +30,7 @@ pub(crate) struct ValueType {
 
 impl ValueType {
     /// The type of a sound element's values.
-    pub(crate) fn of(element: &Element<'_>) -> Option<Self> {
+    pub(crate) fn from_element(element: &Element<'_>) -> Option<Self> {
         let payload = element.payload.as_ref().filter(|_| element.fault.is_none())?;
         let datatype = payload.datatype;
         // The length of a string is a matter of its value, not of its type.
@@ -67,7 +67,7 @@ impl ValueType {
 
     /// Returns the number of values that may be read at once within a limit on their bytes. Text
     /// may take twice its bytes when it is decoded, and must stay below what 32-bit offsets reach.
-    pub(crate) fn values_at_once(self, bytes_max: u64) -> u64 {
+    pub(crate) fn values_per_read(self, bytes_max: u64) -> u64 {
         let is_text = matches!(self.data_type(), DataType::Utf8 | DataType::Binary);
         let bytes_max = if is_text { bytes_max.min(TEXT_BYTES_MAX) } else { bytes_max };
         (bytes_max / u64::from(self.bytes).max(1)).max(1)
@@ -107,12 +107,12 @@ pub(crate) fn values(
         let why = format!("values {} to {} of {count}", range.start, range.end);
         return Err(Error::Request(why));
     }
-    if range.end - range.start > value_type.values_at_once(u64::MAX) {
+    if range.end - range.start > value_type.values_per_read(u64::MAX) {
         let why = format!("values {} to {} are too many to read at once", range.start, range.end);
         return Err(Error::Request(why));
     }
     let length = usize::try_from(range.end - range.start).unwrap_or(usize::MAX);
-    let Some(payload) = element.payload.as_ref().filter(|_| !element.lacks_values()) else {
+    let Some(payload) = element.payload.as_ref().filter(|_| !element.is_missing_values()) else {
         return Ok(new_null_array(&data_type, length));
     };
     let each = match payload.dimensions {
@@ -238,7 +238,7 @@ pub(crate) fn decimals(
     range: &Range<u64>,
     endian: Endian,
 ) -> Option<ArrayRef> {
-    ValueType::of(element).filter(|value_type| value_type.rounds())?;
+    ValueType::from_element(element).filter(|value_type| value_type.rounds())?;
     let digits = |value: LongDouble| match value.to_value() {
         Value::Decimal(digits) => digits,
         // Both zeros are the same number.

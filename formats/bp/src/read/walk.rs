@@ -97,7 +97,7 @@ impl Walk {
         let jobs = starts.iter().zip(ends).map(|(&start, end)| {
             let mut walk = Walker { offset: start, ..Walker::new(bytes, endian, &quiet) };
             move |wanted: CancelToken<'_>| {
-                walk.go_ahead(&mut source.window(bytes), end, wanted);
+                walk.walk_until(&mut source.window(bytes), end, wanted);
                 walk
             }
         });
@@ -124,7 +124,7 @@ impl Walk {
     /// Goes on after damage: by the tags where only the length is wrong, else at the next place
     /// that looks like a sound element.
     pub(crate) fn tolerant(bytes: &Bytes, endian: Option<Endian>, context: &Context<'_>) -> Self {
-        let endian = endian.unwrap_or_else(|| endian_of_first_sound(bytes, context));
+        let endian = endian.unwrap_or_else(|| first_sound_endian(bytes, context));
         let mut walk = Walker::new(bytes, endian, context);
         let end = loop {
             match walk.step() {
@@ -219,7 +219,7 @@ impl<'a, 'c> Walker<'a, 'c> {
 
     /// Goes from element to element as far as that is wanted, and no further than to what one
     /// cannot go on after.
-    fn go_ahead(&mut self, window: &mut Window<'_>, end: u64, wanted: CancelToken<'_>) {
+    fn walk_until(&mut self, window: &mut Window<'_>, end: u64, wanted: CancelToken<'_>) {
         let findings_max = self.context.limits.findings_max as u64;
         while self.offset < end
             && wanted.is_wanted()
@@ -360,7 +360,7 @@ impl<'a, 'c> Walker<'a, 'c> {
         };
         if follows_well {
             // Only this one is broken: the next one is where its length says.
-            self.findings.extend(element.oddity.as_deref().map(odd));
+            self.findings.extend(element.oddity.as_deref().map(error_finding));
             self.lose(&fault, length);
             self.offset += length;
             return Ok(());
@@ -575,7 +575,7 @@ fn counted(bytes: u64) -> String {
 /// Returns the findings about an element that a reader must pass on.
 fn findings_of(element: &Element<'_>) -> impl Iterator<Item = Finding> {
     let fault = element.fault.as_deref().map(|error| Finding::unreadable("element", error));
-    fault.into_iter().chain(element.oddity.as_deref().map(odd)).chain(misplaced(element))
+    fault.into_iter().chain(element.oddity.as_deref().map(error_finding)).chain(misplaced(element))
 }
 
 /// A part that does not fit the array it says it is a part of.
@@ -607,7 +607,7 @@ fn misplaced(element: &Element<'_>) -> Option<Finding> {
     Some(Finding::at_offset(Severity::Warning, rule, element.offset, message))
 }
 
-fn odd(error: &ReadError) -> Finding {
+fn error_finding(error: &ReadError) -> Finding {
     Finding::at_offset(Severity::Warning, "tag", error.offset, error.kind.to_string())
 }
 
@@ -620,7 +620,7 @@ fn number(word: [u8; 4], endian: Endian) -> i32 {
 
 /// The byte order in which the start of a file makes sense, if it does in one.
 pub(crate) fn detect_endian(bytes: &[u8]) -> Option<Endian> {
-    let score = |endian| sense(bytes, endian);
+    let score = |endian| byte_order_score(bytes, endian);
     match (score(Endian::Little), score(Endian::Big)) {
         (0, 0) => None,
         (little, big) if little >= big => Some(Endian::Little),
@@ -629,7 +629,7 @@ pub(crate) fn detect_endian(bytes: &[u8]) -> Option<Endian> {
 }
 
 /// The byte order in which a sound element comes first, for a file whose start is damaged.
-fn endian_of_first_sound(bytes: &[u8], context: &Context<'_>) -> Endian {
+fn first_sound_endian(bytes: &[u8], context: &Context<'_>) -> Endian {
     let first = |endian| {
         let walk = Walker::new(bytes, endian, context);
         walk.next_sound(0, walk.size()).unwrap_or(u64::MAX)
@@ -639,7 +639,7 @@ fn endian_of_first_sound(bytes: &[u8], context: &Context<'_>) -> Endian {
 
 /// Returns a score of the sense that the first elements make in a byte order: a first tag that
 /// names a kind, and each sound element after it.
-fn sense(bytes: &[u8], endian: Endian) -> u32 {
+fn byte_order_score(bytes: &[u8], endian: Endian) -> u32 {
     let mut score = u32::from(is_plausible_start(bytes, endian));
     let mut offset = 0_usize;
     for _ in 0..8 {

@@ -148,7 +148,7 @@ fn strings_that_were_never_written_are_null() {
     assert_eq!(reader.len(), 2);
     let [strset, next] = [0, 1].map(|index| reader.element(index).unwrap());
     assert_eq!(strset.name_text(), "strset");
-    assert!(strset.lacks_values());
+    assert!(strset.is_missing_values());
     assert_eq!((strset.value_count(), strset.fault), (3, None));
     assert_eq!(next.name_text(), "next");
     assert_eq!(next.payload.unwrap().bytes, (-123_456_789_i32).to_le_bytes());

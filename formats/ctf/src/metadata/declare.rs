@@ -131,7 +131,7 @@ impl<'a> Parser<'a> {
     fn structure(&mut self) -> ReadResult<Arc<Type>> {
         let name = self.optional_name()?;
         if self.peek() != Some(&Word::Sign("{")) {
-            return self.known(Space::Struct, name);
+            return self.declared_type(Space::Struct, name);
         }
         let fields = self.fields()?;
         let mut align = 1;
@@ -156,7 +156,7 @@ impl<'a> Parser<'a> {
             None
         };
         if self.peek() != Some(&Word::Sign("{")) {
-            let known = self.known(Space::Variant, name)?;
+            let known = self.declared_type(Space::Variant, name)?;
             // A variant may be described once and tagged where it is used.
             return match (&known.kind, tag) {
                 (Kind::Variant(_, options), Some(tag)) => {
@@ -176,7 +176,7 @@ impl<'a> Parser<'a> {
         let name = self.optional_name()?;
         let container = if self.takes(":") { self.type_specifier()?.0 } else { self.int()? };
         if self.peek() != Some(&Word::Sign("{")) {
-            return self.known(Space::Enum, name);
+            return self.declared_type(Space::Enum, name);
         }
         let Kind::Integer(integer) = &container.kind else {
             return Err(self.error("an enumeration is of an integer"));
@@ -243,7 +243,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn known(&self, space: Space, name: Option<&str>) -> ReadResult<Arc<Type>> {
+    fn declared_type(&self, space: Space, name: Option<&str>) -> ReadResult<Arc<Type>> {
         let known = name.and_then(|name| self.scopes.find(space, name));
         known.ok_or_else(|| self.error("there is no type of this name"))
     }

@@ -175,7 +175,7 @@ impl<'a> Lexer<'a> {
         Ok(Some(Token { word: self.word()?, position }))
     }
 
-    fn rest(&self) -> &'a [u8] {
+    fn remaining(&self) -> &'a [u8] {
         self.text.bytes.get(self.position..).unwrap_or_default()
     }
 
@@ -186,8 +186,8 @@ impl<'a> Lexer<'a> {
     /// Goes on to the next word, if there is one.
     fn skip_blanks(&mut self) -> ReadResult<bool> {
         loop {
-            self.position += run(self.rest(), Class::Blank);
-            let rest = self.rest();
+            self.position += run(self.remaining(), Class::Blank);
+            let rest = self.remaining();
             if rest.starts_with(b"/*") {
                 let end = rest.windows(2).skip(2).position(|pair| pair == b"*/");
                 let end = end.ok_or_else(|| self.error("a remark does not end"))?;
@@ -201,7 +201,7 @@ impl<'a> Lexer<'a> {
     }
 
     fn word(&mut self) -> ReadResult<Word<'a>> {
-        let rest = self.rest();
+        let rest = self.remaining();
         let first = rest.first().copied().unwrap_or_default();
         if first == b'"' || rest.starts_with(b"L\"") {
             return self.quoted(b'"').map(Word::Text);
@@ -241,7 +241,7 @@ impl<'a> Lexer<'a> {
 
     /// A text between quotes.
     fn quoted(&mut self, quote: u8) -> ReadResult<Cow<'a, str>> {
-        let rest = self.rest();
+        let rest = self.remaining();
         let lead = rest.iter().take_while(|byte| **byte != quote).count() + 1;
         let text = rest.get(lead..).unwrap_or_default();
         // Most have no escapes, and are taken as they are.
@@ -256,7 +256,7 @@ impl<'a> Lexer<'a> {
 
     /// A text between quotes, so many bytes from here, that has escapes.
     fn escaped(&mut self, quote: u8, lead: usize) -> ReadResult<Cow<'a, str>> {
-        let mut rest = self.rest().get(lead..).unwrap_or_default();
+        let mut rest = self.remaining().get(lead..).unwrap_or_default();
         let mut text = Vec::new();
         loop {
             match *rest {

@@ -13,7 +13,7 @@ use crate::types::Trace;
 
 /// Reads the metadata of a trace.
 pub(crate) fn read(bytes: &[u8]) -> ReadResult<Trace> {
-    let text = Text::of(bytes)?;
+    let text = Text::from_bytes(bytes)?;
     if text.is_json() { json::parse(&text) } else { parser::parse(&text) }
 }
 
@@ -25,7 +25,7 @@ pub(crate) struct Text {
 }
 
 impl Text {
-    fn of(bytes: &[u8]) -> ReadResult<Self> {
+    fn from_bytes(bytes: &[u8]) -> ReadResult<Self> {
         let order = match bytes.first_chunk() {
             Some(word) if u32::from_le_bytes(*word) == spec::METADATA_MAGIC => Endian::Little,
             Some(word) if u32::from_be_bytes(*word) == spec::METADATA_MAGIC => Endian::Big,

@@ -8,14 +8,14 @@ use kymo_model::kernel::{KernelEvent, softirq_name};
 
 use super::roles::{Role, Roles};
 use crate::read::Packet;
-use crate::read::{EventLayout, Known, Node, Real, Visitor, Want};
-use crate::render::{Collected, Plain};
+use crate::read::{DecodeRequest, EventLayout, KnownField, Node, Real, Visitor};
+use crate::render::{FieldValues, Plain};
 use crate::types::{Flag, Integer, Label};
 
 /// The known fields of an event that has a role, and what else is asked for.
 #[derive(Debug)]
 pub(crate) struct Facts {
-    pub(super) telling: Telling,
+    pub(super) telling: FieldRequest,
     /// True if names of tasks are kept: afterwards they are known.
     is_survey: bool,
     roles: Arc<Roles>,
@@ -23,51 +23,51 @@ pub(crate) struct Facts {
     kinds: Option<Vec<bool>>,
     /// Flags of the fields that the event has, a bit each.
     has: u32,
-    numbers: [i64; Known::COUNT],
+    numbers: [i64; KnownField::COUNT],
     has_text: u32,
     /// Ranges of the texts in `texts`.
-    ranges: [(usize, usize); Known::COUNT],
+    ranges: [(usize, usize); KnownField::COUNT],
     texts: Vec<u8>,
 }
 
 /// Form in which all fields are asked for.
 #[derive(Debug)]
-pub(super) enum Telling {
+pub(super) enum FieldRequest {
     Nothing,
     Text(Plain),
-    Fields(Collected),
-    Both(Plain, Collected),
+    Fields(FieldValues),
+    Both(Plain, FieldValues),
 }
 
 impl Facts {
     /// For who wants to know who there is.
-    pub(super) fn surveying(roles: &Arc<Roles>) -> Self {
-        Self { is_survey: true, ..Self::telling(roles, Telling::Nothing) }
+    pub(super) fn for_survey(roles: &Arc<Roles>) -> Self {
+        Self { is_survey: true, ..Self::with_fields(roles, FieldRequest::Nothing) }
     }
 
     /// For who wants to know what happened.
-    pub(super) fn telling(roles: &Arc<Roles>, telling: Telling) -> Self {
+    pub(super) fn with_fields(roles: &Arc<Roles>, telling: FieldRequest) -> Self {
         Self {
             telling,
             is_survey: false,
             roles: Arc::clone(roles),
             kinds: None,
             has: 0,
-            numbers: [0; Known::COUNT],
+            numbers: [0; KnownField::COUNT],
             has_text: 0,
-            ranges: [(0, 0); Known::COUNT],
+            ranges: [(0, 0); KnownField::COUNT],
             texts: Vec::new(),
         }
     }
 
     /// Asks for all fields of some kinds only.
-    pub(super) fn only(&mut self, kinds: Option<Vec<bool>>) {
+    pub(super) fn set_kinds(&mut self, kinds: Option<Vec<bool>>) {
         self.kinds = kinds;
     }
 
     /// Returns true if all fields of a kind are asked for.
     #[inline]
-    pub(super) fn wants(&self, kind: usize) -> bool {
+    pub(super) fn wants_fields(&self, kind: usize) -> bool {
         self.kinds.as_ref().is_none_or(|kinds| kinds.get(kind) == Some(&true))
     }
 
@@ -75,15 +75,17 @@ impl Facts {
     #[inline]
     pub(super) fn is_broken(&self) -> bool {
         match &self.telling {
-            Telling::Nothing => false,
-            Telling::Text(plain) => plain.is_broken,
-            Telling::Fields(collected) | Telling::Both(_, collected) => collected.is_broken,
+            FieldRequest::Nothing => false,
+            FieldRequest::Text(plain) => plain.is_broken,
+            FieldRequest::Fields(collected) | FieldRequest::Both(_, collected) => {
+                collected.is_broken
+            }
         }
     }
 
     /// The number of a field.
     #[inline]
-    pub(super) fn number(&self, of: Known) -> Option<i64> {
+    pub(super) fn number(&self, of: KnownField) -> Option<i64> {
         let is_there = self.has & of.bit() != 0;
         self.numbers.get(of as usize).copied().filter(|_| is_there)
     }
@@ -91,18 +93,18 @@ impl Facts {
     /// The processor of the event: that of its packet, or else the one that it names itself.
     #[inline]
     pub(super) fn cpu(&self, packet: &Packet) -> Option<u64> {
-        packet.cpu.or_else(|| u64::try_from(self.number(Known::Cpu)?).ok())
+        packet.cpu.or_else(|| u64::try_from(self.number(KnownField::Cpu)?).ok())
     }
 
     /// The processor that a task is woken for.
     #[inline]
     pub(super) fn target(&self) -> Option<u64> {
-        u64::try_from(self.number(Known::TargetCpu)?).ok()
+        u64::try_from(self.number(KnownField::TargetCpu)?).ok()
     }
 
     /// The text of a field, as it was recorded.
     #[inline]
-    pub(super) fn text(&self, of: Known) -> Option<&[u8]> {
+    pub(super) fn text(&self, of: KnownField) -> Option<&[u8]> {
         let is_there = self.has_text & of.bit() != 0;
         let (start, end) = self.ranges.get(of as usize).copied().filter(|_| is_there)?;
         self.texts.get(Range { start, end })
@@ -114,10 +116,10 @@ impl Facts {
 macro_rules! hand_on {
     ($facts:ident.$method:ident($($argument:expr),*)) => {
         match &mut $facts.telling {
-            Telling::Nothing => {}
-            Telling::Text(plain) => plain.$method($($argument),*),
-            Telling::Fields(collected) => collected.$method($($argument),*),
-            Telling::Both(plain, collected) => {
+            FieldRequest::Nothing => {}
+            FieldRequest::Text(plain) => plain.$method($($argument),*),
+            FieldRequest::Fields(collected) => collected.$method($($argument),*),
+            FieldRequest::Both(plain, collected) => {
                 plain.$method($($argument),*);
                 collected.$method($($argument),*);
             }
@@ -127,30 +129,30 @@ macro_rules! hand_on {
 
 impl Visitor for Facts {
     #[inline]
-    fn begin(&mut self, event: &EventLayout) -> Want {
+    fn begin(&mut self, event: &EventLayout) -> DecodeRequest {
         let known = self.roles.get(event.kind).is_some();
         if known {
             (self.has, self.has_text) = (0, 0);
             self.texts.clear();
         }
-        if !self.wants(event.kind) {
-            return Want { known, all: false };
+        if !self.wants_fields(event.kind) {
+            return DecodeRequest { known, all: false };
         }
-        let Want { all, .. } = match &mut self.telling {
-            Telling::Nothing => Want::default(),
-            Telling::Text(plain) => plain.begin(event),
-            Telling::Fields(collected) => collected.begin(event),
-            Telling::Both(plain, collected) => {
+        let DecodeRequest { all, .. } = match &mut self.telling {
+            FieldRequest::Nothing => DecodeRequest::default(),
+            FieldRequest::Text(plain) => plain.begin(event),
+            FieldRequest::Fields(collected) => collected.begin(event),
+            FieldRequest::Both(plain, collected) => {
                 plain.begin(event);
                 collected.begin(event)
             }
         };
-        Want { known, all }
+        DecodeRequest { known, all }
     }
 
     /// Of two of one name the first counts: that of the stream's context comes before the event's.
     #[inline]
-    fn number(&mut self, known: Known, value: i64) {
+    fn number(&mut self, known: KnownField, value: i64) {
         if self.has & known.bit() == 0
             && let Some(kept) = self.numbers.get_mut(known as usize)
         {
@@ -160,8 +162,8 @@ impl Visitor for Facts {
     }
 
     #[inline]
-    fn known_text(&mut self, known: Known, text: &[u8]) {
-        if (self.is_survey || known == Known::Name)
+    fn known_text(&mut self, known: KnownField, text: &[u8]) {
+        if (self.is_survey || known == KnownField::Name)
             && self.has_text & known.bit() == 0
             && let Some(kept) = self.ranges.get_mut(known as usize)
         {
@@ -200,8 +202,8 @@ impl Visitor for Facts {
         hand_on!(self.blob(node, bytes));
     }
 
-    fn nothing(&mut self, node: &Node) {
-        hand_on!(self.nothing(node));
+    fn absent(&mut self, node: &Node) {
+        hand_on!(self.absent(node));
     }
 
     fn real(&mut self, node: &Node, value: Real) {
@@ -215,7 +217,7 @@ impl Visitor for Facts {
 
 /// Returns true if an event of the kernel is of no processor that is known. A wakeup is of the one
 /// that the task is woken for.
-pub(super) fn lacks_cpu(event: KernelEvent, cpu: Option<u64>, target: Option<u64>) -> bool {
+pub(super) fn is_missing_cpu(event: KernelEvent, cpu: Option<u64>, target: Option<u64>) -> bool {
     use KernelEvent::{Wakeup, WakeupNew, Waking};
     let target = target.filter(|_| matches!(event, Waking | Wakeup | WakeupNew));
     target.or(cpu).is_none()
@@ -251,9 +253,9 @@ impl Switches {
     }
 
     /// Returns true if the event tells what a processor did, and not which one.
-    pub(crate) fn lacks_cpu(&self, packet: &Packet) -> bool {
+    pub(crate) fn is_missing_cpu(&self, packet: &Packet) -> bool {
         let target = self.target.and_then(|cpu| u64::try_from(cpu).ok());
-        self.event.is_some_and(|event| lacks_cpu(event, self.cpu(packet), target))
+        self.event.is_some_and(|event| is_missing_cpu(event, self.cpu(packet), target))
     }
 
     /// The tasks that the event stops and lets run, where it is a switch.
@@ -279,14 +281,14 @@ impl Visitor for Switches {
     const READS_PASSED: bool = true;
 
     #[inline]
-    fn begin(&mut self, event: &EventLayout) -> Want {
+    fn begin(&mut self, event: &EventLayout) -> DecodeRequest {
         (self.stops, self.runs, self.interrupt, self.is_broken) = (None, None, None, false);
         (self.cpu, self.target) = (None, None);
         self.event = match self.roles.get(event.kind) {
             Some(Role::Kernel(of)) => Some(of),
             _ => None,
         };
-        Want { known: self.event.is_some(), all: event.hides_text }
+        DecodeRequest { known: self.event.is_some(), all: event.hides_text }
     }
 
     fn text(&mut self, _node: &Node, text: &[u8]) {
@@ -294,7 +296,7 @@ impl Visitor for Switches {
     }
 
     #[inline]
-    fn known_text(&mut self, _known: Known, text: &[u8]) {
+    fn known_text(&mut self, _known: KnownField, text: &[u8]) {
         self.passed_text(text);
     }
 
@@ -304,13 +306,13 @@ impl Visitor for Switches {
     }
 
     #[inline]
-    fn number(&mut self, known: Known, value: i64) {
+    fn number(&mut self, known: KnownField, value: i64) {
         match known {
-            Known::PrevTid => self.stops = self.stops.or(Some(value)),
-            Known::NextTid => self.runs = self.runs.or(Some(value)),
-            Known::Irq | Known::Vec => self.interrupt = self.interrupt.or(Some(value)),
-            Known::Cpu => self.cpu = self.cpu.or(Some(value)),
-            Known::TargetCpu => self.target = self.target.or(Some(value)),
+            KnownField::PrevTid => self.stops = self.stops.or(Some(value)),
+            KnownField::NextTid => self.runs = self.runs.or(Some(value)),
+            KnownField::Irq | KnownField::Vec => self.interrupt = self.interrupt.or(Some(value)),
+            KnownField::Cpu => self.cpu = self.cpu.or(Some(value)),
+            KnownField::TargetCpu => self.target = self.target.or(Some(value)),
             _ => {}
         }
     }

@@ -12,7 +12,7 @@ use super::facts::Facts;
 use super::roles::{Role, Roles};
 use super::survey::{Lookup, Survey};
 use crate::Reader;
-use crate::read::Known;
+use crate::read::KnownField;
 use crate::scales::Scales;
 
 /// Activity on a track.
@@ -134,7 +134,7 @@ impl Lanes {
     }
 
     /// Tells what an event is on which tracks, in the order in which it happens.
-    pub(super) fn tell(
+    pub(super) fn interpret(
         &self,
         role: Role,
         cpu: Option<u64>,
@@ -150,28 +150,31 @@ impl Lanes {
                 to((track, activity));
             }
         };
-        let thread =
-            || facts.number(Known::Vtid).or_else(|| facts.number(Known::Vpid)).unwrap_or(0);
-        let location = || facts.number(Known::LocationId).map(Key::Location);
+        let thread = || {
+            facts.number(KnownField::Vtid).or_else(|| facts.number(KnownField::Vpid)).unwrap_or(0)
+        };
+        let location = || facts.number(KnownField::LocationId).map(Key::Location);
         match role {
             Role::FunctionEntry => {
-                let address = facts.number(Known::Addr).unwrap_or(0);
+                let address = facts.number(KnownField::Addr).unwrap_or(0);
                 on(Some(Key::Thread(thread())), begin(function_name(address)));
             }
             Role::FunctionExit => {
-                let name = facts.number(Known::Addr).map(function_name);
+                let name = facts.number(KnownField::Addr).map(function_name);
                 on(Some(Key::Thread(thread())), end(name));
             }
             Role::Enter => {
-                let region = facts.number(Known::Region).unwrap_or(-1);
+                let region = facts.number(KnownField::Region).unwrap_or(-1);
                 on(location(), begin(self.region_name(region)));
             }
             Role::Leave => {
-                let name = facts.number(Known::Region).map(|region| self.region_name(region));
+                let name = facts.number(KnownField::Region).map(|region| self.region_name(region));
                 on(location(), end(name));
             }
-            Role::Send => on(location(), Activity::Send(self.message(facts, Known::Receiver))),
-            Role::Receive => on(location(), Activity::Receive(self.message(facts, Known::Sender))),
+            Role::Send => on(location(), Activity::Send(self.message(facts, KnownField::Receiver))),
+            Role::Receive => {
+                on(location(), Activity::Receive(self.message(facts, KnownField::Sender)))
+            }
             Role::Kernel(_) | Role::DefineString | Role::DefineRegion | Role::DefineLocation => {}
         }
     }
@@ -186,7 +189,7 @@ impl Lanes {
         recent: &mut Recent,
         to: &mut impl FnMut(Happening),
     ) {
-        let task = |cpu: Option<u64>, tid: Known| Some(Key::Task(cpu?, facts.number(tid)?));
+        let task = |cpu: Option<u64>, tid: KnownField| Some(Key::Task(cpu?, facts.number(tid)?));
         let by = match event {
             KernelEvent::Switch => None,
             _ => cpu.and_then(|cpu| self.find(Key::Cpu(cpu), recent)),
@@ -194,45 +197,45 @@ impl Lanes {
         let mut on = |key: Option<Key>| key.and_then(|key| self.find(key, recent));
         match event {
             KernelEvent::Switch => {
-                if let Some(before) = on(task(cpu, Known::PrevTid)) {
-                    if facts.number(Known::PrevState).is_some_and(KernelEvent::is_asleep) {
+                if let Some(before) = on(task(cpu, KnownField::PrevTid)) {
+                    if facts.number(KnownField::PrevState).is_some_and(KernelEvent::is_asleep) {
                         to((before, Activity::Complete { remaining_ns: None }));
                     }
                     to((before, Activity::End));
                 }
-                if let Some(next) = on(task(cpu, Known::NextTid)) {
-                    let priority = facts.number(Known::NextPrio);
+                if let Some(next) = on(task(cpu, KnownField::NextTid)) {
+                    let priority = facts.number(KnownField::NextPrio);
                     to((next, Activity::Begin { name: None, priority, ends: None }));
                 }
             }
             KernelEvent::Wakeup | KernelEvent::WakeupNew | KernelEvent::Waking => {
-                let woken = on(task(facts.target().or(cpu), Known::Tid));
+                let woken = on(task(facts.target().or(cpu), KnownField::Tid));
                 if let Some(woken) = woken.filter(|_| event.is_release(self.has_waking)) {
                     to((woken, Activity::Release { budget_ns: None, by }));
                 }
             }
             KernelEvent::Irq => {
-                let number = facts.number(Known::Irq).unwrap_or(-1);
-                let name = facts.text(Known::Name).map(String::from_utf8_lossy);
+                let number = facts.number(KnownField::Irq).unwrap_or(-1);
+                let name = facts.text(KnownField::Name).map(String::from_utf8_lossy);
                 let name = name.map_or(String::new(), |name| format!(" {name}"));
                 if let Some(cpu) = by {
                     to((cpu, begin(format!("irq {number}{name}"))));
                 }
             }
             KernelEvent::SoftIrq => {
-                let number = facts.number(Known::Vec).unwrap_or(-1);
+                let number = facts.number(KnownField::Vec).unwrap_or(-1);
                 if let Some(cpu) = by {
                     to((cpu, begin(softirq_name(number))));
                 }
             }
             KernelEvent::IrqEnd => {
-                let number = facts.number(Known::Irq);
+                let number = facts.number(KnownField::Irq);
                 if let Some(cpu) = by {
                     to((cpu, end(number.map(|number| format!("irq {number}")))));
                 }
             }
             KernelEvent::SoftIrqEnd => {
-                let number = facts.number(Known::Vec);
+                let number = facts.number(KnownField::Vec);
                 if let Some(cpu) = by {
                     to((cpu, end(number.map(softirq_name))));
                 }
@@ -246,9 +249,9 @@ impl Lanes {
     }
 
     /// A message of MPI is known by its tag. Ranks are the numbers of their first locations.
-    fn message(&self, facts: &Facts, peer: Known) -> Message<'static> {
+    fn message(&self, facts: &Facts, peer: KnownField) -> Message<'static> {
         let peer = facts.number(peer).and_then(|rank| self.found.get(&Key::Location(rank)));
-        let name = match facts.number(Known::MsgTag) {
+        let name = match facts.number(KnownField::MsgTag) {
             Some(tag) => format!("tag {tag}").into(),
             None => "message".into(),
         };

@@ -24,11 +24,11 @@ use kymo_model::timeline::{
 use serde_json::{Map, json};
 
 use crate::Reader;
-use crate::notices::Notices;
-use crate::read::{Chosen, Gap, Layouts, Merged, Next, StreamLayout, sweep_with_gaps};
-use crate::render::{Collected, Plain};
+use crate::notices::EventNotices;
+use crate::read::{EventSelection, Gap, Layouts, Merged, Next, StreamLayout, sweep_with_gaps};
+use crate::render::{FieldValues, Plain};
 use crate::scales::{Scales, Span};
-use facts::{Facts, Telling};
+use facts::{Facts, FieldRequest};
 use lanes::{Lanes, Recent};
 use place::{Place, Places};
 
@@ -70,18 +70,18 @@ impl Timeline {
             recording: 0,
             parent: None,
             kind: TrackKind::Messages,
-            clock: self.scales.of(&self.reader, track).map(ClockId),
+            clock: self.scales.scale_index(&self.reader, track).map(ClockId),
             content: "ctf".into(),
             attributes: attributes.into(),
         }
     }
 
     /// The streams to read for a window. What happens to tasks is in any of them.
-    fn chosen(&self, window: &Window) -> Chosen {
+    fn chosen(&self, window: &Window) -> EventSelection {
         let streams = self.reader.tracks().len();
         let tracks = window.tracks.as_ref().map(|tracks| tracks.iter().map(|track| track.0));
         let tracks = tracks.map(Iterator::collect::<Vec<_>>);
-        Chosen {
+        EventSelection {
             tracks: tracks.filter(|tracks| tracks.iter().all(|track| *track < streams)),
             from_ns: window.from.map(|time| time.0),
             until_ns: window.until.map(|time| time.0),
@@ -107,7 +107,7 @@ impl TimelineView for Timeline {
     }
 
     fn events(self: Arc<Self>, window: &Window) -> Result<Box<dyn Events>> {
-        Ok(self.told(window, None, || Telling::Text(Plain::default())))
+        Ok(self.open_events(window, None, || FieldRequest::Text(Plain::default())))
     }
 
     fn declared(&self) -> Option<Vec<String>> {
@@ -120,8 +120,8 @@ impl TimelineView for Timeline {
         window: &Window,
         asked: EventFilter<'_>,
     ) -> Result<Box<dyn Events>> {
-        let kinds = self.kinds_asked(asked);
-        Ok(self.told(window, Some(kinds), || Telling::Text(Plain::default())))
+        let kinds = self.requested_kinds(asked);
+        Ok(self.open_events(window, Some(kinds), || FieldRequest::Text(Plain::default())))
     }
 
     fn events_and_fields(
@@ -129,16 +129,16 @@ impl TimelineView for Timeline {
         window: &Window,
         asked: EventFilter<'_>,
     ) -> Result<Box<dyn FieldedEvents>> {
-        let kinds = Some(self.kinds_asked(asked));
-        let both = || Telling::Both(Plain::default(), Collected::default());
+        let kinds = Some(self.requested_kinds(asked));
+        let both = || FieldRequest::Both(Plain::default(), FieldValues::default());
         Ok(match window.last {
-            None => Box::new(All::of(self, window, kinds, both())),
-            Some(last) => Box::new(Last(self.last(window, last, kinds.as_ref(), both))),
+            None => Box::new(AllEvents::open(self, window, kinds, both())),
+            Some(last) => Box::new(LastEvents(self.last(window, last, kinds.as_ref(), both))),
         })
     }
 
     fn events_with_fields(self: Arc<Self>, window: &Window) -> Result<Box<dyn Events>> {
-        Ok(self.told(window, None, || Telling::Fields(Collected::default())))
+        Ok(self.open_events(window, None, || FieldRequest::Fields(FieldValues::default())))
     }
 
     fn has_fields(&self) -> bool {
@@ -178,7 +178,7 @@ impl Timeline {
         let count = reader.tracks().len() + lanes.len();
         let (wanted, mut tallies) =
             (window.track_set(count), vec![TrackStatistics::default(); count]);
-        let mut facts = Facts::telling(&lanes.roles, Telling::Nothing);
+        let mut facts = Facts::with_fields(&lanes.roles, FieldRequest::Nothing);
         let mut recent = Recent::default();
         for (stream, packets) in self.chosen(window).packets(reader) {
             let (_, gaps) = sweep_with_gaps(reader, &packets, &mut facts, |taken, facts| {
@@ -195,7 +195,7 @@ impl Timeline {
                 see(TrackId(stream));
                 if let Some(role) = lanes.roles.get(taken.event.kind) {
                     let cpu = facts.cpu(taken.packet);
-                    lanes.tell(role, cpu, facts, &mut recent, &mut |(track, _)| see(track));
+                    lanes.interpret(role, cpu, facts, &mut recent, &mut |(track, _)| see(track));
                 }
                 ControlFlow::Continue(())
             });
@@ -217,7 +217,7 @@ impl Timeline {
     }
 
     /// Returns true if each kind of event is asked for, by their numbers.
-    fn kinds_asked(&self, EventFilter { is_called, is_field }: EventFilter<'_>) -> Vec<bool> {
+    fn requested_kinds(&self, EventFilter { is_called, is_field }: EventFilter<'_>) -> Vec<bool> {
         let mut kinds = Vec::new();
         for (layouts, stream) in self.layouts() {
             // What all events of a stream have is looked up once.
@@ -237,15 +237,15 @@ impl Timeline {
         kinds
     }
 
-    fn told(
+    fn open_events(
         self: Arc<Self>,
         window: &Window,
         kinds: Option<Vec<bool>>,
-        telling: fn() -> Telling,
+        telling: fn() -> FieldRequest,
     ) -> Box<dyn Events> {
         match window.last {
-            None => Box::new(All::of(self, window, kinds, telling())),
-            Some(last) => Box::new(Last(self.last(window, last, kinds.as_ref(), telling))),
+            None => Box::new(AllEvents::open(self, window, kinds, telling())),
+            Some(last) => Box::new(LastEvents(self.last(window, last, kinds.as_ref(), telling))),
         }
     }
 
@@ -255,14 +255,15 @@ impl Timeline {
         window: &Window,
         last: u64,
         kinds: Option<&Vec<bool>>,
-        telling: fn() -> Telling,
-    ) -> VecDeque<Kept> {
+        telling: fn() -> FieldRequest,
+    ) -> VecDeque<KeptEvent> {
         let begins = self.chosen(window).begins_ns(&self.reader);
         let mut packets = self.reader.tracks().len();
         loop {
             let from = begins.get(packets).copied().map(TimeNs);
             let part = Window { from: from.max(window.from), ..window.clone() };
-            let kept = All::of(Arc::clone(self), &part, kinds.cloned(), telling()).last(last);
+            let kept =
+                AllEvents::open(Arc::clone(self), &part, kinds.cloned(), telling()).last(last);
             if part.from == window.from || kept.len() as u64 >= last {
                 return kept;
             }
@@ -275,7 +276,7 @@ impl Timeline {
 type Happening = (TrackId, Option<Activity<'static>>);
 
 /// Events as they come.
-struct All {
+struct AllEvents {
     timeline: Arc<Timeline>,
     merged: Merged,
     window: Window,
@@ -289,22 +290,22 @@ struct All {
     /// Its name, and the trace it is of.
     name: Arc<str>,
     part: usize,
-    marks: Notices,
+    marks: EventNotices,
 }
 
-impl All {
-    fn of(
+impl AllEvents {
+    fn open(
         timeline: Arc<Timeline>,
         window: &Window,
         kinds: Option<Vec<bool>>,
-        telling: Telling,
+        telling: FieldRequest,
     ) -> Self {
         let chosen = timeline.chosen(window);
         let streams = timeline.reader.tracks().len();
         let wanted = window.track_set(streams + timeline.lanes().len());
-        let telling = if wanted.has_any(0..streams) { telling } else { Telling::Nothing };
-        let mut facts = Facts::telling(&timeline.lanes().roles, telling);
-        facts.only(kinds);
+        let telling = if wanted.has_any(0..streams) { telling } else { FieldRequest::Nothing };
+        let mut facts = Facts::with_fields(&timeline.lanes().roles, telling);
+        facts.set_kinds(kinds);
         Self {
             merged: Merged::new(&timeline.reader, &chosen),
             facts,
@@ -317,7 +318,7 @@ impl All {
             offset: 0,
             name: "".into(),
             part: 0,
-            marks: Notices::of_texts(),
+            marks: EventNotices::for_texts(),
         }
     }
 
@@ -333,13 +334,13 @@ impl All {
     /// Reads an event, and notes what it is on which tracks.
     fn read(&mut self) -> Option<()> {
         let Some((stream_track, next)) = self.merged.next(&mut self.facts) else {
-            self.marks.tell(&self.timeline.reader);
+            self.marks.report(&self.timeline.reader);
             return None;
         };
         let taken = match next {
             Next::Event(taken) => taken,
             Next::Gap(gap) => {
-                self.lacks(&gap);
+                self.mark_loss(&gap);
                 return Some(());
             }
         };
@@ -348,19 +349,23 @@ impl All {
             return Some(());
         }
         self.offset = taken.offset;
-        if self.wanted.contains(TrackId(stream_track)) && self.facts.wants(taken.event.kind) {
-            if let Telling::Fields(_) | Telling::Both(..) = self.facts.telling {
+        if self.wanted.contains(TrackId(stream_track)) && self.facts.wants_fields(taken.event.kind)
+        {
+            if let FieldRequest::Fields(_) | FieldRequest::Both(..) = self.facts.telling {
                 (self.name, self.part) = (Arc::clone(&taken.event.name), taken.packet.part);
             }
             if self.facts.is_broken() {
-                self.marks.see(&self.timeline.reader, stream_track, &taken);
+                self.marks.add(&self.timeline.reader, stream_track, &taken);
             }
             self.pending.push_back((TrackId(stream_track), None));
         }
         let lanes = self.timeline.lanes();
         if let Some(role) = lanes.roles.get(taken.event.kind) {
             let Self { wanted, pending, recent, facts, .. } = self;
-            lanes.tell(role, facts.cpu(taken.packet), facts, recent, &mut |(track, activity)| {
+            lanes.interpret(role, facts.cpu(taken.packet), facts, recent, &mut |(
+                track,
+                activity,
+            )| {
                 if wanted.contains(track) {
                     pending.push_back((track, Some(activity)));
                 }
@@ -370,7 +375,7 @@ impl All {
     }
 
     /// Notes that events are missing.
-    fn lacks(&mut self, gap: &Gap) {
+    fn mark_loss(&mut self, gap: &Gap) {
         (self.time, self.offset) = (Some(TimeNs(gap.time_ns)), gap.offset);
         let is_held = self.window.holds(self.time);
         let told =
@@ -391,12 +396,12 @@ impl All {
         let layouts = self.timeline.reader.layouts(self.part);
         let name = Cow::Borrowed(&*self.name);
         match &mut self.facts.telling {
-            Telling::Nothing => (Content::Text("".into()), None),
-            Telling::Text(plain) => (Content::Text(plain.text.as_str().into()), None),
-            Telling::Fields(collected) => {
+            FieldRequest::Nothing => (Content::Text("".into()), None),
+            FieldRequest::Text(plain) => (Content::Text(plain.text.as_str().into()), None),
+            FieldRequest::Fields(collected) => {
                 (Content::Fields(Fields { name, fields: collected.take(layouts) }), None)
             }
-            Telling::Both(plain, collected) => {
+            FieldRequest::Both(plain, collected) => {
                 let fields = Fields { name, fields: collected.take(layouts) };
                 (Content::Text(plain.text.as_str().into()), Some(fields))
             }
@@ -404,7 +409,7 @@ impl All {
     }
 
     /// The last events.
-    fn last(mut self, last: u64) -> VecDeque<Kept> {
+    fn last(mut self, last: u64) -> VecDeque<KeptEvent> {
         let mut found = VecDeque::new();
         while let Some((track, activity)) = self.advance() {
             let is_full = found.len() as u64 >= last;
@@ -413,9 +418,9 @@ impl All {
                 let (time, offset) = (self.time, self.offset);
                 let (content, fields) = match activity {
                     Some(activity) => (Content::Activity(activity), None),
-                    None => kept(self.content(None)),
+                    None => owned_event(self.content(None)),
                 };
-                found.push_back(Kept { track, time, offset, content, fields });
+                found.push_back(KeptEvent { track, time, offset, content, fields });
             }
         }
         found
@@ -423,7 +428,7 @@ impl All {
 }
 
 /// The text and the fields of an event, by themselves.
-fn kept(
+fn owned_event(
     (content, fields): (Content<'_>, Option<Fields<'_>>),
 ) -> (Content<'static>, Option<Fields<'static>>) {
     let content = match content {
@@ -434,7 +439,7 @@ fn kept(
     (content, fields.map(Fields::into_owned))
 }
 
-impl FieldedEvents for All {
+impl FieldedEvents for AllEvents {
     fn next_event(&mut self) -> Result<Option<WithFields<'_>>> {
         let Some((track, activity)) = self.advance() else { return Ok(None) };
         let (time, offset) = (self.time, self.offset);
@@ -443,14 +448,14 @@ impl FieldedEvents for All {
     }
 }
 
-impl Events for All {
+impl Events for AllEvents {
     fn next(&mut self) -> Result<Option<Event<'_>>> {
         Ok(self.next_event()?.map(|(event, _)| event))
     }
 }
 
 /// An event that is kept.
-struct Kept {
+struct KeptEvent {
     track: TrackId,
     time: Option<TimeNs>,
     offset: u64,
@@ -459,18 +464,18 @@ struct Kept {
 }
 
 /// The last events, which were kept.
-struct Last(VecDeque<Kept>);
+struct LastEvents(VecDeque<KeptEvent>);
 
-impl FieldedEvents for Last {
+impl FieldedEvents for LastEvents {
     fn next_event(&mut self) -> Result<Option<WithFields<'_>>> {
         let next = self.0.pop_front();
-        Ok(next.map(|Kept { track, time, offset, content, fields }| {
+        Ok(next.map(|KeptEvent { track, time, offset, content, fields }| {
             (Event { track, time, offset, content, payload: &[], partial: None }, fields)
         }))
     }
 }
 
-impl Events for Last {
+impl Events for LastEvents {
     fn next(&mut self) -> Result<Option<Event<'_>>> {
         Ok(self.next_event()?.map(|(event, _)| event))
     }

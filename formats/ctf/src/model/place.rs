@@ -26,7 +26,7 @@ struct Events {
 }
 
 impl Events {
-    fn of(reader: &Reader, packet: usize) -> Self {
+    fn from_packet(reader: &Reader, packet: usize) -> Self {
         let mut places = Vec::new();
         let _ = sweep(reader, &[packet], &mut (), |taken, ()| {
             places.push((taken.offset, taken.head.time_ns));
@@ -38,11 +38,11 @@ impl Events {
 
 impl Places {
     /// Returns true if a packet has an event at a place.
-    fn has(&self, reader: &Reader, packet: usize, place: &Place) -> bool {
+    fn contains(&self, reader: &Reader, packet: usize, place: &Place) -> bool {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let known = kept.iter().position(|events| events.packet == packet);
         let events = known.and_then(|known| kept.remove(known));
-        let events = events.unwrap_or_else(|| Events::of(reader, packet));
+        let events = events.unwrap_or_else(|| Events::from_packet(reader, packet));
         let at = events.places.partition_point(|(offset, _)| *offset < place.offset);
         let is_it = events.places.get(at) == Some(&(place.offset, place.time_ns));
         kept.push_back(events);
@@ -72,19 +72,20 @@ impl Place {
         let end = stream.packets.partition_point(has_begun);
         let last = stream.packets.get(end.saturating_sub(BEFORE)..end).unwrap_or_default();
         let mut near = last.iter().rev().filter_map(packet);
-        let is_it = |packet: &&Packet| self.is_within(packet);
+        let is_it = |packet: &&Packet| self.fits_packet(packet);
         near.find(is_it).or_else(|| stream.packets.iter().filter_map(packet).find(is_it))
     }
 
     /// The packet of any stream that has an event there and then.
     pub(super) fn anywhere<'a>(&self, reader: &'a Reader, places: &Places) -> Option<&'a Packet> {
         let packets = reader.packets().iter().enumerate();
-        let mut may = packets.filter(|(_, packet)| self.is_within(packet));
-        let is_it = |place: usize| self.is_then(reader, place) && places.has(reader, place, self);
+        let mut may = packets.filter(|(_, packet)| self.fits_packet(packet));
+        let is_it =
+            |place: usize| self.is_then(reader, place) && places.contains(reader, place, self);
         may.find(|(place, _)| is_it(*place)).map(|(_, packet)| packet)
     }
 
-    fn is_within(&self, packet: &Packet) -> bool {
+    fn fits_packet(&self, packet: &Packet) -> bool {
         (packet.offset..packet.offset.saturating_add(packet.bytes)).contains(&self.offset)
     }
 

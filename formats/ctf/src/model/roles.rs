@@ -30,7 +30,7 @@ pub(super) enum Role {
 }
 
 impl Role {
-    fn of(name: &str) -> Option<Self> {
+    fn from_name(name: &str) -> Option<Self> {
         Some(match name {
             "lttng_ust_cyg_profile:func_entry" | "lttng_ust_cyg_profile_fast:func_entry" => {
                 Self::FunctionEntry
@@ -65,7 +65,7 @@ impl Roles {
         let streams = reader.parts().iter().flat_map(|part| part.layouts.streams());
         for event in streams.flat_map(|stream| &stream.events) {
             if let Some(role) = roles.get_mut(event.kind) {
-                *role = Role::of(&event.name);
+                *role = Role::from_name(&event.name);
             }
         }
         Self(roles)

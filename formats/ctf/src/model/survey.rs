@@ -10,12 +10,12 @@ use kymo_core::{Finding, RecentEntries, Severity};
 use kymo_model::kernel::KernelEvent;
 use kymo_model::timeline::ClockId;
 
-use super::facts::{Facts, lacks_cpu};
+use super::facts::{Facts, is_missing_cpu};
 use super::lanes::Key;
 use super::roles::{Role, Roles};
 use crate::Reader;
-use crate::notices::Notices;
-use crate::read::{Known, Place, sweep};
+use crate::notices::EventNotices;
+use crate::read::{KnownField, Place, sweep};
 use crate::scales::Scales;
 
 /// Table that is looked up for every event.
@@ -72,10 +72,10 @@ impl Survey {
     pub(super) fn new(reader: &Reader, roles: &Arc<Roles>, scales: &Scales) -> Self {
         let mut survey = Self::default();
         let most = usize::try_from(reader.limits().items_max).unwrap_or(usize::MAX);
-        let mut facts = Facts::surveying(roles);
+        let mut facts = Facts::for_survey(roles);
         for (number, track) in reader.tracks().iter().enumerate() {
-            let mut nowhere = Notices::of_processors();
-            survey.clock = scales.of(reader, track).map(ClockId);
+            let mut nowhere = EventNotices::for_processors();
+            survey.clock = scales.scale_index(reader, track).map(ClockId);
             let flow = sweep(reader, &track.packets, &mut facts, |taken, facts| {
                 let Some(role) = roles.get(taken.event.kind) else {
                     return ControlFlow::Continue(());
@@ -85,15 +85,15 @@ impl Survey {
                     return ControlFlow::Break(());
                 }
                 let cpu = facts.cpu(taken.packet);
-                survey.see(role, cpu, taken.head.time_ns, facts);
+                survey.add_event(role, cpu, taken.head.time_ns, facts);
                 if let Role::Kernel(event) = role
-                    && lacks_cpu(event, cpu, facts.target())
+                    && is_missing_cpu(event, cpu, facts.target())
                 {
-                    nowhere.see(reader, number, taken);
+                    nowhere.add(reader, number, taken);
                 }
                 ControlFlow::Continue(())
             });
-            nowhere.tell(reader);
+            nowhere.report(reader);
             if flow.is_break() {
                 break;
             }
@@ -102,35 +102,38 @@ impl Survey {
     }
 
     /// Notes what an event says of who there is.
-    fn see(&mut self, role: Role, cpu: Option<u64>, time: Option<i64>, facts: &Facts) {
-        let pair = facts.number(Known::SelfId).zip(facts.number(Known::Name));
+    fn add_event(&mut self, role: Role, cpu: Option<u64>, time: Option<i64>, facts: &Facts) {
+        let pair = facts.number(KnownField::SelfId).zip(facts.number(KnownField::Name));
         match role {
             Role::Kernel(KernelEvent::Switch) => {
-                let (stops, runs) = (facts.number(Known::PrevTid), facts.number(Known::NextTid));
-                self.task(cpu, stops, time, facts.text(Known::PrevComm));
-                self.task(cpu, runs, time, facts.text(Known::NextComm));
+                let (stops, runs) =
+                    (facts.number(KnownField::PrevTid), facts.number(KnownField::NextTid));
+                self.task(cpu, stops, time, facts.text(KnownField::PrevComm));
+                self.task(cpu, runs, time, facts.text(KnownField::NextComm));
             }
             Role::Kernel(
                 event @ (KernelEvent::Wakeup | KernelEvent::WakeupNew | KernelEvent::Waking),
             ) => {
                 self.has_waking |= event == KernelEvent::Waking;
-                let name = facts.text(Known::Comm);
-                self.task(facts.target().or(cpu), facts.number(Known::Tid), time, name);
+                let name = facts.text(KnownField::Comm);
+                self.task(facts.target().or(cpu), facts.number(KnownField::Tid), time, name);
             }
             Role::Kernel(_) => self.cpu(cpu),
             Role::FunctionEntry | Role::FunctionExit => {
-                let thread = facts.number(Known::Vtid).or_else(|| facts.number(Known::Vpid));
-                let name = facts.text(Known::Procname).unwrap_or(b"thread");
+                let thread =
+                    facts.number(KnownField::Vtid).or_else(|| facts.number(KnownField::Vpid));
+                let name = facts.text(KnownField::Procname).unwrap_or(b"thread");
                 let place = self.place(Key::Thread(thread.unwrap_or(0)));
                 self.note(place, time, name);
             }
             Role::Enter | Role::Leave | Role::Send | Role::Receive => {
-                if let Some(location) = facts.number(Known::LocationId) {
+                if let Some(location) = facts.number(KnownField::LocationId) {
                     self.place(Key::Location(location));
                 }
             }
             Role::DefineString => {
-                let text = facts.number(Known::SelfId).zip(facts.text(Known::StringValue));
+                let text =
+                    facts.number(KnownField::SelfId).zip(facts.text(KnownField::StringValue));
                 let text = text.map(|(id, text)| (id, String::from_utf8_lossy(text).into_owned()));
                 self.strings.extend(text);
             }

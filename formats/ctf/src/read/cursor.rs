@@ -6,7 +6,7 @@ use kymo_core::bytes::{ReadError, ReadResult};
 use super::Reader;
 use super::decode::{State, Visitor};
 use super::order::Order;
-use super::within::{Gap, Head, Taken, Within};
+use super::within::{DecodedEvent, Gap, Head, PacketReader};
 
 /// The place in a packet of which all was read, or that cannot be read any further.
 const LEFT: u64 = u64::MAX;
@@ -58,7 +58,7 @@ impl TrackCursor {
         while self.gap.is_none() {
             let Some(within) = self.current(reader) else {
                 if !self.open(reader) {
-                    return self.order.tell(reader);
+                    return self.order.report(reader);
                 }
                 continue;
             };
@@ -78,18 +78,18 @@ impl TrackCursor {
 
     /// The packet we are in, until all of it was read.
     #[inline]
-    fn current<'a>(&self, reader: &'a Reader) -> Option<Within<'a>> {
+    fn current<'a>(&self, reader: &'a Reader) -> Option<PacketReader<'a>> {
         if self.state.position == LEFT {
             return None;
         }
-        Within::new(reader, *self.packets.get(self.next.checked_sub(1)?)?)
+        PacketReader::new(reader, *self.packets.get(self.next.checked_sub(1)?)?)
     }
 
     /// Opens the next packet.
     fn open(&mut self, reader: &Reader) -> bool {
         let Some(&index) = self.packets.get(self.next) else { return false };
         self.next += 1;
-        let Some(within) = Within::new(reader, index) else { return true };
+        let Some(within) = PacketReader::new(reader, index) else { return true };
         self.bytes = reader.packet_bytes(within.packet);
         within.begin(&self.bytes, &mut self.state);
         self.last_ns = within.begin_ns().or(self.last_ns);
@@ -103,7 +103,7 @@ impl TrackCursor {
     /// Where nothing tells the times of the packet, there is nothing to be beyond if no packet comes
     /// after it.
     #[inline]
-    fn header(&mut self, within: &Within<'_>) -> ReadResult<Option<Head>> {
+    fn header(&mut self, within: &PacketReader<'_>) -> ReadResult<Option<Head>> {
         let is_last = self.next >= self.packets.len();
         let Self { bytes, state, .. } = self;
         let Some(head) = within.header(bytes, state)? else { return Ok(None) };
@@ -128,23 +128,23 @@ impl TrackCursor {
         &mut self,
         reader: &'a Reader,
         visitor: &mut V,
-    ) -> Option<ReadResult<Taken<'a>>> {
+    ) -> Option<ReadResult<DecodedEvent<'a>>> {
         let head = self.head?;
-        let within = Within::new(reader, head.packet)?;
+        let within = PacketReader::new(reader, head.packet)?;
         let found = within.fields(&self.bytes, &mut self.state, &head, visitor);
         match &found {
             Ok(_) => {
-                self.order.see(&within, &head);
+                self.order.add_event(&within, &head);
                 self.last_ns = head.time_ns.or(self.last_ns);
             }
             Err(error) => self.fail(&within, error),
         }
         self.advance(reader);
-        Some(found.map(|event| within.taken(head, event)))
+        Some(found.map(|event| within.decoded_event(head, event)))
     }
 
     /// Leaves a packet in which something cannot be read.
-    fn fail(&mut self, within: &Within<'_>, error: &ReadError) {
+    fn fail(&mut self, within: &PacketReader<'_>, error: &ReadError) {
         within.report(error);
         self.gap = within.gap(self.last_ns, Some(error));
         (self.head, self.state.position) = (None, LEFT);

@@ -9,14 +9,14 @@ use memchr::memchr;
 use coded::{half, reversed};
 
 use super::header::{Header, Numbers, Spot};
-use super::known::Known;
+use super::known::KnownField;
 use super::layout::{Choice, Count, EventLayout, Layouts, Node, NodeId, NodeKind, Register};
-use super::steps::{KnownSpot, Spotted, Step};
+use super::steps::{KnownSpot, SpotContent, Step};
 use crate::types::{Flag, Float, Integer, Label};
 
 /// Parts of an event that are wanted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Want {
+pub(crate) struct DecodeRequest {
     /// The fields that say something of tasks.
     pub(crate) known: bool,
     /// All fields.
@@ -56,14 +56,14 @@ pub(crate) trait Visitor {
 
     /// Another event begins: forgets what was told, also of one that could not be read. Tells what
     /// is wanted of its kind.
-    fn begin(&mut self, _event: &EventLayout) -> Want {
-        Want { known: false, all: !Self::IS_DEAF }
+    fn begin(&mut self, _event: &EventLayout) -> DecodeRequest {
+        DecodeRequest { known: false, all: !Self::IS_DEAF }
     }
 
     /// The number of a known field.
-    fn number(&mut self, _known: Known, _value: i64) {}
+    fn number(&mut self, _known: KnownField, _value: i64) {}
     /// The text of a known field.
-    fn known_text(&mut self, _known: Known, _text: &[u8]) {}
+    fn known_text(&mut self, _known: KnownField, _text: &[u8]) {}
 
     /// A text that is passed over. Those that are ASCII, as nearly all are, need not be told.
     fn passed_text(&mut self, _text: &[u8]) {}
@@ -80,7 +80,7 @@ pub(crate) trait Visitor {
     fn text(&mut self, _node: &Node, _text: &[u8]) {}
     fn blob(&mut self, _node: &Node, _bytes: &[u8]) {}
     /// A field is not there.
-    fn nothing(&mut self, _node: &Node) {}
+    fn absent(&mut self, _node: &Node) {}
 }
 
 /// Nobody.
@@ -89,18 +89,18 @@ impl Visitor for () {
 }
 
 /// Receiver of texts that are passed over.
-struct Passed<'v, V>(&'v mut V);
+struct SkippedTexts<'v, V>(&'v mut V);
 
-impl<V: Visitor> Visitor for Passed<'_, V> {
+impl<V: Visitor> Visitor for SkippedTexts<'_, V> {
     fn text(&mut self, _node: &Node, text: &[u8]) {
         self.0.passed_text(text);
     }
 }
 
 /// Receiver of one field, which is known.
-struct Only<'v, V>(Known, &'v mut V);
+struct SingleField<'v, V>(KnownField, &'v mut V);
 
-impl<V: Visitor> Visitor for Only<'_, V> {
+impl<V: Visitor> Visitor for SingleField<'_, V> {
     fn integer(&mut self, _node: &Node, _integer: &Integer, value: i128) {
         if let Ok(value) = i64::try_from(value) {
             self.1.number(self.0, value);
@@ -141,7 +141,7 @@ impl State {
 
     /// Returns the value that was kept in a register.
     #[inline]
-    pub(crate) fn kept(&self, register: Register) -> Option<i128> {
+    pub(crate) fn register_value(&self, register: Register) -> Option<i128> {
         self.registers.get(register.index()).copied().flatten()
     }
 
@@ -244,7 +244,7 @@ impl<'a> Decoder<'a> {
                     let start = self.take(over.bits)?;
                     if is_wanted {
                         for spot in &over.known {
-                            self.tell(start, spot, visitor)?;
+                            self.visit_known(start, spot, visitor)?;
                         }
                     }
                     if V::READS_PASSED {
@@ -266,9 +266,9 @@ impl<'a> Decoder<'a> {
                     }
                 }
                 Step::Decode(node, known) => match known.filter(|_| is_wanted) {
-                    Some(known) => self.decode(*node, &mut Only(known, visitor))?,
+                    Some(known) => self.decode(*node, &mut SingleField(known, visitor))?,
                     None if V::READS_PASSED && self.has_text(*node) => {
-                        self.decode(*node, &mut Passed(visitor))?;
+                        self.decode(*node, &mut SkippedTexts(visitor))?;
                     }
                     None => self.decode(*node, &mut ())?,
                 },
@@ -283,9 +283,14 @@ impl<'a> Decoder<'a> {
 
     /// Tells of a known field, which is after a place and within what was passed over.
     #[inline]
-    fn tell<V: Visitor>(&self, start: u64, spot: &KnownSpot, visitor: &mut V) -> ReadResult<()> {
+    fn visit_known<V: Visitor>(
+        &self,
+        start: u64,
+        spot: &KnownSpot,
+        visitor: &mut V,
+    ) -> ReadResult<()> {
         match &spot.what {
-            Spotted::Number(of) => {
+            SpotContent::Number(of) => {
                 let raw = self.bits(start + of.start, of.bits, of.order)?;
                 if of.is_signed {
                     let unused = 64 - of.bits;
@@ -294,7 +299,7 @@ impl<'a> Decoder<'a> {
                     visitor.number(spot.known, value);
                 }
             }
-            Spotted::Text(at, count) => {
+            SpotContent::Text(at, count) => {
                 let text = self.slice((start + at) / 8, *count)?;
                 visitor.known_text(spot.known, up_to_zero(text));
             }
@@ -400,7 +405,7 @@ impl<'a> Decoder<'a> {
                 let (tag, chosen) = self.chosen(node, *tag, choices)?;
                 let chosen = chosen.ok_or_else(|| {
                     let why = format!("the variant {} has nothing for {tag}", node.shown());
-                    ReadError::invalid("event", self.at(), why)
+                    ReadError::invalid("event", self.byte_offset(), why)
                 })?;
                 visitor.open(node, false);
                 self.decode(chosen, visitor)?;
@@ -408,7 +413,7 @@ impl<'a> Decoder<'a> {
             }
             NodeKind::Optional(tag, choices) => match self.chosen(node, *tag, choices)?.1 {
                 Some(chosen) => self.decode(chosen, visitor)?,
-                None => visitor.nothing(node),
+                None => visitor.absent(node),
             },
         }
         Ok(())
@@ -422,7 +427,8 @@ impl<'a> Decoder<'a> {
         tag: Register,
         choices: &[Choice],
     ) -> ReadResult<(i128, Option<NodeId>)> {
-        let tag = self.state.kept(tag).ok_or_else(|| self.error("its tag is not there"))?;
+        let tag =
+            self.state.register_value(tag).ok_or_else(|| self.error("its tag is not there"))?;
         node.forgets.iter().for_each(|register| self.state.forget(*register));
         // They are in the order of their ranges, which do not overlap.
         let before = choices.partition_point(|choice| choice.last < tag);
@@ -435,7 +441,7 @@ impl<'a> Decoder<'a> {
         match count {
             Count::Fixed(count) => Ok(count),
             Count::Kept(register) => {
-                let kept = self.state.kept(register);
+                let kept = self.state.register_value(register);
                 let count = kept.and_then(|count| u64::try_from(count).ok());
                 count.ok_or_else(|| self.error("the length of an array makes no sense"))
             }
@@ -484,12 +490,12 @@ impl<'a> Decoder<'a> {
     }
 
     /// The byte we are at, in the file.
-    pub(crate) fn at(&self) -> u64 {
+    pub(crate) fn byte_offset(&self) -> u64 {
         self.offset + self.state.position / 8
     }
 
     fn error(&self, why: &'static str) -> ReadError {
-        ReadError::invalid("event", self.at(), why)
+        ReadError::invalid("event", self.byte_offset(), why)
     }
 
     #[inline]
@@ -505,7 +511,7 @@ impl<'a> Decoder<'a> {
         let end = start.saturating_add(bits);
         if end > self.state.end {
             let (needed, left) = (bits.div_ceil(8), self.state.end.saturating_sub(start) / 8);
-            return Err(ReadErrorKind::Short { needed, left }.error_at("event", self.at()));
+            return Err(ReadErrorKind::Short { needed, left }.error_at("event", self.byte_offset()));
         }
         self.state.position = end;
         Ok(start)

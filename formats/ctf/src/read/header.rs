@@ -21,15 +21,15 @@ pub(crate) struct Header {
     /// Possible shapes, in the order of the choices.
     pub(crate) shapes: Vec<Shape>,
     /// The same once more, where it is as tracers write it.
-    at_once: Option<AtOnce>,
+    at_once: Option<FixedHeader>,
 }
 
 /// A header of which all is within sight.
 #[derive(Debug)]
-struct AtOnce {
+struct FixedHeader {
     /// Tag that selects one of several shapes; of no bits where it is always the same.
     tag: Bits,
-    shapes: Vec<Glimpse>,
+    shapes: Vec<HeaderCase>,
 }
 
 /// Tag that selects one of several shapes of a header.
@@ -60,7 +60,7 @@ pub(crate) struct Shape {
 
 /// Shape of a header when its tag is in a range, and places of its numbers: a word has all of each.
 #[derive(Debug, Clone, Copy)]
-struct Glimpse {
+struct HeaderCase {
     first: u64,
     last: u64,
     id: Option<Bits>,
@@ -85,7 +85,7 @@ impl Bits {
 
     /// The number in what a header begins with.
     #[inline]
-    fn of(self, sight: &[u8; SIGHT]) -> u64 {
+    fn extract(self, sight: &[u8; SIGHT]) -> u64 {
         let word = sight.get(usize::from(self.byte)..).and_then(<[u8]>::first_chunk);
         let word = word.map_or(0, |word| match self.order {
             Endian::Little => u64::from_le_bytes(*word),
@@ -145,7 +145,7 @@ impl Spot {
 impl Shape {
     /// Returns the places of its numbers when the tag is in a range. This is possible if words have
     /// all of each and there is one time at most.
-    fn glimpse(&self, first: u64, last: u64) -> Option<Glimpse> {
+    fn glimpse(&self, first: u64, last: u64) -> Option<HeaderCase> {
         if self.times.len() > 1 || self.id.is_some_and(|id| id.is_signed) {
             return None;
         }
@@ -157,11 +157,11 @@ impl Shape {
             Some((spot, clock)) => Some((spot.in_word()?, *clock)),
             None => None,
         };
-        Some(Glimpse { first, last, id, time, bits: self.bits })
+        Some(HeaderCase { first, last, id, time, bits: self.bits })
     }
 }
 
-impl AtOnce {
+impl FixedHeader {
     fn new(tag: Option<&Tag>, shapes: &[Shape]) -> Option<Self> {
         let Some(tag) = tag else {
             let shapes = shapes.iter().map(|shape| shape.glimpse(0, 0)).collect::<Option<_>>()?;
@@ -180,11 +180,11 @@ impl AtOnce {
 
     #[inline]
     fn numbers(&self, sight: &[u8; SIGHT]) -> Option<Numbers> {
-        let tag = self.tag.of(sight);
-        let is_it = |shape: &&Glimpse| shape.first <= tag && tag <= shape.last;
+        let tag = self.tag.extract(sight);
+        let is_it = |shape: &&HeaderCase| shape.first <= tag && tag <= shape.last;
         let shape = self.shapes.iter().find(is_it)?;
-        let id = shape.id.map(|id| id.of(sight));
-        let time = shape.time.map(|(time, clock)| (time.of(sight), time.mask, clock));
+        let id = shape.id.map(|id| id.extract(sight));
+        let time = shape.time.map(|(time, clock)| (time.extract(sight), time.mask, clock));
         Some(Numbers { bits: shape.bits, id, time })
     }
 }
@@ -222,7 +222,7 @@ impl Header {
 
     fn made(align: u64, tag: Option<Tag>, shapes: Vec<Shape>) -> Self {
         // Bits are counted from a byte.
-        let at_once = if align >= 8 { AtOnce::new(tag.as_ref(), &shapes) } else { None };
+        let at_once = if align >= 8 { FixedHeader::new(tag.as_ref(), &shapes) } else { None };
         Self { align, tag, shapes, at_once }
     }
 

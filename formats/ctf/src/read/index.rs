@@ -29,7 +29,7 @@ pub(super) fn compare(reader: &Reader, source: &Source, part: usize) -> Result<(
         Ok(None) => return Ok(()),
         Err(error) => {
             let why = format!("it cannot be opened: {error}");
-            reader.doubts(&reader.within(part, Path::new(DIRECTORY)), &why);
+            reader.warn_unreliable_index(&reader.relative_path(part, Path::new(DIRECTORY)), &why);
             return Ok(());
         }
     };
@@ -53,7 +53,7 @@ pub(super) fn compare(reader: &Reader, source: &Source, part: usize) -> Result<(
                         format!("it cannot be read: {error}")
                     });
                 let name = Path::new(DIRECTORY).join(&name);
-                reader.doubts(&reader.within(part, &name), &why);
+                reader.warn_unreliable_index(&reader.relative_path(part, &name), &why);
                 continue;
             }
         };
@@ -66,10 +66,18 @@ pub(super) fn compare(reader: &Reader, source: &Source, part: usize) -> Result<(
             Some(_) => Some("it ends within an entry, so that it is cut"),
         };
         if let Some(fault) = fault {
-            reader.doubts(&reader.within(part, &Path::new(DIRECTORY).join(&name)), fault);
+            reader.warn_unreliable_index(
+                &reader.relative_path(part, &Path::new(DIRECTORY).join(&name)),
+                fault,
+            );
         }
         if let Some((said @ 1.., _)) = said {
-            compare_file(reader, &files, &reader.within(part, &name.with_extension("")), said);
+            compare_file(
+                reader,
+                &files,
+                &reader.relative_path(part, &name.with_extension("")),
+                said,
+            );
         }
     }
     Ok(())
@@ -78,14 +86,20 @@ pub(super) fn compare(reader: &Reader, source: &Source, part: usize) -> Result<(
 fn compare_file(reader: &Reader, files: &Files<'_>, name: &Path, said: u64) {
     let packets = if said == 1 { "1 packet".to_owned() } else { format!("{said} packets") };
     let Some(place) = files.get(name) else {
-        return reader.lacks(name, format!("it is not there, and the index has {packets} of it"));
+        return reader.warn_missing_events(
+            name,
+            format!("it is not there, and the index has {packets} of it"),
+        );
     };
     // Packets are in the order of their files.
     let start = reader.packets.partition_point(|packet| packet.file < *place);
     let end = reader.packets.partition_point(|packet| packet.file <= *place);
     let found = (end - start) as u64;
     if found < said {
-        reader.lacks(name, format!("{found} packets are in it, and the index has {packets}"));
+        reader.warn_missing_events(
+            name,
+            format!("{found} packets are in it, and the index has {packets}"),
+        );
     }
 }
 

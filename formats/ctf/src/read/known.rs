@@ -3,7 +3,7 @@
 /// A field by its name, as tracers call it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
-pub(crate) enum Known {
+pub(crate) enum KnownField {
     PrevTid,
     PrevComm,
     PrevState,
@@ -30,7 +30,7 @@ pub(crate) enum Known {
     Cpu,
 }
 
-impl Known {
+impl KnownField {
     /// Number of known fields.
     pub(crate) const COUNT: usize = Self::Cpu as usize + 1;
 
@@ -42,12 +42,12 @@ impl Known {
 
     /// Returns true if a context may tell it. A context is of the task that runs: `tid` there is
     /// that of who wakes, and among the fields of a wakeup that of who is woken.
-    pub(super) fn is_of_context(self) -> bool {
+    pub(super) fn is_context_field(self) -> bool {
         matches!(self, Self::Vtid | Self::Vpid | Self::Procname | Self::Cpu)
     }
 
     /// The field of a name.
-    pub(super) fn of(name: &str) -> Option<Self> {
+    pub(super) fn from_name(name: &str) -> Option<Self> {
         Some(match name {
             // The kernel itself, and so perf, calls the number of a task `pid`.
             "prev_tid" | "prev_pid" => Self::PrevTid,

@@ -11,14 +11,14 @@ use foldhash::fast::RandomState;
 use kymo_core::bytes::{ReadError, ReadErrorKind, ReadResult};
 
 use super::header::Header;
-use super::known::Known;
+use super::known::KnownField;
 use super::steps::{Step, Steps, steps};
 use crate::types::{
     Case, Encoding, Event, Field, Flag, Float, Integer, Kind, Label, Length, Path, Role, Stream,
     Trace, Type,
 };
 
-pub(crate) use understood::Understood;
+pub(crate) use understood::PacketFields;
 
 /// More uses of types than this are refused: a few lines of metadata can double them again and
 /// again.
@@ -66,7 +66,7 @@ pub(crate) struct Node {
     /// Registers of such fields within it: none of these fields is there before it is decoded.
     pub(crate) forgets: Vec<Register>,
     /// The name, where it is one that says something of tasks.
-    pub(crate) known: Option<Known>,
+    pub(crate) known: Option<KnownField>,
     /// Its bits, where they are always as many and nobody depends on one of them.
     pub(crate) fixed_bits: Option<u64>,
     /// True if there is text in it.
@@ -158,7 +158,7 @@ pub(crate) struct Layouts {
     nodes: Vec<Node>,
     pub(crate) packet_header: Option<NodeId>,
     /// Fields of the header by which packets are understood.
-    pub(crate) header_fields: Understood,
+    pub(crate) header_fields: PacketFields,
     streams: Vec<StreamLayout>,
     by_id: Lookup<u64, usize>,
     /// The number after that of the last kind of event.
@@ -170,7 +170,7 @@ pub(crate) struct Layouts {
 pub(crate) struct StreamLayout {
     pub(crate) packet_context: Option<NodeId>,
     /// Fields of their context by which packets are understood.
-    pub(crate) packet_fields: Understood,
+    pub(crate) packet_fields: PacketFields,
     pub(crate) event_header: Option<NodeId>,
     /// Alignment of the place of every event, in bits.
     pub(crate) header_align: u64,
@@ -251,12 +251,14 @@ impl Layouts {
         let (mut streams, mut by_id, mut kinds) = (Vec::new(), Lookup::default(), first_kind);
         for (id, stream) in &trace.streams {
             builder.roots.truncate(1);
-            let mut layout = builder.stream(stream).map_err(|error| at(stream.offset, error))?;
+            let mut layout =
+                builder.stream(stream).map_err(|error| metadata_error(stream.offset, error))?;
             for (id, event) in &stream.events {
                 builder.roots.truncate(4);
                 builder.begin_event();
                 let made = builder.event(event);
-                let (context, fields) = made.map_err(|error| at(event.offset, error))?;
+                let (context, fields) =
+                    made.map_err(|error| metadata_error(event.offset, error))?;
                 let renamed = builder.renamed(layout.event_context, context, fields);
                 let event = EventLayout {
                     name: event.name.as_str().into(),
@@ -539,7 +541,7 @@ impl<'a> Builder<'a> {
         within_limit(self.nodes.len(), "fields in the metadata")?;
         let id = NodeId(u32::try_from(self.nodes.len()).unwrap_or(u32::MAX));
         let line = usize::from(self.has_lines && name.starts_with('_'));
-        let known = name.get(line..).and_then(Known::of);
+        let known = name.get(line..).and_then(KnownField::from_name);
         let needs_escapes = name.chars().any(|sign| sign.is_control() || "\"\\".contains(sign));
         self.nodes.push(Node {
             id,
@@ -609,7 +611,7 @@ impl<'a> Builder<'a> {
                 let ranges = ranges.as_deref().unwrap_or(&[(1, 1)]);
                 let mut choices = Vec::new();
                 self.choices(&mut choices, ranges, node)?;
-                (NodeKind::Optional(register, apart(choices)?), 1)
+                (NodeKind::Optional(register, disjoint_choices(choices)?), 1)
             }
         })
     }
@@ -617,7 +619,7 @@ impl<'a> Builder<'a> {
     /// The clock that an integer sets, by its place.
     fn clock_of(&self, integer: &Integer) -> Option<usize> {
         let named = integer.clock.as_ref().and_then(|clock| self.clocks.get(&**clock).copied());
-        let is_time = integer.roles.has(Role::Timestamp);
+        let is_time = integer.roles.contains(Role::Timestamp);
         named.or_else(|| self.default_clock.filter(|_| is_time))
     }
 
@@ -657,7 +659,7 @@ impl<'a> Builder<'a> {
             shown != &*field.name && names.contains_key(shown)
         };
         if names.len() < made.len() || fields.iter().any(is_shown_twice) {
-            self.tell_apart(fields, &made);
+            self.rename_duplicates(fields, &made);
         }
         Ok((NodeKind::Struct(made), align))
     }
@@ -669,7 +671,7 @@ impl<'a> Builder<'a> {
     }
 
     /// The field that is told in the place of another: of one that may not be there, that one.
-    fn told(&self, mut id: NodeId) -> NodeId {
+    fn shown_node(&self, mut id: NodeId) -> NodeId {
         while let Some(NodeKind::Optional(_, choices)) = self.get(id).map(|node| &node.kind)
             && let Some(choice) = choices.first()
         {
@@ -679,7 +681,7 @@ impl<'a> Builder<'a> {
     }
 
     /// Has fields of a structure that would be shown by one name have names of their own.
-    fn tell_apart(&mut self, fields: &[Field], made: &[NodeId]) {
+    fn rename_duplicates(&mut self, fields: &[Field], made: &[NodeId]) {
         let mut shown: Lookup<&str, u32> = Lookup::default();
         for field in fields {
             *shown.entry(self.shown(&field.name)).or_default() += 1;
@@ -687,7 +689,7 @@ impl<'a> Builder<'a> {
         let mut before: Lookup<&str, u32> = Lookup::default();
         for (field, id) in fields.iter().zip(made) {
             let keeps_line = shown.get(self.shown(&field.name)).is_some_and(|count| *count > 1);
-            let id = self.told(*id);
+            let id = self.shown_node(*id);
             let Some(node) = self.nodes.get_mut(id.index()) else { continue };
             node.keeps_line = keeps_line;
             let count = before.entry(&field.name).or_default();
@@ -712,7 +714,8 @@ impl<'a> Builder<'a> {
         for (earlier, later, lead) in pairs {
             let Some((earlier, later)) = earlier.zip(later) else { continue };
             for field in self.fields_of(later) {
-                let shown = self.get(self.told(field)).map(|node| Arc::<str>::from(node.key().0));
+                let shown =
+                    self.get(self.shown_node(field)).map(|node| Arc::<str>::from(node.key().0));
                 let found = shown.and_then(|shown| self.shown_child(earlier, &shown));
                 renamed.extend(found.map(|found| (found, lead)));
             }
@@ -732,7 +735,7 @@ impl<'a> Builder<'a> {
     /// The field of a structure that is shown by a name.
     fn shown_child(&mut self, of: NodeId, shown: &str) -> Option<NodeId> {
         let found = self.child(of, shown).or_else(|| self.child(of, &format!("_{shown}")));
-        let found = found.map(|found| self.told(found));
+        let found = found.map(|found| self.shown_node(found));
         found.filter(|found| self.get(*found).is_some_and(|node| node.key().0 == shown))
     }
 
@@ -765,7 +768,7 @@ impl<'a> Builder<'a> {
                 self.choices(&mut choices, ranges, node)?;
             }
         }
-        Ok(NodeKind::Variant(register, apart(choices)?))
+        Ok(NodeKind::Variant(register, disjoint_choices(choices)?))
     }
 
     /// Returns the choices of a variant, by the values that it depends on.
@@ -775,7 +778,7 @@ impl<'a> Builder<'a> {
             let node = self.node(Arc::clone(&field.name), &field.kind, before)?;
             self.choices(&mut choices, ranges, node)?;
         }
-        apart(choices)
+        disjoint_choices(choices)
     }
 
     /// Adds that a variant is a node where its tag is in one of some ranges.
@@ -817,23 +820,23 @@ impl<'a> Builder<'a> {
             is_meant.then_some(((*root)?, names.len()))
         });
         let (root, lead) = meant?;
-        self.below(root, path.get(lead..)?)
+        self.descendant(root, path.get(lead..)?)
     }
 
     /// The nearest field before, in this structure or in those around it or before it.
     fn relative(&mut self, path: &[Arc<str>], before: &Before) -> Option<NodeId> {
         let (first, rest) = path.split_first()?;
         let near = before.iter().rev().find_map(|level| level.fields.get(first)).copied();
-        if let Some(found) = near.and_then(|near| self.below(near, rest)) {
+        if let Some(found) = near.and_then(|near| self.descendant(near, rest)) {
             return Some(found);
         }
         (0..self.roots.len()).rev().find_map(|place| {
             let root = self.roots.get(place)?.1?;
-            self.below(root, path)
+            self.descendant(root, path)
         })
     }
 
-    fn below(&mut self, start: NodeId, path: &[Arc<str>]) -> Option<NodeId> {
+    fn descendant(&mut self, start: NodeId, path: &[Arc<str>]) -> Option<NodeId> {
         path.iter().try_fold(start, |id, name| self.child(id, name))
     }
 
@@ -882,7 +885,7 @@ impl<'a> Builder<'a> {
 }
 
 /// Tells where in the metadata that is described which an error is of.
-fn at(offset: u64, error: ReadError) -> ReadError {
+fn metadata_error(offset: u64, error: ReadError) -> ReadError {
     ReadError { offset, ..error }
 }
 
@@ -896,7 +899,7 @@ fn ranges_of(labels: &[Label]) -> Ranges {
 
 /// Choices in the order of their ranges. Of two that overlap nobody knows which is meant, unless both
 /// are the same.
-fn apart(mut choices: Vec<Choice>) -> ReadResult<Vec<Choice>> {
+fn disjoint_choices(mut choices: Vec<Choice>) -> ReadResult<Vec<Choice>> {
     choices.sort_by_key(|choice| choice.first);
     let mut apart: Vec<Choice> = Vec::with_capacity(choices.len());
     for choice in choices {

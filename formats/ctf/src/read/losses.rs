@@ -18,12 +18,18 @@ pub(super) fn find(reader: &Reader) -> Vec<usize> {
         let events = gaps(&packets, |before, packet| discarded(reader, before, packet));
         behind.extend(events.iter().map(|gap| gap.index));
         let until = |packet: &Packet| Some(packet.times?.1);
-        tell(reader, (number, track), ("discarded", "had no room for", "event"), &events, until);
+        report_losses(
+            reader,
+            (number, track),
+            ("discarded", "had no room for", "event"),
+            &events,
+            until,
+        );
         let lost = gaps(&packets, missing);
         behind.extend(events.iter().chain(&lost).filter_map(|gap| gap.index_before));
         let until = |packet: &Packet| Some(packet.times?.0);
         let said = ("missing-packets", "wrote, and here are not,", "packet");
-        tell(reader, (number, track), said, &lost, until);
+        report_losses(reader, (number, track), said, &lost, until);
     }
     behind
 }
@@ -79,7 +85,7 @@ fn missing(before: Option<&Packet>, packet: &Packet) -> u64 {
     numbers.map_or(0, |(before, number)| number.saturating_sub(before).saturating_sub(1))
 }
 
-fn tell(
+fn report_losses(
     reader: &Reader,
     (number, track): (usize, &Track),
     (rule, what, unit): (&'static str, &str, &str),

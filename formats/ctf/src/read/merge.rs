@@ -8,11 +8,11 @@ use std::sync::Arc;
 use super::Reader;
 use super::cursor::TrackCursor;
 use super::decode::Visitor;
-use super::within::{Gap, Taken};
+use super::within::{DecodedEvent, Gap};
 
 /// Choice of the events that are wanted.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Chosen {
+pub(crate) struct EventSelection {
     /// Only these tracks, in ascending order.
     pub(crate) tracks: Option<Vec<usize>>,
     /// Packets that end before this moment are passed over.
@@ -35,13 +35,13 @@ type Heap = BinaryHeap<Reverse<(Option<i64>, usize)>>;
 /// Next thing in a stream.
 pub(crate) enum Next<'a> {
     /// An event.
-    Event(Taken<'a>),
+    Event(DecodedEvent<'a>),
     /// Events of a stream are missing.
     Gap(Gap),
 }
 
 impl Merged {
-    pub(crate) fn new(reader: &Arc<Reader>, chosen: &Chosen) -> Self {
+    pub(crate) fn new(reader: &Arc<Reader>, chosen: &EventSelection) -> Self {
         let cursors = chosen.packets(reader);
         let cursors = cursors.map(|(id, packets)| (id, TrackCursor::new(reader, packets)));
         let cursors: Vec<_> = cursors.collect();
@@ -61,7 +61,10 @@ impl Merged {
     }
 
     /// Decodes the next event, and tells its track.
-    pub(crate) fn next_event<V: Visitor>(&mut self, visitor: &mut V) -> Option<(usize, Taken<'_>)> {
+    pub(crate) fn next_event<V: Visitor>(
+        &mut self,
+        visitor: &mut V,
+    ) -> Option<(usize, DecodedEvent<'_>)> {
         let Self { reader, cursors, heap } = self;
         loop {
             if let Some((track, Next::Event(taken))) = step(reader, cursors, heap, visitor)? {
@@ -95,7 +98,7 @@ fn step<'r, V: Visitor>(
     Some(next.map(|next| (*track, next)))
 }
 
-impl Chosen {
+impl EventSelection {
     /// The tracks that are wanted by their numbers, each with the packets that may hold what is
     /// wanted.
     pub(crate) fn packets(&self, reader: &Reader) -> impl Iterator<Item = (usize, Vec<usize>)> {
@@ -141,7 +144,7 @@ pub(crate) fn reach_ns(reader: &Reader, packet: usize) -> Option<(i64, i64)> {
 }
 
 /// Returns true if a packet may hold events of the range that is wanted.
-fn overlaps(reader: &Reader, packet: usize, chosen: &Chosen) -> bool {
+fn overlaps(reader: &Reader, packet: usize, chosen: &EventSelection) -> bool {
     let Some((begin, end)) = reach_ns(reader, packet) else { return true };
     chosen.from_ns.is_none_or(|from| from <= end)
         && chosen.until_ns.is_none_or(|until| begin < until)

@@ -28,15 +28,15 @@ use kymo_core::{Context, Error, Finding, Findings, Invariant as _, Result, Sever
 use memchr::memmem;
 
 use decode::State;
-use possible::Possible;
+use possible::TickRange;
 
-pub(crate) use decode::{Real, Visitor, Want};
-pub(crate) use known::Known;
+pub(crate) use decode::{DecodeRequest, Real, Visitor};
+pub(crate) use known::KnownField;
 pub(crate) use layout::{EventLayout, Layouts, Node, NodeId, StreamLayout};
-pub(crate) use merge::{Chosen, Merged, Next, reach_ns, times_ns};
+pub(crate) use merge::{EventSelection, Merged, Next, reach_ns, times_ns};
 pub use packets::Packet;
 pub(crate) use session::{has_streams, head as session_head};
-pub(crate) use within::{Gap, Taken, sweep, sweep_with_gaps};
+pub(crate) use within::{DecodedEvent, Gap, sweep, sweep_with_gaps};
 
 use crate::metadata;
 use crate::spec;
@@ -52,7 +52,7 @@ pub struct Reader {
     packets: Vec<Packet>,
     tracks: Vec<Track>,
     /// Findings, by file and offset; they grow as events are read.
-    findings: Mutex<Noticed>,
+    findings: Mutex<ReadFindings>,
     limits: Limits,
 }
 
@@ -84,7 +84,7 @@ pub(crate) enum Place {
 
 /// Findings as far as was read, each place once however often it is read.
 #[derive(Debug, Default)]
-struct Noticed {
+struct ReadFindings {
     kept: BTreeMap<Place, Finding>,
     /// Places of faults that are more than are kept.
     beyond: BTreeSet<Place>,
@@ -96,7 +96,7 @@ struct Noticed {
     repeated: BTreeMap<Place, u64>,
 }
 
-impl Noticed {
+impl ReadFindings {
     fn add(&mut self, place: Place, finding: Finding, most: usize) {
         if self.kept.len() < most || self.kept.contains_key(&place) {
             self.kept.insert(place, finding);
@@ -187,12 +187,12 @@ impl Reader {
         };
         let mut failed = None;
         let session = session::find(source, &context.limits)?;
-        session.again.iter().for_each(|folder| reader.leaves_out(folder));
+        session.again.iter().for_each(|folder| reader.note_duplicate_folder(folder));
         for (folder, trace) in session.traces {
             match reader.part(folder, &trace) {
                 Err(Error::ReadIn { file, error }) => {
                     // Of a session the other traces are read.
-                    reader.lacks_trace(&file, &error);
+                    reader.warn_unreadable_trace(&file, &error);
                     failed.get_or_insert(Error::ReadIn { file, error });
                 }
                 result => result?,
@@ -202,17 +202,17 @@ impl Reader {
             return Err(failed);
         }
         if reader.packets.is_empty() && source.is_directory() {
-            reader.lacks_packets();
+            reader.warn_missing_packets();
         }
         reader.find_tracks()?;
         for index in losses::find(&reader) {
-            reader.lacks_after(index)?;
+            reader.mark_loss_after(index)?;
         }
         Ok(Arc::new(reader))
     }
 
     /// Takes note that events are missing after a packet.
-    fn lacks_after(&mut self, packet: usize) -> Result<()> {
+    fn mark_loss_after(&mut self, packet: usize) -> Result<()> {
         self.packet_mut(packet)?.lacks_next = true;
         Ok(())
     }
@@ -223,7 +223,7 @@ impl Reader {
         let clocks: Vec<_> = trace.clocks.iter().map(|clock| self.clock_place(clock)).collect();
         for (clock, place) in trace.clocks.iter().zip(&clocks).filter(|(of, _)| of.frequency == 0) {
             let metadata = source.is_directory().then(|| folder.join(spec::METADATA_FILE));
-            self.lacks_frequency(clock, *place, metadata.as_deref());
+            self.warn_missing_frequency(clock, *place, metadata.as_deref());
         }
         let first_kind = self.parts.last().map_or(0, |part| part.layouts.kinds);
         let layouts = Layouts::new(&trace, first_kind, &clocks);
@@ -251,12 +251,12 @@ impl Reader {
     }
 
     /// The name of a file of a trace within what was opened.
-    fn within(&self, part: usize, name: &Path) -> PathBuf {
+    fn relative_path(&self, part: usize, name: &Path) -> PathBuf {
         self.parts.get(part).map_or_else(|| name.to_owned(), |part| part.folder.join(name))
     }
 
     /// Takes note of a trace whose metadata cannot be read.
-    fn lacks_trace(&self, file: &Path, error: &ReadError) {
+    fn warn_unreadable_trace(&self, file: &Path, error: &ReadError) {
         let file = file.display().to_string();
         let mut finding = Finding::unreadable(crate::check::UNREADABLE, error);
         finding.file = Some(file.clone());
@@ -264,7 +264,7 @@ impl Reader {
     }
 
     /// Takes note of a clock that tells no times.
-    fn lacks_frequency(&self, clock: &Clock, place: usize, metadata: Option<&Path>) {
+    fn warn_missing_frequency(&self, clock: &Clock, place: usize, metadata: Option<&Path>) {
         let name = kymo_core::shortened(&clock.name);
         let message = format!("freq of the clock {name} is no number above 0: times are not known");
         let mut finding = Finding::for_whole_file(Severity::Warning, "clock", message);
@@ -273,7 +273,7 @@ impl Reader {
     }
 
     /// Takes note of a folder that is another by another name.
-    fn leaves_out(&self, folder: &Path) {
+    fn note_duplicate_folder(&self, folder: &Path) {
         let message = "a link leads to a folder that is read by another name".to_owned();
         let mut finding = Finding::for_whole_file(Severity::Note, LINKED, message);
         let file = folder.display().to_string();
@@ -282,14 +282,14 @@ impl Reader {
     }
 
     /// Takes note that there is nothing but metadata.
-    fn lacks_packets(&self) {
+    fn warn_missing_packets(&self) {
         let message = "there are no packets: nothing was recorded, or the streams are missing";
         let finding = Finding::for_whole_file(Severity::Warning, EMPTY, message.to_owned());
         self.add(Place::Whole(EMPTY), finding);
     }
 
     /// Takes note of a file whose events are not there.
-    fn lacks(&self, name: &Path, message: impl Into<String>) {
+    fn warn_missing_events(&self, name: &Path, message: impl Into<String>) {
         let file = name.display().to_string();
         let message = message.into();
         let mut finding = Finding::for_whole_file(Severity::Warning, "missing-file", message);
@@ -298,7 +298,7 @@ impl Reader {
     }
 
     /// Takes note of an index that cannot be relied on. Nothing else is read by it.
-    fn doubts(&self, name: &Path, message: &str) {
+    fn warn_unreliable_index(&self, name: &Path, message: &str) {
         let file = name.display().to_string();
         let mut finding = Finding::for_whole_file(Severity::Warning, "index", message);
         finding.file = Some(file.clone());
@@ -317,11 +317,14 @@ impl Reader {
         }
         let nowhere = || Error::request("it is a link that leads nowhere");
         let bytes = child.and_then(|child| child.ok_or_else(nowhere)?.bytes());
-        let (file, name) = (self.files.len(), self.within(part, name));
+        let (file, name) = (self.files.len(), self.relative_path(part, name));
         match bytes {
             Ok(bytes) => {
                 if bytes.is_empty() {
-                    self.lacks(&name, "it is empty: no packet was written, or all are lost");
+                    self.warn_missing_events(
+                        &name,
+                        "it is empty: no packet was written, or all are lost",
+                    );
                 }
                 self.files.push(File::new(name, part, bytes));
                 self.find_packets(file, part, state)?;
@@ -348,7 +351,7 @@ impl Reader {
             }
             self.report(file, &error);
             if let Some(last) = self.packets.len().checked_sub(1).filter(|last| *last >= first) {
-                self.lacks_after(last)?;
+                self.mark_loss_after(last)?;
             }
         }
         Ok(())
@@ -425,7 +428,7 @@ impl Reader {
                 .push(index);
         }
         self.place_packets()?;
-        repeated::leave_out(self);
+        repeated::remove_repeated(self);
         Ok(())
     }
 
@@ -440,7 +443,7 @@ impl Reader {
             let times = |index: &usize| self.packets.get(*index).and_then(|packet| packet.times);
             track.packets.sort_by_cached_key(|index| (times_ns(self, *index), times(index)));
         }
-        for Possible { index, ticks, late_max } in possible::find(&self.packets, &tracks) {
+        for TickRange { index, ticks, late_max } in possible::find(&self.packets, &tracks) {
             let packet = self.packet_mut(index)?;
             (packet.possible, packet.late_max) = (ticks, late_max);
         }
@@ -607,14 +610,14 @@ impl Reader {
     }
 
     pub(crate) fn add(&self, key: Place, finding: Finding) {
-        self.noticed().add(key, finding, self.limits.findings_max);
+        self.lock_findings().add(key, finding, self.limits.findings_max);
     }
 
     /// Takes note of what is wrong again and again in a stream. Who reads a part of it knows of some
     /// only.
     pub(crate) fn repeats(&self, track: usize, first: &Finding, count: u64) {
         let place = Place::Track(track, first.rule);
-        let mut findings = self.noticed();
+        let mut findings = self.lock_findings();
         let known = findings.repeated.entry(place.clone()).or_default();
         if count <= *known {
             return;
@@ -627,14 +630,14 @@ impl Reader {
         findings.add(place, finding, self.limits.findings_max);
     }
 
-    fn noticed(&self) -> MutexGuard<'_, Noticed> {
+    fn lock_findings(&self) -> MutexGuard<'_, ReadFindings> {
         self.findings.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the findings as far as was read, in the order of files.
     #[must_use]
     pub fn findings(&self) -> Vec<Finding> {
-        self.noticed().all()
+        self.lock_findings().all()
     }
 }
 

@@ -2,7 +2,7 @@
 
 use kymo_core::Finding;
 
-use super::within::{Head, Within};
+use super::within::{Head, PacketReader};
 use super::{Place, Reader};
 
 const TIME_ORDER: &str = "time-order";
@@ -24,37 +24,37 @@ impl Order {
 
     /// Sees the next event.
     #[inline]
-    pub(super) fn see(&mut self, within: &Within<'_>, head: &Head) {
+    pub(super) fn add_event(&mut self, within: &PacketReader<'_>, head: &Head) {
         let Some(time) = head.time_ns else { return };
         if time < self.latest_ns {
-            self.goes_back(within, head, time);
+            self.add_backward_time(within, head, time);
         }
         self.latest_ns = self.latest_ns.max(time);
     }
 
     /// Says the first time at once: not everybody reads on to the end.
     #[cold]
-    fn goes_back(&mut self, within: &Within<'_>, head: &Head, time: i64) {
+    fn add_backward_time(&mut self, within: &PacketReader<'_>, head: &Head, time: i64) {
         self.count += 1;
         if self.first.is_none() {
             let by = self.latest_ns.abs_diff(time);
             let finding = within.warning(head, TIME_ORDER, format!("time goes back by {by} ns"));
             self.first = Some((within.packet.track, finding));
-            self.tell(within.reader);
+            self.report(within.reader);
         }
     }
 
     /// Says how often, at the end of the stream.
-    pub(super) fn tell(&self, reader: &Reader) {
+    pub(super) fn report(&self, reader: &Reader) {
         let Some((track, first)) = &self.first else { return };
-        reader.goes_back(*track, self.count, first);
+        reader.warn_backward_times(*track, self.count, first);
     }
 }
 
 impl Reader {
     /// Takes note that times of a stream go back. Who reads a part of it knows of some only.
-    fn goes_back(&self, track: usize, count: u64, first: &Finding) {
-        let mut findings = self.noticed();
+    fn warn_backward_times(&self, track: usize, count: u64, first: &Finding) {
+        let mut findings = self.lock_findings();
         let known = findings.back.entry(track).or_default();
         if count <= *known {
             return;

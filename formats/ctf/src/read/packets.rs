@@ -5,7 +5,7 @@ use kymo_core::bytes::{ReadError, ReadResult};
 use super::Part;
 use super::decode::{Decoder, State, Visitor};
 use super::layout::{Node, NodeKind};
-use super::untimed::Told;
+use super::untimed::PacketFacts;
 use crate::spec;
 use crate::types::Role;
 
@@ -44,7 +44,7 @@ pub struct Packet {
     /// True if events are missing after it, before the next of its stream.
     pub(super) lacks_next: bool,
     /// Facts from its events, where it does not give them and is one of several.
-    pub(crate) told: Option<Told>,
+    pub(crate) told: Option<PacketFacts>,
     /// Number of events that were lost so far.
     pub discarded: Option<u64>,
     /// Its number.
@@ -62,7 +62,7 @@ impl Packet {
     }
 
     /// Returns true if events are missing after those that it has.
-    pub(super) fn is_gap_behind(&self) -> bool {
+    pub(super) fn has_gap_after(&self) -> bool {
         self.lacks_next || self.cut_from.is_some()
     }
 }

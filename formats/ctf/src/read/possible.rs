@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use super::{Packet, Track};
 
 /// The ticks that events of a packet can have.
-pub(super) struct Possible {
+pub(super) struct TickRange {
     /// The packet.
     pub(super) index: usize,
     /// The first tick, and how many there are after it.
@@ -21,7 +21,7 @@ pub(super) struct Possible {
 }
 
 /// The ticks that events of packets can have, of those packets that tell.
-pub(super) fn find(packets: &[Packet], tracks: &[Track]) -> Vec<Possible> {
+pub(super) fn find(packets: &[Packet], tracks: &[Track]) -> Vec<TickRange> {
     let mut latest: BTreeMap<usize, u64> = BTreeMap::new();
     for (clock, (_, end)) in packets.iter().filter_map(times) {
         let known = latest.entry(clock).or_default();
@@ -47,7 +47,7 @@ pub(super) fn find(packets: &[Packet], tracks: &[Track]) -> Vec<Possible> {
             let until = until.unwrap_or(u64::MAX).max(end);
             let from = before.filter(|(other, _)| *other == clock).map_or(0, |(_, end)| end);
             let from = begin.min(from);
-            found.push(Possible { index: *index, ticks: (from, until - from), late_max });
+            found.push(TickRange { index: *index, ticks: (from, until - from), late_max });
             before = Some((clock, end));
         }
     }

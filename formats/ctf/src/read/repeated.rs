@@ -8,7 +8,7 @@ use super::{Place, Reader, Track};
 const REPEATED: &str = "repeated-packets";
 
 /// Leaves out packets that are there before, and says so.
-pub(super) fn leave_out(reader: &mut Reader) {
+pub(super) fn remove_repeated(reader: &mut Reader) {
     let mut tracks = std::mem::take(&mut reader.tracks);
     for (number, track) in tracks.iter_mut().enumerate() {
         let (mut first, mut count) = (None, 0_u64);
@@ -22,7 +22,7 @@ pub(super) fn leave_out(reader: &mut Reader) {
             is_same
         });
         if let Some(first) = first {
-            tell(reader, (number, track), first, count);
+            report_repeated(reader, (number, track), first, count);
         }
     }
     reader.tracks = tracks;
@@ -43,7 +43,7 @@ fn is_same(reader: &Reader, earlier: usize, later: usize) -> bool {
     })
 }
 
-fn tell(reader: &Reader, (number, track): (usize, &Track), first: usize, count: u64) {
+fn report_repeated(reader: &Reader, (number, track): (usize, &Track), first: usize, count: u64) {
     let Some(packet) = reader.packets().get(first) else { return };
     let (packets, are) = if count == 1 { ("packet", "is") } else { ("packets", "are") };
     let message = format!("{count} {packets} of {} {are} there twice, and read once", track.name);

@@ -2,23 +2,23 @@
 //! over at once, and fields about tasks are read at places that are known.
 
 use super::header::Spot;
-use super::known::Known;
+use super::known::KnownField;
 use super::layout::{Count, Node, NodeId, NodeKind, aligned};
 
 /// A step over some fields.
 #[derive(Debug, Clone)]
 pub(crate) enum Step {
     /// Over fields that always have as many bits.
-    Over(Over),
+    Over(Skip),
     /// To the end of a text.
-    Text(Option<Known>),
+    Text(Option<KnownField>),
     /// Step for a node that has no fixed length, or that something depends on.
-    Decode(NodeId, Option<Known>),
+    Decode(NodeId, Option<KnownField>),
 }
 
 /// To a place that is a multiple of so many bits, and on by so many.
 #[derive(Debug, Clone)]
-pub(crate) struct Over {
+pub(crate) struct Skip {
     pub(crate) align: u64,
     pub(crate) bits: u64,
     /// The known fields on the way, by their places after the begin.
@@ -37,13 +37,13 @@ pub(super) struct Steps {
 /// A known field at a place.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct KnownSpot {
-    pub(crate) known: Known,
-    pub(crate) what: Spotted,
+    pub(crate) known: KnownField,
+    pub(crate) what: SpotContent,
 }
 
 /// Value at a place.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Spotted {
+pub(crate) enum SpotContent {
     Number(Spot),
     /// Characters from a bit on, so many at most.
     Text(u64, u64),
@@ -74,7 +74,7 @@ struct Building<'a> {
     is_context: bool,
     steps: Vec<Step>,
     /// The last step, to which more can be added.
-    over: Option<Over>,
+    over: Option<Skip>,
     hides_text: bool,
 }
 
@@ -85,18 +85,18 @@ impl Building<'_> {
         let Some(node) = self.nodes.get(id.index()) else { return };
         // Only what stands directly in an event says something of it.
         let known = node.known.filter(|known| {
-            let is_of_event = !self.is_context || known.is_of_context();
+            let is_of_event = !self.is_context || known.is_context_field();
             depth == 1 && is_of_event
         });
         match (&node.kind, node.fixed_bits) {
             (NodeKind::Struct(fields), fixed) if depth == 0 || fixed.is_none() => {
-                self.over(node.align, 0);
+                self.skip(node.align, 0);
                 for field in fields {
                     self.add(*field, depth + 1);
                 }
             }
             (_, Some(bits)) => {
-                let start = self.over(node.align, bits);
+                let start = self.skip(node.align, bits);
                 let what = known.and_then(|known| Some((known, self.spotted(node, start)?)));
                 let spot = what.map(|(known, what)| KnownSpot { known, what });
                 let text = self.characters(node).and_then(Count::fixed);
@@ -116,13 +116,13 @@ impl Building<'_> {
     }
 
     /// Returns the kind and place of a field, where it is a number or a text.
-    fn spotted(&self, node: &Node, start: u64) -> Option<Spotted> {
+    fn spotted(&self, node: &Node, start: u64) -> Option<SpotContent> {
         match &node.kind {
             NodeKind::Integer(integer, _) | NodeKind::Enumeration(integer, _) => {
-                Some(Spotted::Number(Spot::new(start, integer)))
+                Some(SpotContent::Number(Spot::new(start, integer)))
             }
             _ => match self.characters(node)? {
-                Count::Fixed(count) => Some(Spotted::Text(start, count)),
+                Count::Fixed(count) => Some(SpotContent::Text(start, count)),
                 Count::Kept(_) => None,
             },
         }
@@ -137,7 +137,7 @@ impl Building<'_> {
 
     /// Goes on by so many bits; what follows a step at a place that is known is part of it. Tells
     /// where in the step these bits begin.
-    fn over(&mut self, align: u64, bits: u64) -> u64 {
+    fn skip(&mut self, align: u64, bits: u64) -> u64 {
         if let Some(over) = &mut self.over
             && align <= over.align
             && let Some(start) = aligned(over.bits, align)
@@ -147,7 +147,7 @@ impl Building<'_> {
             return start;
         }
         self.flush();
-        self.over = Some(Over { align, bits, known: Vec::new(), texts: Vec::new() });
+        self.over = Some(Skip { align, bits, known: Vec::new(), texts: Vec::new() });
         0
     }
 

@@ -5,11 +5,11 @@ use std::ops::ControlFlow;
 
 use super::Reader;
 use super::decode::State;
-use super::within::Within;
+use super::within::PacketReader;
 
 /// Facts about a packet from its events.
 #[derive(Debug, Clone)]
-pub(crate) struct Told {
+pub(crate) struct PacketFacts {
     /// The clock that was set before it, and its ticks.
     pub(super) clock: Option<usize>,
     pub(super) ticks: u64,
@@ -19,7 +19,7 @@ pub(crate) struct Told {
 
 /// Goes through packets of one track in the order of files, and tells of those that have no times. One
 /// packet by itself needs no place among others.
-pub(super) fn find(reader: &Reader, packets: &[usize]) -> Vec<(usize, Told)> {
+pub(super) fn find(reader: &Reader, packets: &[usize]) -> Vec<(usize, PacketFacts)> {
     let is_untimed =
         |index: &usize| reader.packets().get(*index).is_some_and(|of| of.times.is_none());
     if packets.len() < 2 || !packets.iter().any(is_untimed) {
@@ -27,7 +27,7 @@ pub(super) fn find(reader: &Reader, packets: &[usize]) -> Vec<(usize, Told)> {
     }
     let (mut state, mut file, mut found) = (State::default(), None, Vec::new());
     for index in packets {
-        let Some(within) = Within::new(reader, *index) else { continue };
+        let Some(within) = PacketReader::new(reader, *index) else { continue };
         if file.replace(within.packet.file) != Some(within.packet.file) {
             state = State::default();
         }
@@ -44,7 +44,7 @@ pub(super) fn find(reader: &Reader, packets: &[usize]) -> Vec<(usize, Told)> {
 }
 
 /// Reads all events of a packet.
-fn read(reader: &Reader, within: &Within<'_>, state: &mut State) -> Told {
+fn read(reader: &Reader, within: &PacketReader<'_>, state: &mut State) -> PacketFacts {
     let (clock, ticks, mut span_ns) = (state.clock, state.ticks, None);
     let bytes = reader.packet_bytes(within.packet);
     within.begin(&bytes, state);
@@ -58,5 +58,5 @@ fn read(reader: &Reader, within: &Within<'_>, state: &mut State) -> Told {
     if let Err(error) = result {
         within.report(&error);
     }
-    Told { clock, ticks, span_ns }
+    PacketFacts { clock, ticks, span_ns }
 }

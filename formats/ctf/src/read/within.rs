@@ -26,7 +26,7 @@ const ZEROS_MAX_THEN: usize = 16;
 
 /// A packet whose events are read.
 #[derive(Clone, Copy)]
-pub(super) struct Within<'a> {
+pub(super) struct PacketReader<'a> {
     pub(super) reader: &'a Reader,
     index: usize,
     pub(super) packet: &'a Packet,
@@ -35,9 +35,9 @@ pub(super) struct Within<'a> {
 }
 
 /// Receiver that has every field decoded, and keeps none.
-struct Everything;
+struct DecodeAll;
 
-impl Visitor for Everything {}
+impl Visitor for DecodeAll {}
 
 /// An event whose header was read.
 #[derive(Debug, Clone, Copy)]
@@ -63,7 +63,7 @@ pub(crate) struct Gap {
 
 /// An event that was read.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Taken<'a> {
+pub(crate) struct DecodedEvent<'a> {
     pub(crate) head: Head,
     pub(crate) packet: &'a Packet,
     pub(crate) event: &'a EventLayout,
@@ -71,7 +71,7 @@ pub(crate) struct Taken<'a> {
     pub(crate) offset: u64,
 }
 
-impl<'a> Within<'a> {
+impl<'a> PacketReader<'a> {
     #[inline]
     pub(super) fn new(reader: &'a Reader, index: usize) -> Option<Self> {
         let find = || {
@@ -133,7 +133,7 @@ impl<'a> Within<'a> {
         let (first, more) = self.packet.possible;
         let is_impossible = state.ticks.wrapping_sub(first) > more;
         if is_impossible || (id == 0 && state.ticks != before) {
-            self.doubt(bytes, state, start, id)?;
+            self.check_event_start(bytes, state, start, id)?;
         }
         let time_ns = state.clock.and_then(|clock| self.time_ns(clock, state.ticks, start));
         Ok(Some(Head { packet: self.index, id, start, time_ns }))
@@ -152,13 +152,19 @@ impl<'a> Within<'a> {
         }
         decoder.decode(header, &mut ())?;
         // Of several ids the one that was read last counts: it is the longer one.
-        let id = stream.event_id.iter().rev().find_map(|id| decoder.state.kept(*id));
+        let id = stream.event_id.iter().rev().find_map(|id| decoder.state.register_value(*id));
         Ok(id.map(|id| u64::try_from(id).unwrap_or(u64::MAX)))
     }
 
     /// Sees that what begins at a bit is an event: that its time can be, and that it is not zeros.
     #[cold]
-    fn doubt(&self, bytes: &[u8], state: &State, start: u64, id: u64) -> ReadResult<()> {
+    fn check_event_start(
+        &self,
+        bytes: &[u8],
+        state: &State,
+        start: u64,
+        id: u64,
+    ) -> ReadResult<()> {
         let (first, more) = self.packet.possible;
         let is_of_packet = state.clock.is_some() && state.clock == self.packet.clock;
         let is_impossible = is_of_packet && state.ticks.wrapping_sub(first) > more;
@@ -210,7 +216,7 @@ impl<'a> Within<'a> {
     /// The gap in the packet or behind it, whose last event was at a time: where something cannot be
     /// read, where the file ends, and where the next packet is not there.
     pub(super) fn gap(&self, last_ns: Option<i64>, error: Option<&ReadError>) -> Option<Gap> {
-        let is_there = error.is_some() || self.packet.is_gap_behind();
+        let is_there = error.is_some() || self.packet.has_gap_after();
         let Packet { offset, bytes, cpu, .. } = *self.packet;
         let offset = error.map_or(offset.saturating_add(bytes), |error| error.offset);
         last_ns.filter(|_| is_there).map(|time_ns| Gap { time_ns, offset, cpu })
@@ -222,7 +228,7 @@ impl<'a> Within<'a> {
         let clock = self.reader.clocks().get(clock)?;
         let time_ns = clock.nanoseconds(ticks);
         if time_ns.is_none() {
-            self.lacks_time(clock, ticks, start);
+            self.warn_invalid_time(clock, ticks, start);
         }
         time_ns
     }
@@ -278,7 +284,7 @@ impl<'a> Within<'a> {
         error: ReadError,
     ) -> ReadError {
         state.position = start;
-        self.decode(bytes, state, event, &mut Everything).err().unwrap_or(error)
+        self.decode(bytes, state, event, &mut DecodeAll).err().unwrap_or(error)
     }
 
     /// Hands on all events that are left, until somebody has enough.
@@ -287,11 +293,11 @@ impl<'a> Within<'a> {
         bytes: &[u8],
         state: &mut State,
         visitor: &mut V,
-        take: &mut impl FnMut(&Taken<'_>, &V) -> ControlFlow<()>,
+        take: &mut impl FnMut(&DecodedEvent<'_>, &V) -> ControlFlow<()>,
     ) -> ReadResult<ControlFlow<()>> {
         while let Some(head) = self.header(bytes, state)? {
             let event = self.fields(bytes, state, &head, visitor)?;
-            if take(&self.taken(head, event), visitor).is_break() {
+            if take(&self.decoded_event(head, event), visitor).is_break() {
                 return Ok(ControlFlow::Break(()));
             }
         }
@@ -299,9 +305,9 @@ impl<'a> Within<'a> {
     }
 
     #[inline]
-    pub(super) fn taken(&self, head: Head, event: &'a EventLayout) -> Taken<'a> {
+    pub(super) fn decoded_event(&self, head: Head, event: &'a EventLayout) -> DecodedEvent<'a> {
         let offset = self.packet.offset + head.start / 8;
-        Taken { head, packet: self.packet, event, offset }
+        DecodedEvent { head, packet: self.packet, event, offset }
     }
 
     /// Makes a finding about an event that can be read.
@@ -323,7 +329,7 @@ impl<'a> Within<'a> {
     /// Takes note of an event whose time does not fit, the first of each packet. That a clock tells no
     /// times at all was said of the clock.
     #[cold]
-    fn lacks_time(&self, clock: &Clock, ticks: u64, start: u64) {
+    fn warn_invalid_time(&self, clock: &Clock, ticks: u64, start: u64) {
         if clock.frequency == 0 {
             return;
         }
@@ -362,7 +368,7 @@ pub(crate) fn sweep<V: Visitor>(
     reader: &Reader,
     packets: &[usize],
     visitor: &mut V,
-    take: impl FnMut(&Taken<'_>, &V) -> ControlFlow<()>,
+    take: impl FnMut(&DecodedEvent<'_>, &V) -> ControlFlow<()>,
 ) -> ControlFlow<()> {
     sweep_with_gaps(reader, packets, visitor, take).0
 }
@@ -372,17 +378,17 @@ pub(crate) fn sweep_with_gaps<V: Visitor>(
     reader: &Reader,
     packets: &[usize],
     visitor: &mut V,
-    mut take: impl FnMut(&Taken<'_>, &V) -> ControlFlow<()>,
+    mut take: impl FnMut(&DecodedEvent<'_>, &V) -> ControlFlow<()>,
 ) -> (ControlFlow<()>, Vec<Gap>) {
     let (mut state, mut order) = (State::default(), Order::new());
     let (mut last_ns, mut gaps) = (None, Vec::new());
     for index in packets {
-        let Some(within) = Within::new(reader, *index) else { continue };
+        let Some(within) = PacketReader::new(reader, *index) else { continue };
         let bytes = reader.packet_bytes(within.packet);
         within.begin(&bytes, &mut state);
         last_ns = within.begin_ns().or(last_ns);
-        let mut take = |taken: &Taken<'_>, visitor: &V| {
-            order.see(&within, &taken.head);
+        let mut take = |taken: &DecodedEvent<'_>, visitor: &V| {
+            order.add_event(&within, &taken.head);
             last_ns = taken.head.time_ns.or(last_ns);
             take(taken, visitor)
         };
@@ -396,6 +402,6 @@ pub(crate) fn sweep_with_gaps<V: Visitor>(
         }
         gaps.extend(within.gap(last_ns, error.as_ref()));
     }
-    order.tell(reader);
+    order.report(reader);
     (ControlFlow::Continue(()), gaps)
 }

@@ -6,16 +6,16 @@ use kymo_core::Value;
 use kymo_model::timeline::Field;
 use serde_json::{Map, Value as JsonValue};
 
-use super::{Renamed, flag_names, name_of, shown, write_hexadecimal};
-use crate::read::{EventLayout, Layouts, Node, NodeId, Real, Visitor, Want};
+use super::{RenamedFields, flag_names, name_of, shown, write_hexadecimal};
+use crate::read::{DecodeRequest, EventLayout, Layouts, Node, NodeId, Real, Visitor};
 use crate::types::{Flag, Integer, Label};
 
 /// Fields as values under their names. One within a structure has the names of both; an array is a
 /// list.
 #[derive(Debug, Default)]
-pub(crate) struct Collected {
-    fields: Vec<One>,
-    renamed: Renamed,
+pub(crate) struct FieldValues {
+    fields: Vec<NamedValue>,
+    renamed: RenamedFields,
     /// The names of structures we are within, each with a point, and where each of them begins.
     path: String,
     begins: Vec<usize>,
@@ -27,7 +27,7 @@ pub(crate) struct Collected {
 
 /// A field, whose name is mostly that of its node.
 #[derive(Debug)]
-struct One {
+struct NamedValue {
     name: Name,
     value: Value,
     bits: Option<u32>,
@@ -39,11 +39,11 @@ enum Name {
     Made(String),
 }
 
-impl Collected {
+impl FieldValues {
     /// Takes the fields that were collected of the event.
     pub(crate) fn take<'a>(&mut self, layouts: Option<&'a Layouts>) -> Vec<Field<'a>> {
         let node = |id| layouts.and_then(|layouts| layouts.node(id));
-        let field = |One { name, value, bits }: One| {
+        let field = |NamedValue { name, value, bits }: NamedValue| {
             let name = match name {
                 Name::Of(id) => Cow::Borrowed(node(id).map_or("", Node::shown)),
                 Name::Made(name) => name.into(),
@@ -67,19 +67,19 @@ impl Collected {
             list.put(node, value, bits);
         } else {
             let name = self.name(node);
-            self.fields.push(One { name, value, bits });
+            self.fields.push(NamedValue { name, value, bits });
         }
     }
 }
 
-impl Visitor for Collected {
-    fn begin(&mut self, event: &EventLayout) -> Want {
+impl Visitor for FieldValues {
+    fn begin(&mut self, event: &EventLayout) -> DecodeRequest {
         self.fields.clear();
         self.renamed.begin(event);
         self.path.clear();
         self.begins.clear();
         (self.array, self.is_broken) = (None, false);
-        Want { known: false, all: true }
+        DecodeRequest { known: false, all: true }
     }
 
     fn open(&mut self, node: &Node, is_array: bool) {
@@ -145,7 +145,7 @@ impl Visitor for Collected {
     }
 
     /// In a list, those after it keep their places; elsewhere, what is not there has no name either.
-    fn nothing(&mut self, node: &Node) {
+    fn absent(&mut self, node: &Node) {
         if self.array.is_some() {
             self.put(node, Value::Null, None);
         }
@@ -205,7 +205,7 @@ impl Level {
 
 fn key_of(node: &Node) -> String {
     let mut key = String::new();
-    Renamed::default().write(node, &mut key);
+    RenamedFields::default().write(node, &mut key);
     key
 }
 
@@ -234,7 +234,7 @@ impl List {
         }
     }
 
-    fn finish(mut self) -> One {
+    fn finish(mut self) -> NamedValue {
         // Where some are negative, all are signed.
         if self.values.iter().any(|value| matches!(value, Value::Int(_))) {
             for value in &mut self.values {
@@ -245,6 +245,6 @@ impl List {
                 }
             }
         }
-        One { name: self.name, value: Value::List(self.values), bits: self.bits }
+        NamedValue { name: self.name, value: Value::List(self.values), bits: self.bits }
     }
 }

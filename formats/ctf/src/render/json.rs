@@ -3,16 +3,17 @@
 use std::fmt::Write;
 
 use super::{
-    Renamed, flag_names, name_of, shown, write_between_quotes, write_hexadecimal, write_integer,
+    RenamedFields, flag_names, name_of, shown, write_between_quotes, write_hexadecimal,
+    write_integer,
 };
-use crate::read::{EventLayout, Node, Real, Visitor, Want};
+use crate::read::{DecodeRequest, EventLayout, Node, Real, Visitor};
 use crate::types::{Flag, Integer, Label};
 
 /// Fields as a JSON object; those of contexts and of the event itself in one.
 #[derive(Debug, Default)]
 pub(crate) struct Json {
     text: String,
-    renamed: Renamed,
+    renamed: RenamedFields,
     /// For each structure or array we are within: whether it is an array. The structure around all
     /// fields is none: what is in it is what we have.
     within: Vec<bool>,
@@ -29,7 +30,7 @@ impl Json {
         &self.text
     }
 
-    fn lead(&mut self, node: &Node) {
+    fn write_key(&mut self, node: &Node) {
         if !std::mem::take(&mut self.is_first) {
             self.text.push(',');
         }
@@ -69,18 +70,18 @@ fn write_character(character: char, to: &mut String) {
 }
 
 impl Visitor for Json {
-    fn begin(&mut self, event: &EventLayout) -> Want {
+    fn begin(&mut self, event: &EventLayout) -> DecodeRequest {
         self.text.clear();
         self.text.push('{');
         self.renamed.begin(event);
         self.within.clear();
         (self.is_first, self.is_broken) = (true, false);
-        Want { known: false, all: true }
+        DecodeRequest { known: false, all: true }
     }
 
     fn open(&mut self, node: &Node, is_array: bool) {
         if !self.is_root(node, is_array) {
-            self.lead(node);
+            self.write_key(node);
             self.text.push(if is_array { '[' } else { '{' });
             self.is_first = true;
         }
@@ -96,12 +97,12 @@ impl Visitor for Json {
     }
 
     fn integer(&mut self, node: &Node, _integer: &Integer, value: i128) {
-        self.lead(node);
+        self.write_key(node);
         write_integer(value, &mut self.text);
     }
 
     fn label(&mut self, node: &Node, labels: &[Label], value: i128) {
-        self.lead(node);
+        self.write_key(node);
         match name_of(labels, value) {
             Some(name) => write_text(&name, &mut self.text),
             None => write_integer(value, &mut self.text),
@@ -109,7 +110,7 @@ impl Visitor for Json {
     }
 
     fn flags(&mut self, node: &Node, flags: &[Flag], value: u64) {
-        self.lead(node);
+        self.write_key(node);
         match flag_names(flags, value) {
             Some(names) => write_text(&names, &mut self.text),
             None => write_integer(value.into(), &mut self.text),
@@ -117,24 +118,24 @@ impl Visitor for Json {
     }
 
     fn boolean(&mut self, node: &Node, value: bool) {
-        self.lead(node);
+        self.write_key(node);
         self.text.push_str(if value { "true" } else { "false" });
     }
 
     fn blob(&mut self, node: &Node, bytes: &[u8]) {
-        self.lead(node);
+        self.write_key(node);
         self.text.push('"');
         write_hexadecimal(bytes, &mut self.text);
         self.text.push('"');
     }
 
-    fn nothing(&mut self, node: &Node) {
-        self.lead(node);
+    fn absent(&mut self, node: &Node) {
+        self.write_key(node);
         self.text.push_str("null");
     }
 
     fn real(&mut self, node: &Node, value: Real) {
-        self.lead(node);
+        self.write_key(node);
         let mut buffer = ryu::Buffer::new();
         self.text.push_str(match value {
             Real::Single(value) if value.is_finite() => buffer.format_finite(value),
@@ -146,7 +147,7 @@ impl Visitor for Json {
     }
 
     fn text(&mut self, node: &Node, text: &[u8]) {
-        self.lead(node);
+        self.write_key(node);
         let (text, is_broken) = shown(text);
         self.is_broken |= is_broken;
         write_text(&text, &mut self.text);

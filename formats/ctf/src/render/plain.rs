@@ -6,7 +6,7 @@ use super::{
     flags_of, names_of, shown, write_between_quotes, write_escaped, write_hexadecimal,
     write_integer,
 };
-use crate::read::{EventLayout, Node, Real, Visitor, Want};
+use crate::read::{DecodeRequest, EventLayout, Node, Real, Visitor};
 use crate::types::{Flag, Integer, Label};
 
 /// An event as a person reads it, and as babeltrace prints it:
@@ -31,7 +31,7 @@ impl Plain {
         }
     }
 
-    fn lead(&mut self, node: &Node) {
+    fn write_name(&mut self, node: &Node) {
         self.text.push_str(self.due);
         self.due = ", ";
         if let Some(Some(index)) = self.within.last_mut() {
@@ -109,16 +109,16 @@ fn write_real(value: Real, to: &mut String) {
 }
 
 impl Visitor for Plain {
-    fn begin(&mut self, event: &EventLayout) -> Want {
+    fn begin(&mut self, event: &EventLayout) -> DecodeRequest {
         self.text.clear();
         self.text.push_str(&event.name);
         self.within.clear();
         (self.due, self.is_broken) = (": ", false);
-        Want { known: false, all: true }
+        DecodeRequest { known: false, all: true }
     }
 
     fn open(&mut self, node: &Node, is_array: bool) {
-        self.lead(node);
+        self.write_name(node);
         self.text.push_str(if is_array { "[ " } else { "{ " });
         self.due = "";
         self.within.push(is_array.then_some(0));
@@ -134,43 +134,43 @@ impl Visitor for Plain {
     }
 
     fn integer(&mut self, node: &Node, integer: &Integer, value: i128) {
-        self.lead(node);
+        self.write_name(node);
         write_in_base(integer, value, &mut self.text);
     }
 
     fn label(&mut self, node: &Node, labels: &[Label], value: i128) {
-        self.lead(node);
+        self.write_name(node);
         write_named(names_of(labels, value), value, &mut self.text);
     }
 
     fn flags(&mut self, node: &Node, flags: &[Flag], value: u64) {
-        self.lead(node);
+        self.write_name(node);
         write_named(flags_of(flags, value), value.into(), &mut self.text);
     }
 
     fn boolean(&mut self, node: &Node, value: bool) {
-        self.lead(node);
+        self.write_name(node);
         self.text.push_str(if value { "true" } else { "false" });
     }
 
     fn blob(&mut self, node: &Node, bytes: &[u8]) {
-        self.lead(node);
+        self.write_name(node);
         self.text.push_str("0x");
         write_hexadecimal(bytes, &mut self.text);
     }
 
-    fn nothing(&mut self, node: &Node) {
-        self.lead(node);
+    fn absent(&mut self, node: &Node) {
+        self.write_name(node);
         self.text.push_str("<none>");
     }
 
     fn real(&mut self, node: &Node, value: Real) {
-        self.lead(node);
+        self.write_name(node);
         write_real(value, &mut self.text);
     }
 
     fn text(&mut self, node: &Node, text: &[u8]) {
-        self.lead(node);
+        self.write_name(node);
         let (text, is_broken) = shown(text);
         self.is_broken |= is_broken;
         write_quoted(&text, &mut self.text);

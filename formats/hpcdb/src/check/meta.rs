@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::{Checking, Listed};
+use super::{DatabaseCheck, Listed};
 use crate::read::{CONTEXT, Meta};
 use crate::rows;
 use crate::transpose::numbers_max;
@@ -11,7 +11,7 @@ use crate::types::Context;
 use crate::walk::TreeWalk;
 
 /// Checks `meta.db`, and tells which contexts it lists; nothing where it is not there.
-pub(super) fn check(checking: &mut Checking) -> Option<Listed> {
+pub(super) fn check(checking: &mut DatabaseCheck) -> Option<Listed> {
     let database = Arc::clone(&checking.database);
     let meta = database.meta.as_ref()?;
     metrics(checking, meta);
@@ -23,7 +23,7 @@ pub(super) fn check(checking: &mut Checking) -> Option<Listed> {
 }
 
 /// Ids of metrics name one kind of value each.
-fn metrics(checking: &mut Checking, meta: &Meta) {
+fn metrics(checking: &mut DatabaseCheck, meta: &Meta) {
     let mut instances = BTreeSet::new();
     let mut statistics = BTreeSet::new();
     for metric in &meta.metrics {
@@ -43,15 +43,17 @@ fn metrics(checking: &mut Checking, meta: &Meta) {
 }
 
 /// Functions lead to modules and files.
-fn functions(checking: &mut Checking, meta: &Meta) {
+fn functions(checking: &mut DatabaseCheck, meta: &Meta) {
     let database = Arc::clone(&checking.database);
     for offset in meta.functions.offsets() {
-        let Some(function) = database.noted(&meta.part, meta.function(offset)) else { continue };
-        if function.module.is_some_and(|module| !meta.modules.begins(module)) {
+        let Some(function) = database.ok_or_note(&meta.part, meta.function(offset)) else {
+            continue;
+        };
+        if function.module.is_some_and(|module| !meta.modules.is_record_start(module)) {
             let message = "the module of a function is none of the list";
             checking.error(&meta.part, "pointer", offset, message);
         }
-        if function.file.is_some_and(|file| !meta.files.begins(file)) {
+        if function.file.is_some_and(|file| !meta.files.is_record_start(file)) {
             let message = "the file of a function is none of the list";
             checking.error(&meta.part, "pointer", offset, message);
         }
@@ -59,7 +61,7 @@ fn functions(checking: &mut Checking, meta: &Meta) {
 }
 
 /// Contexts have numbers of their own, and lead to functions, files and modules.
-fn contexts(checking: &mut Checking, meta: &Meta) -> Listed {
+fn contexts(checking: &mut DatabaseCheck, meta: &Meta) -> Listed {
     let mut listed = Listed::new();
     // What a tree that leads round comes by again is told once.
     let mut told = BTreeSet::new();
@@ -91,18 +93,18 @@ fn contexts(checking: &mut Checking, meta: &Meta) -> Listed {
 }
 
 /// Returns true if there is a value of a context.
-fn has_values(checking: &Checking) -> bool {
+fn has_values(checking: &DatabaseCheck) -> bool {
     let database = &checking.database;
     let mut all = rows::values(database).chain(rows::context_values(database));
     all.any(|value| value.context != 0)
 }
 
-fn pointers(checking: &mut Checking, meta: &Meta, context: &Context) {
+fn pointers(checking: &mut DatabaseCheck, meta: &Meta, context: &Context) {
     let wrong = [
-        ("function", context.function.is_some_and(|at| !meta.functions.begins(at))),
-        ("file", context.source.is_some_and(|(at, _)| !meta.files.begins(at))),
-        ("file of the call", context.call.is_some_and(|(at, _)| !meta.files.begins(at))),
-        ("module", context.point.is_some_and(|(at, _)| !meta.modules.begins(at))),
+        ("function", context.function.is_some_and(|at| !meta.functions.is_record_start(at))),
+        ("file", context.source.is_some_and(|(at, _)| !meta.files.is_record_start(at))),
+        ("file of the call", context.call.is_some_and(|(at, _)| !meta.files.is_record_start(at))),
+        ("module", context.point.is_some_and(|(at, _)| !meta.modules.is_record_start(at))),
     ];
     for (what, is_wrong) in wrong {
         if is_wrong {

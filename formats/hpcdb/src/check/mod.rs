@@ -34,7 +34,7 @@ pub(crate) fn check(source: &Source, context: &Context<'_>) -> Result<Vec<Findin
         }
         Err(other) => return Err(other),
     };
-    let mut checking = Checking { database, findings };
+    let mut checking = DatabaseCheck { database, findings };
     checking.sections();
     places::check(&mut checking);
     let listed = meta::check(&mut checking);
@@ -45,7 +45,7 @@ pub(crate) fn check(source: &Source, context: &Context<'_>) -> Result<Vec<Findin
     checking.missing(source);
     // What is wrong with how metrics are shown is noted by the database as well.
     readable::check(&checking);
-    let Checking { database, findings } = checking;
+    let DatabaseCheck { database, findings } = checking;
     let said = findings.into_vec();
     let place = |finding: &Finding| (finding.rule, finding.file.clone(), finding.offset);
     let known: HashSet<_> = said.iter().map(place).collect();
@@ -57,7 +57,7 @@ pub(crate) fn check(source: &Source, context: &Context<'_>) -> Result<Vec<Findin
 }
 
 /// A check that is under way.
-struct Checking {
+struct DatabaseCheck {
     database: Arc<Database>,
     findings: Findings,
 }
@@ -65,7 +65,7 @@ struct Checking {
 /// The numbers of the contexts that `meta.db` lists.
 type Listed = BTreeSet<u32>;
 
-impl Checking {
+impl DatabaseCheck {
     fn error(&mut self, part: &Part, rule: &'static str, offset: u64, message: impl Into<String>) {
         self.findings.push(part.finding(Severity::Error, rule, offset, message));
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use kymo_core::bytes::ReadResult;
 
-use super::Checking;
+use super::DatabaseCheck;
 use crate::read::{
     CONTEXT, CctDb, FILES, FUNCTIONS, GENERAL, ID_NAMES, METRICS, MODULES, Meta, Part, ProfileDb,
     Roots, STRINGS, TEXT_MAX, TraceDb,
@@ -17,7 +17,7 @@ use crate::types::Strided;
 use crate::walk::TreeWalk;
 
 /// Checks where things lie in every file.
-pub(super) fn check(checking: &mut Checking) {
+pub(super) fn check(checking: &mut DatabaseCheck) {
     let database = Arc::clone(&checking.database);
     if let Some(meta) = &database.meta {
         // What cannot be read is found elsewhere.
@@ -36,7 +36,7 @@ pub(super) fn check(checking: &mut Checking) {
     }
 }
 
-impl Checking {
+impl DatabaseCheck {
     /// Says that something lies outside of the section that should hold it.
     fn inside(&mut self, part: &Part, section: usize, what: &str, at: u64, range: Range<u64>) {
         let Ok(section) = part.section(section) else { return };
@@ -61,7 +61,7 @@ impl Checking {
     }
 
     /// Says which arrays lie on top of each other; each comes with where the file lists it.
-    fn apart(&mut self, part: &Part, mut arrays: Vec<(Range<u64>, u64)>) {
+    fn check_overlaps(&mut self, part: &Part, mut arrays: Vec<(Range<u64>, u64)>) {
         arrays.retain(|(range, _)| !range.is_empty());
         arrays.sort_unstable_by_key(|(range, at)| (range.start, range.end, *at));
         for pair in arrays.windows(2) {
@@ -104,7 +104,7 @@ impl Checking {
 }
 
 /// Titles, names of kinds, and metrics.
-fn small(checking: &mut Checking, meta: &Meta) -> ReadResult<()> {
+fn small(checking: &mut DatabaseCheck, meta: &Meta) -> ReadResult<()> {
     let part = &meta.part;
     let at = part.section(GENERAL)?.pointer;
     let mut cursor = part.cursor("General", at)?;
@@ -122,7 +122,7 @@ fn small(checking: &mut Checking, meta: &Meta) -> ReadResult<()> {
 }
 
 /// Metrics with what they are made of.
-fn metrics(checking: &mut Checking, meta: &Meta) -> ReadResult<()> {
+fn metrics(checking: &mut DatabaseCheck, meta: &Meta) -> ReadResult<()> {
     let part = &meta.part;
     let field = |at: u64, field: u64| -> ReadResult<u64> {
         let mut cursor = part.cursor("metric", at)?;
@@ -156,7 +156,7 @@ fn metrics(checking: &mut Checking, meta: &Meta) -> ReadResult<()> {
 }
 
 /// Modules, files and functions with their texts.
-fn names(checking: &mut Checking, meta: &Meta) {
+fn names(checking: &mut DatabaseCheck, meta: &Meta) {
     let part = &meta.part;
     checking.table(part, MODULES, "the list of modules", meta.modules);
     checking.table(part, FILES, "the list of files", meta.files);
@@ -183,7 +183,7 @@ fn names(checking: &mut Checking, meta: &Meta) {
 }
 
 /// Entry points and children of contexts.
-fn contexts(checking: &mut Checking, meta: &Meta) {
+fn contexts(checking: &mut DatabaseCheck, meta: &Meta) {
     let part = &meta.part;
     match &meta.roots {
         Roots::Entries(table) => checking.table(part, CONTEXT, "the list of entry points", *table),
@@ -210,12 +210,12 @@ fn contexts(checking: &mut Checking, meta: &Meta) {
     }
 }
 
-fn profiles(checking: &mut Checking, file: &ProfileDb) {
+fn profiles(checking: &mut DatabaseCheck, file: &ProfileDb) {
     let (part, database) = (&file.part, Arc::clone(&checking.database));
     checking.table(part, 0, "the list of profiles", file.profiles);
     let mut arrays = Vec::new();
     for index in 0..file.profiles.count {
-        let Some(Some(profile)) = database.noted(part, file.profile(index)) else { continue };
+        let Some(Some(profile)) = database.ok_or_note(part, file.profile(index)) else { continue };
         let at = profile.offset;
         let values = profile.n_values.saturating_mul(PROFILE_VALUE_BYTES);
         let values = profile.values..profile.values.saturating_add(values);
@@ -226,7 +226,7 @@ fn profiles(checking: &mut Checking, file: &ProfileDb) {
         checking.outside(part, "an index", at, indices.clone());
         arrays.extend([(values, at), (indices, at)]);
         checking.aligned(part, "an index", at, profile.ctx_indices, 4);
-        let ids = database.noted(part, file.ids(&profile)).unwrap_or_default();
+        let ids = database.ok_or_note(part, file.ids(&profile)).unwrap_or_default();
         block(checking, part, at);
         if let Some(tuple) = profile.id_tuple {
             checking.aligned(part, "an id tuple", at, tuple, 8);
@@ -234,11 +234,11 @@ fn profiles(checking: &mut Checking, file: &ProfileDb) {
             checking.inside(part, 1, "an id tuple", at, tuple..tuple.saturating_add(size));
         }
     }
-    checking.apart(part, arrays);
+    checking.check_overlaps(part, arrays);
 }
 
 /// In the described draft a record leads to the block that says where its values are.
-fn block(checking: &mut Checking, part: &Part, at: u64) {
+fn block(checking: &mut DatabaseCheck, part: &Part, at: u64) {
     if !part.is_described() {
         return;
     }
@@ -249,12 +249,12 @@ fn block(checking: &mut Checking, part: &Part, at: u64) {
     }
 }
 
-fn context_infos(checking: &mut Checking, file: &CctDb) {
+fn context_infos(checking: &mut DatabaseCheck, file: &CctDb) {
     let (part, database) = (&file.part, Arc::clone(&checking.database));
     checking.table(part, 0, "the list of contexts", file.contexts);
     let mut arrays = Vec::new();
     for index in 0..file.contexts.count {
-        let Some(Some(context)) = database.noted(part, file.context(index)) else { continue };
+        let Some(Some(context)) = database.ok_or_note(part, file.context(index)) else { continue };
         let (at, values) = (context.offset, file.value_offset(&context, context.n_values));
         let values = context.values..values;
         checking.outside(part, "values", at, values.clone());
@@ -268,15 +268,15 @@ fn context_infos(checking: &mut Checking, file: &CctDb) {
         }
         arrays.extend([(values, at), (indices, at)]);
     }
-    checking.apart(part, arrays);
+    checking.check_overlaps(part, arrays);
 }
 
-fn traces(checking: &mut Checking, file: &TraceDb) {
+fn traces(checking: &mut DatabaseCheck, file: &TraceDb) {
     let (part, database) = (&file.part, Arc::clone(&checking.database));
     checking.table(part, 0, "the list of traces", file.traces);
     let mut arrays = Vec::new();
     for index in 0..file.traces.count {
-        let Some(Some(trace)) = database.noted(part, file.trace(index)) else { continue };
+        let Some(Some(trace)) = database.ok_or_note(part, file.trace(index)) else { continue };
         let end = trace.start.saturating_add(trace.count.saturating_mul(ELEMENT_BYTES));
         checking.outside(part, "a trace", trace.offset, trace.start..end);
         if trace.count > 0 {
@@ -284,5 +284,5 @@ fn traces(checking: &mut Checking, file: &TraceDb) {
         }
         arrays.push((trace.start..end, trace.offset));
     }
-    checking.apart(part, arrays);
+    checking.check_overlaps(part, arrays);
 }

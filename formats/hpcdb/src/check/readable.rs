@@ -8,13 +8,13 @@ use kymo_model::profile::{
 };
 use kymo_model::timeline::{TimelineView, Window};
 
-use super::Checking;
+use super::DatabaseCheck;
 use crate::dataset::summary;
 use crate::model::{Profiles, Timeline};
 use crate::rows;
 
 /// Reads all of a database. What is wrong is noted by the database.
-pub(super) fn check(checking: &Checking) {
+pub(super) fn check(checking: &DatabaseCheck) {
     let database = &checking.database;
     let _ = summary(database);
     rows::functions(database).for_each(drop);
@@ -57,14 +57,14 @@ fn profile(view: &Profiles) {
 fn walk(view: &Profiles) -> Result<()> {
     for step in Walk::new(view)? {
         let Step::Enter(context, _) = step? else { continue };
-        if let Err(error) = one(view, &context) {
+        if let Err(error) = check_context(view, &context) {
             view.note(&error);
         }
     }
     Ok(())
 }
 
-fn one(view: &Profiles, context: &Context) -> Result<()> {
+fn check_context(view: &Profiles, context: &Context) -> Result<()> {
     view.label(context)?;
     context.function.map(|function| view.function(function)).transpose()?;
     context.source.map(|(file, _)| view.file(file)).transpose()?;

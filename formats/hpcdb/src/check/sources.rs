@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use kymo_core::{Context, Source};
 
-use super::Checking;
+use super::DatabaseCheck;
 use crate::rows;
 
 /// Says how many copies are not there, and which names lead elsewhere.
-pub(super) fn check(checking: &mut Checking, source: &Source, context: &Context<'_>) {
+pub(super) fn check(checking: &mut DatabaseCheck, source: &Source, context: &Context<'_>) {
     let database = Arc::clone(&checking.database);
     let Some(meta) = database.meta.as_ref().filter(|_| source.is_directory()) else { return };
     let mut absent: Option<(u64, rows::PathRow)> = None;

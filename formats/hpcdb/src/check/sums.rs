@@ -6,15 +6,15 @@ use std::sync::Arc;
 use kymo_core::bytes::ReadResult;
 use kymo_model::profile::MetricScope;
 
-use super::Checking;
+use super::DatabaseCheck;
 use crate::loops::{LexAware, Loops};
-use crate::model::reach_of;
+use crate::model::scope_of;
 use crate::read::{Budget, Database, ProfileDb};
 use crate::rounding::{Sum, is_same, shown};
 use crate::rows::{self, ValueRow};
 use crate::spec::PROFILE_VALUE_BYTES;
-use crate::transpose::{Gathering, Turned};
-use crate::types::{Profile, Summed};
+use crate::transpose::{TransposedValue, Transposition};
+use crate::types::{Profile, SummedScope};
 use crate::walk::TreeWalk;
 
 /// Values that are looked up for loops, over all: a file that says it has very many profiles and
@@ -22,7 +22,7 @@ use crate::walk::TreeWalk;
 const LOOKUPS_MAX: u64 = 1 << 26;
 
 /// Checks sums.
-pub(super) fn check(checking: &mut Checking) {
+pub(super) fn check(checking: &mut DatabaseCheck) {
     let database = Arc::clone(&checking.database);
     let Some(file) = &database.profile else { return };
     // What cannot be read, or is out of order, is found elsewhere.
@@ -31,7 +31,7 @@ pub(super) fn check(checking: &mut Checking) {
     if let Some(summary) = &summary
         && file.require_order(summary).is_ok()
     {
-        let _ = over_threads(checking, file, summary);
+        let _ = check_thread_sums(checking, file, summary);
     }
     tree(checking, file);
 }
@@ -53,21 +53,21 @@ impl Kinds {
         let mut kinds = Self::default();
         for (place, metric) in database.meta.iter().flat_map(|meta| &meta.metrics).enumerate() {
             for of in &metric.instances {
-                if let Some(reach) = reach_of(&of.scope) {
+                if let Some(reach) = scope_of(&of.scope) {
                     kinds.instances.insert(of.prop_metric_id.into(), (place, reach));
                 }
             }
             for of in metric.statistics.iter().filter(|of| of.is_sum()) {
-                if let Some(reach) = reach_of(&of.scope) {
+                if let Some(reach) = scope_of(&of.scope) {
                     kinds.sums.insert(of.stat_metric_id.into(), (place, reach));
                 }
             }
-            for sum in metric.sums().into_iter().filter(Summed::is_of_threads) {
+            for sum in metric.sums().into_iter().filter(SummedScope::equals_thread_sum) {
                 kinds.sum_of.insert(sum.instance.into(), sum.statistic.into());
                 kinds.instance_of.insert(sum.statistic.into(), sum.instance.into());
             }
         }
-        for LexAware { instance, statistic, .. } in LexAware::of(database) {
+        for LexAware { instance, statistic, .. } in LexAware::from_database(database) {
             kinds.sum_of.insert(instance.into(), statistic.into());
             kinds.instance_of.insert(statistic.into(), instance.into());
         }
@@ -76,20 +76,28 @@ impl Kinds {
 }
 
 /// Sums of the summary are what the threads come to, and none is missing.
-fn over_threads(checking: &mut Checking, file: &ProfileDb, summary: &Profile) -> ReadResult<()> {
+fn check_thread_sums(
+    checking: &mut DatabaseCheck,
+    file: &ProfileDb,
+    summary: &Profile,
+) -> ReadResult<()> {
     let database = Arc::clone(&checking.database);
     let kinds = Kinds::new(&database);
-    let mut within = Within::new(&database);
-    let gathering = Gathering::new(file)?;
+    let mut within = NestedLoops::new(&database);
+    let gathering = Transposition::new(file)?;
     let mut rows = rows::values_of(Arc::clone(&database), 0, *summary).peekable();
     for contexts in gathering.parts() {
         let values = gathering.values(&contexts)?;
         while let Some(row) = rows.next_if(|row| row.context < contexts.end) {
-            alone(checking, file, &kinds, &values, &row);
+            report_unmatched_sum(checking, file, &kinds, &values, &row);
         }
-        let is_run = |a: &Turned, b: &Turned| (a.context, a.metric) == (b.context, b.metric);
+        let is_run = |a: &TransposedValue, b: &TransposedValue| {
+            (a.context, a.metric) == (b.context, b.metric)
+        };
         for run in values.chunk_by(is_run) {
-            let Some(Turned { context, metric, .. }) = run.first().copied() else { continue };
+            let Some(TransposedValue { context, metric, .. }) = run.first().copied() else {
+                continue;
+            };
             let Some(id) = kinds.sum_of.get(&metric.into()) else { continue };
             let mut sum = Sum::default();
             for value in run {
@@ -97,7 +105,7 @@ fn over_threads(checking: &mut Checking, file: &ProfileDb, summary: &Profile) ->
             }
             let told = file.found(summary, context, *id)?;
             let value = told.map_or(0.0, |(_, told)| told);
-            if !sum.is(value) && !within.is_less(file, context, metric, value)? {
+            if !sum.equals_rounded(value) && !within.is_less(file, context, metric, value)? {
                 let value = told.map_or("nothing".to_owned(), |(_, told)| shown(told));
                 let sum = shown(sum.value());
                 let message = format!(
@@ -109,7 +117,7 @@ fn over_threads(checking: &mut Checking, file: &ProfileDb, summary: &Profile) ->
         }
     }
     for row in rows {
-        alone(checking, file, &kinds, &[], &row);
+        report_unmatched_sum(checking, file, &kinds, &[], &row);
     }
     if within.lookups > LOOKUPS_MAX {
         let why = "there are very many loops and threads: sums of some loops were not checked";
@@ -119,15 +127,19 @@ fn over_threads(checking: &mut Checking, file: &ProfileDb, summary: &Profile) ->
 }
 
 /// Loops, whose `lex_aware` sums leave out the loops within them.
-struct Within {
+struct NestedLoops {
     loops: Loops,
     lex_aware: Vec<LexAware>,
     lookups: u64,
 }
 
-impl Within {
+impl NestedLoops {
     fn new(database: &Arc<Database>) -> Self {
-        Self { loops: Loops::new(database), lex_aware: LexAware::of(database), lookups: 0 }
+        Self {
+            loops: Loops::new(database),
+            lex_aware: LexAware::from_database(database),
+            lookups: 0,
+        }
     }
 
     /// Returns true if a sum is that of the threads in a loop, less the loops within it. Also
@@ -140,7 +152,7 @@ impl Within {
         told: f64,
     ) -> ReadResult<bool> {
         let of = self.lex_aware.iter().find(|of| of.instance == metric);
-        let Some((of, within)) = of.zip(self.loops.within(context)) else { return Ok(false) };
+        let Some((of, within)) = of.zip(self.loops.inner_loops(context)) else { return Ok(false) };
         let count = file.profiles.count.saturating_mul(within.len() as u64 + 1);
         self.lookups = self.lookups.saturating_add(count);
         if self.lookups > LOOKUPS_MAX {
@@ -161,15 +173,15 @@ impl Within {
 }
 
 /// Says that a sum is there which no thread has a part of.
-fn alone(
-    checking: &mut Checking,
+fn report_unmatched_sum(
+    checking: &mut DatabaseCheck,
     file: &ProfileDb,
     kinds: &Kinds,
-    values: &[Turned],
+    values: &[TransposedValue],
     row: &ValueRow,
 ) {
     let Some(id) = kinds.instance_of.get(&row.metric) else { return };
-    let key = |value: &Turned| (u64::from(value.context), u64::from(value.metric));
+    let key = |value: &TransposedValue| (u64::from(value.context), u64::from(value.metric));
     let is_there = values.binary_search_by_key(&(row.context, *id), key).is_ok();
     if !is_there && row.value != 0.0 {
         let message = format!(
@@ -181,14 +193,14 @@ fn alone(
 }
 
 /// Relation of a context to the one above it.
-struct Below {
+struct ParentRelation {
     parent: u32,
     /// True if what was spent in it counts for the function above as well.
     flows: bool,
 }
 
 /// Fault of a context of a profile.
-struct Wrong {
+struct ContextFault {
     context: u32,
     why: String,
 }
@@ -197,21 +209,21 @@ struct Wrong {
 /// of `function` those that lie within it. They may have more, since instructions of a line are not
 /// listed. Of one context what reaches further is no less. Context 0 has what the entry points come
 /// to, and what was measured outside of all of them; of nothing but `execution`.
-fn tree(checking: &mut Checking, file: &ProfileDb) {
+fn tree(checking: &mut DatabaseCheck, file: &ProfileDb) {
     let database = Arc::clone(&checking.database);
     let Some(meta) = &database.meta else { return };
     let function =
-        meta.scopes.iter().find(|scope| reach_of(&scope.name) == Some(MetricScope::Function));
+        meta.scopes.iter().find(|scope| scope_of(&scope.name) == Some(MetricScope::Function));
     let bit = function.map_or(0, |scope| u32::from(scope.propagation_index));
-    let above: HashMap<u32, Below> = TreeWalk::new(Arc::clone(&database))
+    let above: HashMap<u32, ParentRelation> = TreeWalk::new(Arc::clone(&database))
         .map(|(context, parent, _)| {
             let flows = context.propagation.checked_shr(bit).unwrap_or(0) & 1 == 1;
-            (context.ctx_id, Below { parent: parent.unwrap_or(0), flows })
+            (context.ctx_id, ParentRelation { parent: parent.unwrap_or(0), flows })
         })
         .collect();
     let kinds = Kinds::new(&database);
     let has_root = has_root(file);
-    let mut budget = Budget::of(&file.part);
+    let mut budget = Budget::from_part(&file.part);
     for index in 0..file.profiles.count {
         let Ok(Some(profile)) = file.profile(index) else { continue };
         let records = (profile.n_values, PROFILE_VALUE_BYTES);
@@ -222,9 +234,9 @@ fn tree(checking: &mut Checking, file: &ProfileDb) {
         }
         let of = if profile.is_summary { &kinds.sums } else { &kinds.instances };
         let mut wrong = reaches(&database, &profile, of);
-        let below = below(&database, &profile, &above, of);
+        let below = child_sums(&database, &profile, &above, of);
         wrong.extend(compare(file, &profile, of, below, has_root));
-        tell(checking, file, &profile, wrong);
+        report_first(checking, file, &profile, wrong);
     }
 }
 
@@ -239,10 +251,10 @@ fn has_root(file: &ProfileDb) -> bool {
 }
 
 /// Computes the sums of the contexts below each, by context and id.
-fn below(
+fn child_sums(
     database: &Arc<Database>,
     profile: &Profile,
-    above: &HashMap<u32, Below>,
+    above: &HashMap<u32, ParentRelation>,
     kinds: &HashMap<u64, (usize, MetricScope)>,
 ) -> HashMap<(u32, u64), f64> {
     let mut sums = HashMap::new();
@@ -274,7 +286,7 @@ fn compare(
     kinds: &HashMap<u64, (usize, MetricScope)>,
     below: HashMap<(u32, u64), f64>,
     has_root: bool,
-) -> Vec<Wrong> {
+) -> Vec<ContextFault> {
     let mut wrong: Vec<_> = below
         .into_iter()
         .filter_map(|((context, id), below)| {
@@ -290,7 +302,7 @@ fn compare(
     let wrong = wrong.into_iter().map(|(context, id, own, below)| {
         let reach = kinds.get(&id).map_or("", |(_, reach)| reach.name());
         let what = if context == 0 { "entry points" } else { "those below it" };
-        Wrong { context, why: format!("{own}, {reach}, and {what} {below}") }
+        ContextFault { context, why: format!("{own}, {reach}, and {what} {below}") }
     });
     wrong.collect()
 }
@@ -300,7 +312,7 @@ fn reaches(
     database: &Arc<Database>,
     profile: &Profile,
     kinds: &HashMap<u64, (usize, MetricScope)>,
-) -> Vec<Wrong> {
+) -> Vec<ContextFault> {
     let mut wrong = Vec::new();
     let rows = || rows::values_of(Arc::clone(database), profile.index, *profile);
     // Where something can be less than nothing, a sum can be less than a part.
@@ -321,7 +333,7 @@ fn reaches(
             _ if has_negative => None,
             _ => less(&values, &is_there),
         };
-        wrong.extend(why.map(|why| Wrong { context, why }));
+        wrong.extend(why.map(|why| ContextFault { context, why }));
         values.clear();
     }
     wrong
@@ -356,7 +368,12 @@ fn less(
 }
 
 /// Tells the first thing that is wrong with each context.
-fn tell(checking: &mut Checking, file: &ProfileDb, profile: &Profile, mut wrong: Vec<Wrong>) {
+fn report_first(
+    checking: &mut DatabaseCheck,
+    file: &ProfileDb,
+    profile: &Profile,
+    mut wrong: Vec<ContextFault>,
+) {
     wrong.sort_by_key(|wrong| wrong.context);
     wrong.dedup_by_key(|wrong| wrong.context);
     let of = if profile.is_summary {
@@ -364,7 +381,7 @@ fn tell(checking: &mut Checking, file: &ProfileDb, profile: &Profile, mut wrong:
     } else {
         format!("profile {}", profile.index)
     };
-    for Wrong { context, why } in wrong {
+    for ContextFault { context, why } in wrong {
         let message = format!("context {context} has in {of} {why}");
         checking.warning(&file.part, "tree-sum", profile.offset, message);
     }

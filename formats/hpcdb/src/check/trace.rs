@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::{Checking, Listed};
+use super::{DatabaseCheck, Listed};
 use crate::read::TraceDb;
 use crate::rows::{self, SampleRow};
 use crate::spec::NO_FIRST_MOMENT;
 
 /// Checks traces.
-pub(super) fn check(checking: &mut Checking, listed: Option<&Listed>) {
+pub(super) fn check(checking: &mut DatabaseCheck, listed: Option<&Listed>) {
     let database = Arc::clone(&checking.database);
     let Some(file) = &database.trace else { return };
     traces(checking, file);
@@ -18,7 +18,7 @@ pub(super) fn check(checking: &mut Checking, listed: Option<&Listed>) {
 }
 
 /// Traces are of profiles that are there, one each.
-fn traces(checking: &mut Checking, file: &TraceDb) {
+fn traces(checking: &mut DatabaseCheck, file: &TraceDb) {
     let database = Arc::clone(&checking.database);
     let profiles = database.profile.as_ref().map(|file| file.profiles.count);
     let mut seen = BTreeSet::new();
@@ -43,7 +43,7 @@ fn traces(checking: &mut Checking, file: &TraceDb) {
 }
 
 /// The moments of the header hold all samples; hpcprof takes them before it leaves out some.
-fn moments(checking: &mut Checking, file: &TraceDb, range: Option<(u64, u64)>) {
+fn moments(checking: &mut DatabaseCheck, file: &TraceDb, range: Option<(u64, u64)>) {
     let Some((first, last)) = file.moments else { return };
     let at = file.part.sections.first().map_or(0, |section| section.pointer);
     match range {
@@ -70,7 +70,11 @@ fn moments(checking: &mut Checking, file: &TraceDb, range: Option<(u64, u64)>) {
 
 /// Samples of a trace are in order of time, and of contexts that are listed. Tells the first and
 /// the last moment of all, in whatever order they are.
-fn samples(checking: &mut Checking, file: &TraceDb, listed: Option<&Listed>) -> Option<(u64, u64)> {
+fn samples(
+    checking: &mut DatabaseCheck,
+    file: &TraceDb,
+    listed: Option<&Listed>,
+) -> Option<(u64, u64)> {
     let mut last: Option<SampleRow> = None;
     let mut range: Option<(u64, u64)> = None;
     for row in rows::samples(&Arc::clone(&checking.database)) {

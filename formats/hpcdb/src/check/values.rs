@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use kymo_core::bytes::ReadResult;
 
-use super::{Checking, Listed};
+use super::{DatabaseCheck, Listed};
 use crate::read::{Budget, CctDb, Database, Part, ProfileDb, index_offset};
 use crate::rows::{self, ValueRow};
 use crate::spec::{CCT_INDEX_BYTES, PROFILE_INDEX_BYTES};
@@ -13,16 +13,16 @@ use crate::transpose::numbers_max;
 use crate::types::Profile;
 
 /// Checks values.
-pub(super) fn check(checking: &mut Checking, listed: Option<&Listed>) {
+pub(super) fn check(checking: &mut DatabaseCheck, listed: Option<&Listed>) {
     let database = Arc::clone(&checking.database);
     let ids = Ids::new(&database);
     if let Some(file) = &database.profile {
         profiles(checking, file);
-        by_profile(checking, file, &ids, listed);
+        check_profile_values(checking, file, &ids, listed);
     }
     if let Some(file) = &database.cct {
         metric_indexes(checking, file);
-        by_context(checking, file, &ids);
+        check_context_values(checking, file, &ids);
     }
     if let (Some(profile), Some(cct)) = (&database.profile, &database.cct) {
         transposed(checking, profile, cct);
@@ -48,11 +48,13 @@ impl Ids {
 }
 
 /// The first profile is the summary, and the others have identifiers.
-fn profiles(checking: &mut Checking, file: &ProfileDb) {
+fn profiles(checking: &mut DatabaseCheck, file: &ProfileDb) {
     let database = Arc::clone(&checking.database);
-    let mut budget = Budget::of(&file.part);
+    let mut budget = Budget::from_part(&file.part);
     for index in 0..file.profiles.count {
-        let Some(Some(profile)) = database.noted(&file.part, file.profile(index)) else { continue };
+        let Some(Some(profile)) = database.ok_or_note(&file.part, file.profile(index)) else {
+            continue;
+        };
         if profile.is_summary != (index == 0) {
             let message =
                 format!("profile {index} is {} summary", if index == 0 { "no" } else { "a" });
@@ -66,15 +68,15 @@ fn profiles(checking: &mut Checking, file: &ProfileDb) {
         // That arrays lie on top of each other is said elsewhere.
         let bytes = profile.n_ctxs.saturating_mul(PROFILE_INDEX_BYTES);
         if budget.spend("context indices", profile.offset, bytes).is_ok() {
-            index_of(checking, file, index, &profile);
+            check_index(checking, file, index, &profile);
         }
     }
 }
 
 /// Identifiers are of kinds that `meta.db` has names for.
-fn kinds(checking: &mut Checking, file: &ProfileDb, index: u64, profile: &Profile) {
+fn kinds(checking: &mut DatabaseCheck, file: &ProfileDb, index: u64, profile: &Profile) {
     let database = Arc::clone(&checking.database);
-    let ids = database.noted(&file.part, file.ids(profile)).unwrap_or_default();
+    let ids = database.ok_or_note(&file.part, file.ids(profile)).unwrap_or_default();
     let Some(meta) = &database.meta else { return };
     if let Some(id) = ids.iter().find(|id| usize::from(id.kind) >= meta.id_names.len()) {
         let message = format!("profile {index} has an identifier of kind {}, unnamed", id.kind);
@@ -83,7 +85,7 @@ fn kinds(checking: &mut Checking, file: &ProfileDb, index: u64, profile: &Profil
 }
 
 /// Checks the index of a profile.
-fn index_of(checking: &mut Checking, file: &ProfileDb, index: u64, profile: &Profile) {
+fn check_index(checking: &mut DatabaseCheck, file: &ProfileDb, index: u64, profile: &Profile) {
     let entry = |entry| file.index(profile, entry);
     let wrong = wrong_entry(profile.n_ctxs, profile.n_values, entry);
     if let Some(entry) = wrong {
@@ -98,11 +100,11 @@ fn index_of(checking: &mut Checking, file: &ProfileDb, index: u64, profile: &Pro
 }
 
 /// Checks the indexes of contexts.
-fn metric_indexes(checking: &mut Checking, file: &CctDb) {
+fn metric_indexes(checking: &mut DatabaseCheck, file: &CctDb) {
     let database = Arc::clone(&checking.database);
-    let mut budget = Budget::of(&file.part);
+    let mut budget = Budget::from_part(&file.part);
     for number in 0..file.contexts.count {
-        let Some(Some(context)) = database.noted(&file.part, file.context(number)) else {
+        let Some(Some(context)) = database.ok_or_note(&file.part, file.context(number)) else {
             continue;
         };
         let bytes = context.n_metrics.saturating_mul(CCT_INDEX_BYTES);
@@ -141,7 +143,12 @@ fn wrong_entry(
 }
 
 /// Values of a profile are in ascending order, of metrics and contexts that are listed.
-fn by_profile(checking: &mut Checking, file: &ProfileDb, ids: &Ids, listed: Option<&Listed>) {
+fn check_profile_values(
+    checking: &mut DatabaseCheck,
+    file: &ProfileDb,
+    ids: &Ids,
+    listed: Option<&Listed>,
+) {
     let database = Arc::clone(&checking.database);
     let mut last: Option<ValueRow> = None;
     // Each with where its first value is.
@@ -155,7 +162,7 @@ fn by_profile(checking: &mut Checking, file: &ProfileDb, ids: &Ids, listed: Opti
         last = Some(row);
         let is_summary = row.profile == 0;
         let known = if is_summary { &ids.statistics } else { &ids.instances };
-        one_value(checking, file, &row, known.as_ref());
+        check_value(checking, file, &row, known.as_ref());
         // One beyond what a number can be is listed nowhere.
         let number = u32::try_from(row.context).unwrap_or(u32::MAX);
         if number != 0 && listed.is_some_and(|listed| !listed.contains(&number)) {
@@ -181,8 +188,8 @@ fn by_profile(checking: &mut Checking, file: &ProfileDb, ids: &Ids, listed: Opti
     }
 }
 
-fn one_value(
-    checking: &mut Checking,
+fn check_value(
+    checking: &mut DatabaseCheck,
     file: &ProfileDb,
     row: &ValueRow,
     known: Option<&BTreeSet<u64>>,
@@ -199,7 +206,7 @@ fn one_value(
 }
 
 /// A value is a number.
-fn finite(checking: &mut Checking, part: &Part, row: &ValueRow) {
+fn finite(checking: &mut DatabaseCheck, part: &Part, row: &ValueRow) {
     if !row.value.is_finite() {
         let message =
             format!("a value of context {} is {}, which is no number", row.context, row.value);
@@ -208,7 +215,7 @@ fn finite(checking: &mut Checking, part: &Part, row: &ValueRow) {
 }
 
 /// Values of a context are in ascending order, of metrics and profiles that are listed.
-fn by_context(checking: &mut Checking, file: &CctDb, ids: &Ids) {
+fn check_context_values(checking: &mut DatabaseCheck, file: &CctDb, ids: &Ids) {
     let database = Arc::clone(&checking.database);
     let profiles = database.profile.as_ref().map(|file| file.profiles.count);
     let mut last: Option<ValueRow> = None;
@@ -236,7 +243,7 @@ fn by_context(checking: &mut Checking, file: &CctDb, ids: &Ids) {
 }
 
 /// `cct.db` has the values of all threads, and no others.
-fn transposed(checking: &mut Checking, profile: &ProfileDb, cct: &CctDb) {
+fn transposed(checking: &mut DatabaseCheck, profile: &ProfileDb, cct: &CctDb) {
     let database = Arc::clone(&checking.database);
     let mut by_context = 0_u64;
     let mut cached: Option<(u64, Profile)> = None;
@@ -245,7 +252,7 @@ fn transposed(checking: &mut Checking, profile: &ProfileDb, cct: &CctDb) {
         let known = cached.filter(|(index, _)| *index == row.profile).map(|(_, known)| known);
         let found = match known {
             Some(known) => Some(known),
-            None => database.noted(&profile.part, profile.profile(row.profile)).flatten(),
+            None => database.ok_or_note(&profile.part, profile.profile(row.profile)).flatten(),
         };
         let Some(found) = found else { continue };
         cached = Some((row.profile, found));

@@ -9,7 +9,7 @@ use kymo_model::profile::{
     inclusive_by_context,
 };
 
-use super::entries::is_meant;
+use super::entries::is_selected;
 use super::{Profiles, is_rest};
 use crate::read::CctDb;
 use crate::rows;
@@ -18,7 +18,7 @@ use crate::types::CtxInfo;
 impl Profiles {
     /// Returns true if `cct.db` is to be asked for a context. Where it lists too few, that is said,
     /// and `profile.db` is asked.
-    pub(super) fn cct_of(&self, ctx_id: u64) -> Option<&CctDb> {
+    pub(super) fn uses_cct(&self, ctx_id: u64) -> Option<&CctDb> {
         let cct = self.database.cct.as_ref()?;
         self.compare_cct();
         let (Some(file), Some(summary)) = (&self.database.profile, &self.summary) else {
@@ -38,7 +38,7 @@ impl Profiles {
         // An empty list may be said to be anywhere.
         let at = cct.contexts.pointer.min(cct.part.len());
         let error = ReadError::invalid("contexts", at, why);
-        self.database.noted::<()>(&cct.part, Err(error));
+        self.database.ok_or_note::<()>(&cct.part, Err(error));
         None
     }
 
@@ -56,7 +56,7 @@ impl Profiles {
         if thread.is_none() {
             let why = format!("there is no profile {profile}: its value is left out");
             let error = ReadError::invalid("profIndex", offset, why);
-            self.database.noted::<()>(&file.part, Err(error));
+            self.database.ok_or_note::<()>(&file.part, Err(error));
         }
         thread
     }
@@ -71,27 +71,27 @@ impl Profiles {
         to: &mut [f64],
     ) -> Result<()> {
         if threads.is_none()
-            && let Some(done) = self.summed_up(statistic, context, columns, to)
+            && let Some(done) = self.summary_values(statistic, context, columns, to)
         {
             return done;
         }
         to.fill(0.0);
         let Ok(ctx_id) = u32::try_from(context.number.0) else { return Ok(()) };
-        let Some(file) = self.cct_of(ctx_id.into()) else {
-            return self.of_each(statistic, ctx_id, columns, threads, to);
+        let Some(file) = self.uses_cct(ctx_id.into()) else {
+            return self.statistic_by_profile(statistic, ctx_id, columns, threads, to);
         };
-        file.part.told(self.of_threads(file, statistic, ctx_id, columns, threads, to))
+        file.part.with_file(self.thread_statistic(file, statistic, ctx_id, columns, threads, to))
     }
 
     /// Every value of a context that has a number, of each thread.
     pub(super) fn values_of_context(&self, context: &Context) -> Result<Values<'_, ThreadValue>> {
-        let Some(file) = self.cct_of(context.number.0) else {
+        let Some(file) = self.uses_cct(context.number.0) else {
             return Ok(self.context_values_of_each(context));
         };
-        let Some(info) = file.part.told(file.context(context.number.0))? else {
+        let Some(info) = file.part.with_file(file.context(context.number.0))? else {
             return Ok(Box::new(std::iter::empty()));
         };
-        file.part.told(file.require_order(&info))?;
+        file.part.with_file(file.require_order(&info))?;
         let values = rows::context_values_of(Arc::clone(&self.database), context.number.0, info);
         let values = values.filter_map(move |row| {
             let column = self.columns.column(row.metric)?;
@@ -102,7 +102,7 @@ impl Profiles {
     }
 
     /// A statistic of what threads have, from the values by context.
-    fn of_threads(
+    fn thread_statistic(
         &self,
         file: &CctDb,
         statistic: Statistic,
@@ -115,7 +115,7 @@ impl Profiles {
         for (column, to) in columns.iter().zip(to) {
             let Some(id) = self.columns.id(*column) else { continue };
             self.each_value(file, &context, id, |thread, value| {
-                if is_meant(threads, thread) {
+                if is_selected(threads, thread) {
                     statistic.combine(to, statistic.apply(value));
                 }
             })?;
@@ -154,13 +154,13 @@ impl Profiles {
         };
         let mut others = Vec::new();
         for context in contexts {
-            let is_listed = !is_rest(context) && self.cct_of(context.number.0).is_some();
+            let is_listed = !is_rest(context) && self.uses_cct(context.number.0).is_some();
             if !is_listed {
                 others.push(*context);
                 continue;
             }
-            let Some(info) = file.part.told(file.context(context.number.0))? else { continue };
-            file.part.told(self.each_value(file, &info, id, |thread, value| {
+            let Some(info) = file.part.with_file(file.context(context.number.0))? else { continue };
+            file.part.with_file(self.each_value(file, &info, id, |thread, value| {
                 let index = usize::try_from(thread.0).unwrap_or(usize::MAX);
                 // Of a thread that is not asked for there is no place.
                 if let Some(to) = to.get_mut(index) {
@@ -180,7 +180,7 @@ impl Profiles {
                 let values = file.find(&profile, ctx_id).and_then(|range| {
                     range.map(|index| file.value(&profile, index)).collect::<ReadResult<Vec<_>>>()
                 });
-                file.part.told(values)
+                file.part.with_file(values)
             });
             let values = match read {
                 Ok(values) => values,

@@ -32,7 +32,7 @@ impl Columns {
         for (found, metric) in found.iter().zip((0..).map(MetricId)) {
             columns.add(found, metric);
         }
-        columns.tell_apart();
+        columns.rename_duplicates();
         columns
     }
 
@@ -40,19 +40,19 @@ impl Columns {
         let mut reaches = Vec::new();
         let mut ids = Ids::default();
         for instance in &found.instances {
-            let Some(reach) = reach_of(&instance.scope) else { continue };
+            let Some(reach) = scope_of(&instance.scope) else { continue };
             reaches.push(reach);
-            if let Some(slot) = ids.instances.get_mut(place_of_reach(reach)) {
+            if let Some(slot) = ids.instances.get_mut(scope_rank(reach)) {
                 *slot = Some(instance.prop_metric_id);
             }
             self.by_id.insert(instance.prop_metric_id.into(), Column { metric, reach });
         }
         for statistic in &found.statistics {
             let kind = statistic_of(&statistic.formula, combine_name(statistic.combine));
-            let Some((kind, reach)) = kind.zip(reach_of(&statistic.scope)) else { continue };
+            let Some((kind, reach)) = kind.zip(scope_of(&statistic.scope)) else { continue };
             let meant = (Column { metric, reach }, kind);
             self.summed.insert(statistic.stat_metric_id.into(), meant);
-            let slots = ids.statistics.get_mut(place_of_reach(reach));
+            let slots = ids.statistics.get_mut(scope_rank(reach));
             if let Some(slot) = slots.and_then(|slots| slots.get_mut(place_of(kind))) {
                 *slot = Some(statistic.stat_metric_id);
             }
@@ -62,7 +62,7 @@ impl Columns {
     }
 
     /// Gives metrics of one name names that tell them apart, by their order.
-    fn tell_apart(&mut self) {
+    fn rename_duplicates(&mut self) {
         let mut known: HashSet<_> = self.metrics.iter().map(|metric| metric.name.clone()).collect();
         let mut count: HashMap<String, usize> = HashMap::new();
         for metric in &mut self.metrics {
@@ -92,7 +92,7 @@ impl Columns {
 
     /// Returns the id by which values of threads name a column.
     pub(super) fn id(&self, column: Column) -> Option<u16> {
-        *self.ids(column.metric)?.instances.get(place_of_reach(column.reach))?
+        *self.ids(column.metric)?.instances.get(scope_rank(column.reach))?
     }
 
     /// The metrics that are measured exclusive of calls alone.
@@ -116,7 +116,7 @@ impl Columns {
 
     /// Returns the id by which values of the summary name a statistic of a column.
     pub(super) fn statistic(&self, column: Column, statistic: Statistic) -> Option<u16> {
-        let statistics = self.ids(column.metric)?.statistics.get(place_of_reach(column.reach))?;
+        let statistics = self.ids(column.metric)?.statistics.get(scope_rank(column.reach))?;
         *statistics.get(place_of(statistic))?
     }
 
@@ -132,7 +132,7 @@ impl Columns {
 }
 
 /// The place of a reach in the order that ids go by where a metric has all of them.
-pub(crate) fn place_of_reach(reach: MetricScope) -> usize {
+pub(crate) fn scope_rank(reach: MetricScope) -> usize {
     match reach {
         MetricScope::Point => 0,
         MetricScope::Function => 1,
@@ -165,7 +165,7 @@ pub(crate) fn statistic_of(formula: &str, combine: &str) -> Option<Statistic> {
 }
 
 /// Returns the scope of values for a propagation scope; `None` for one that we do not know.
-pub(crate) fn reach_of(scope: &str) -> Option<MetricScope> {
+pub(crate) fn scope_of(scope: &str) -> Option<MetricScope> {
     Some(match scope {
         "point" => MetricScope::Point,
         "function" => MetricScope::Function,

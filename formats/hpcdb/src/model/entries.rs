@@ -30,7 +30,7 @@ impl Profiles {
     /// The entry points. One with the number of another has the values of that: it is left out.
     pub(super) fn entries(&self) -> Result<Vec<Context>> {
         let mut offsets = Vec::new();
-        let listed = self.told(|meta| meta.root_offsets(&mut offsets));
+        let listed = self.read_meta(|meta| meta.root_offsets(&mut offsets));
         self.salvaged(listed, || ())?;
         let (mut entries, mut known) = (Vec::with_capacity(offsets.len()), HashSet::new());
         for id in offsets.into_iter().map(ContextId) {
@@ -43,7 +43,7 @@ impl Profiles {
             } else {
                 let why = "another entry point has this number: it is left out";
                 let error = ReadError::invalid("ctxId", id.0, why);
-                self.database.noted::<()>(&self.meta()?.part, Err(error));
+                self.database.ok_or_note::<()>(&self.meta()?.part, Err(error));
             }
         }
         Ok(entries)
@@ -55,7 +55,7 @@ impl Profiles {
         let Spent { whole, mut parts } = self.spent_in_all(threads)?;
         if self.has_rest() {
             for (part, whole) in parts.iter_mut().zip(whole) {
-                *part += super::rest::rest(whole, *part);
+                *part += super::rest::remainder(whole, *part);
             }
         }
         Ok(parts)
@@ -93,24 +93,24 @@ impl Profiles {
         take: &mut Take<'_>,
     ) -> Result<()> {
         if threads.is_none()
-            && let Some(done) = self.each_kept(contexts, take)
+            && let Some(done) = self.add_stored(contexts, take)
         {
             return done;
         }
         let mut others = Vec::new();
         for context in contexts {
-            match self.cct_of((*context).into()) {
+            match self.uses_cct((*context).into()) {
                 Some(file) => {
-                    file.part.told(self.each_of_context(file, *context, threads, take))?;
+                    file.part.with_file(self.add_by_context(file, *context, threads, take))?;
                 }
                 None => others.push(*context),
             }
         }
-        if others.is_empty() { Ok(()) } else { self.each_of_threads(&others, threads, take) }
+        if others.is_empty() { Ok(()) } else { self.add_by_thread(&others, threads, take) }
     }
 
     /// Takes what the summary has; nothing where it lacks the sum of a metric.
-    fn each_kept(&self, contexts: &[u32], take: &mut Take<'_>) -> Option<Result<()>> {
+    fn add_stored(&self, contexts: &[u32], take: &mut Take<'_>) -> Option<Result<()>> {
         let (file, summary) = self.columns.has_sums().then(|| self.ordered_summary())??;
         let mut read = || {
             for context in contexts {
@@ -126,11 +126,11 @@ impl Profiles {
             }
             Ok(())
         };
-        Some(file.part.told(read()))
+        Some(file.part.with_file(read()))
     }
 
     /// Takes what threads have, from the values by context.
-    fn each_of_context(
+    fn add_by_context(
         &self,
         file: &CctDb,
         ctx_id: u32,
@@ -149,7 +149,7 @@ impl Profiles {
                 let (profile, value) = file.value(&context, index)?;
                 let at = file.value_offset(&context, index);
                 let thread = self.thread_at(file, profile.into(), at);
-                if thread.is_some_and(|thread| is_meant(threads, thread)) {
+                if thread.is_some_and(|thread| is_selected(threads, thread)) {
                     take(ctx_id, column.metric, value);
                 }
             }
@@ -158,7 +158,7 @@ impl Profiles {
     }
 
     /// Takes what threads have, from the profile of each.
-    fn each_of_threads(
+    fn add_by_thread(
         &self,
         contexts: &[u32],
         threads: Option<&ThreadSet>,
@@ -171,14 +171,14 @@ impl Profiles {
                 take(context, column.metric, value);
             }
         };
-        for thread in self.meant(threads) {
+        for thread in self.selected_threads(threads) {
             let (file, profile) = self.profile(thread)?;
-            file.part.told(file.require_order(&profile))?;
+            file.part.with_file(file.require_order(&profile))?;
             if contexts.len() <= FEW {
                 for context in contexts {
-                    let range = file.part.told(file.find(&profile, *context))?;
-                    for value in file.part.told(file.values(&profile, range))? {
-                        let (id, value) = file.part.told(value)?;
+                    let range = file.part.with_file(file.find(&profile, *context))?;
+                    for value in file.part.with_file(file.values(&profile, range))? {
+                        let (id, value) = file.part.with_file(value)?;
                         take(*context, id, value);
                     }
                 }
@@ -200,10 +200,10 @@ impl Profiles {
     pub(super) fn compare_entries(&self, cct: &CctDb) {
         for context in numbers(&self.entries().unwrap_or_default()) {
             let mut spent: BTreeMap<MetricId, (f64, f64)> = BTreeMap::new();
-            let told = self.each_kept(&[context], &mut |_, metric, value| {
+            let told = self.add_stored(&[context], &mut |_, metric, value| {
                 spent.entry(metric).or_default().0 += value;
             });
-            let added = self.each_of_context(cct, context, None, &mut |_, metric, value| {
+            let added = self.add_by_context(cct, context, None, &mut |_, metric, value| {
                 spent.entry(metric).or_default().1 += value;
             });
             // What cannot be read is said when it is asked for.
@@ -229,6 +229,6 @@ fn numbers(contexts: &[Context]) -> Vec<u32> {
 }
 
 /// Returns true if a thread is meant.
-pub(super) fn is_meant(threads: Option<&ThreadSet>, thread: ThreadId) -> bool {
+pub(super) fn is_selected(threads: Option<&ThreadSet>, thread: ThreadId) -> bool {
     threads.is_none_or(|threads| threads.contains(thread))
 }

@@ -24,21 +24,21 @@ const FEW: usize = 2;
 const VALUES_HELD: u64 = 1 << 19;
 
 /// Values of threads, by context.
-pub(super) struct Gathered {
-    asked: Asked,
+pub(super) struct ThreadValues {
+    asked: ValueRequest,
     /// Contexts with lower numbers are in it.
     end: u64,
-    values: Held,
+    values: ContextValues,
 }
 
 /// Values by the number of their context, as many for each as columns are asked for.
-enum Held {
+enum ContextValues {
     Memory(Vec<f64>),
     /// Of more contexts than are held at once.
     File(NumberFile),
 }
 
-impl Gathered {
+impl ThreadValues {
     /// The values of a context; nothing where its number is too high.
     fn get(&self, ctx_id: u32, to: &mut [f64]) -> Option<Result<()>> {
         if u64::from(ctx_id) >= self.end {
@@ -46,8 +46,8 @@ impl Gathered {
         }
         let place = u64::from(ctx_id).saturating_mul(to.len() as u64);
         let values = match &self.values {
-            Held::File(file) => return Some(file.get(place, to)),
-            Held::Memory(values) => values,
+            ContextValues::File(file) => return Some(file.get(place, to)),
+            ContextValues::Memory(values) => values,
         };
         let from = usize::try_from(place).unwrap_or(usize::MAX);
         if let Some(values) = values.get(from..from.saturating_add(to.len())) {
@@ -59,7 +59,7 @@ impl Gathered {
 
 /// Of what, and of whom.
 #[derive(Debug, Clone, PartialEq)]
-struct Asked {
+struct ValueRequest {
     statistic: Statistic,
     columns: Vec<Column>,
     threads: Option<ThreadSet>,
@@ -67,7 +67,7 @@ struct Asked {
 
 impl Profiles {
     /// The threads that are meant.
-    pub(super) fn meant(&self, threads: Option<&ThreadSet>) -> Vec<ThreadId> {
+    pub(super) fn selected_threads(&self, threads: Option<&ThreadSet>) -> Vec<ThreadId> {
         match threads {
             Some(threads) => threads.iter().collect(),
             None => (0..).map(ThreadId).take(self.threads_max()).collect(),
@@ -76,7 +76,7 @@ impl Profiles {
 
     /// A statistic of the values of a context, from the profile of each thread; 0 where there is
     /// none.
-    pub(super) fn of_each(
+    pub(super) fn statistic_by_profile(
         &self,
         statistic: Statistic,
         ctx_id: u32,
@@ -91,7 +91,7 @@ impl Profiles {
                 return done;
             }
         }
-        for thread in self.meant(threads) {
+        for thread in self.selected_threads(threads) {
             let (file, profile) = self.profile(thread)?;
             let ids = columns.iter().map(|column| self.columns.id(*column));
             let found = file.each_found(&profile, ctx_id, ids, |place, value| {
@@ -99,7 +99,7 @@ impl Profiles {
                     statistic.combine(to, statistic.apply(value));
                 }
             });
-            file.part.told(found)?;
+            file.part.with_file(found)?;
         }
         Ok(())
     }
@@ -117,9 +117,9 @@ impl Profiles {
         statistic: Statistic,
         columns: &[Column],
         threads: Option<&ThreadSet>,
-    ) -> Result<Arc<Gathered>> {
+    ) -> Result<Arc<ThreadValues>> {
         let mut last = self.gathered.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_it = |gathered: &&Arc<Gathered>| {
+        let is_it = |gathered: &&Arc<ThreadValues>| {
             let asked = &gathered.asked;
             asked.statistic == statistic
                 && asked.columns == columns
@@ -128,14 +128,15 @@ impl Profiles {
         if let Some(gathered) = last.as_ref().filter(is_it) {
             return Ok(Arc::clone(gathered));
         }
-        let asked = Asked { statistic, columns: columns.to_vec(), threads: threads.cloned() };
+        let asked =
+            ValueRequest { statistic, columns: columns.to_vec(), threads: threads.cloned() };
         let gathered = Arc::new(self.gather(asked)?);
         *last = Some(Arc::clone(&gathered));
         Ok(gathered)
     }
 
     /// Reads what threads have, of as many contexts at a time as are held at once.
-    fn gather(&self, asked: Asked) -> Result<Gathered> {
+    fn gather(&self, asked: ValueRequest) -> Result<ThreadValues> {
         // A number that is higher than there can be is looked up by itself.
         let end = numbers_max(self.database.meta.as_ref().map_or(0, Meta::contexts_max));
         let count = (VALUES_HELD / asked.columns.len().max(1) as u64).max(1);
@@ -145,7 +146,7 @@ impl Profiles {
             next = self.gather_from(&asked, start, start.saturating_add(count), &mut values)?;
             next = next.filter(|next| *next < end);
             if start == 0 && next.is_none() {
-                return Ok(Gathered { asked, end, values: Held::Memory(values) });
+                return Ok(ThreadValues { asked, end, values: ContextValues::Memory(values) });
             }
             let file = match &file {
                 Some(file) => file,
@@ -153,24 +154,24 @@ impl Profiles {
             };
             file.put(start.saturating_mul(asked.columns.len() as u64), &values)?;
         }
-        let values = file.map_or(Held::Memory(Vec::new()), Held::File);
-        Ok(Gathered { asked, end, values })
+        let values = file.map_or(ContextValues::Memory(Vec::new()), ContextValues::File);
+        Ok(ThreadValues { asked, end, values })
     }
 
     /// Reads what threads have of some contexts, from one number up to another. Tells the next number
     /// that any of them has.
     fn gather_from(
         &self,
-        asked: &Asked,
+        asked: &ValueRequest,
         start: u64,
         end: u64,
         to: &mut Vec<f64>,
     ) -> Result<Option<u64>> {
         let mut next: Option<u64> = None;
-        for thread in self.meant(asked.threads.as_ref()) {
+        for thread in self.selected_threads(asked.threads.as_ref()) {
             let (file, profile) = self.profile(thread)?;
             let read = self.gather_thread(asked, file, &profile, start..end, to);
-            let after = file.part.told(read)?;
+            let after = file.part.with_file(read)?;
             next = next.into_iter().chain(after).min();
         }
         Ok(next)
@@ -178,7 +179,7 @@ impl Profiles {
 
     fn gather_thread(
         &self,
-        Asked { statistic, columns, .. }: &Asked,
+        ValueRequest { statistic, columns, .. }: &ValueRequest,
         file: &ProfileDb,
         profile: &Profile,
         contexts: Range<u64>,
@@ -217,9 +218,9 @@ impl Profiles {
         let column = Column { metric, reach: MetricScope::Execution };
         let (rest, listed): (Vec<_>, Vec<_>) = contexts.iter().copied().partition(super::is_rest);
         let numbers: HashSet<u64> = listed.iter().map(|context| context.number.0).collect();
-        for (thread, to) in self.meant(None).into_iter().zip(&mut *to) {
+        for (thread, to) in self.selected_threads(None).into_iter().zip(&mut *to) {
             let (file, profile) = self.profile(thread)?;
-            file.part.told(file.require_order(&profile))?;
+            file.part.with_file(file.require_order(&profile))?;
             let index = self.profile_index(thread);
             let rows = rows::values_of(Arc::clone(&self.database), index, profile);
             let wanted = rows.filter(|row| {

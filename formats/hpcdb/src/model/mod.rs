@@ -32,10 +32,10 @@ use crate::taxonomy::{Resolved, Taxonomy};
 use crate::types::{self, Id, Profile};
 use crate::walk::TreeWalk;
 use columns::Columns;
-use gathered::Gathered;
+use gathered::ThreadValues;
 use rest::{REST_ID, is_rest, name_of_rest, rest_context, whole_context};
 
-pub(crate) use columns::{place_of_reach, reach_of, statistic_of};
+pub(crate) use columns::{scope_of, scope_rank, statistic_of};
 pub(crate) use timeline::Timeline;
 
 /// Greatest number of nodes that may describe how metrics are shown.
@@ -70,7 +70,7 @@ pub(crate) struct Profiles {
     /// True if `cct.db` was compared with the summary.
     cct_compared: OnceLock<()>,
     /// Values of some threads that were read last.
-    gathered: Mutex<Option<Arc<Gathered>>>,
+    gathered: Mutex<Option<Arc<ThreadValues>>>,
 }
 
 impl Profiles {
@@ -86,11 +86,11 @@ impl Profiles {
             return None;
         }
         let (summary, first_thread) = summary_of(&database);
-        Some(Self { columns, taxonomy, summary, first_thread, ..Self::of_names(database) })
+        Some(Self { columns, taxonomy, summary, first_thread, ..Self::for_names(database) })
     }
 
     /// Makes a view for the names of contexts, whether there are values or not.
-    pub(crate) fn of_names(database: Arc<Database>) -> Self {
+    pub(crate) fn for_names(database: Arc<Database>) -> Self {
         let (columns, first_thread) = (Columns::new(&[]), 1);
         let (taxonomy, derived, summary, by_number, unnamed) = <_>::default();
         let (has_rest, cct_compared, gathered) = <_>::default();
@@ -115,7 +115,7 @@ impl Profiles {
         if let Error::ReadIn { file, error } = error
             && let Some(part) = parts.into_iter().find(|part| file.ends_with(part.kind.name()))
         {
-            self.database.noted::<()>(part, Err(error.clone()));
+            self.database.ok_or_note::<()>(part, Err(error.clone()));
         }
     }
 
@@ -132,9 +132,9 @@ impl Profiles {
         self.database.meta.as_ref().ok_or_else(|| Error::request("there is no meta.db"))
     }
 
-    fn told<T>(&self, read: impl FnOnce(&Meta) -> ReadResult<T>) -> Result<T> {
+    fn read_meta<T>(&self, read: impl FnOnce(&Meta) -> ReadResult<T>) -> Result<T> {
         let meta = self.meta()?;
-        meta.part.told(read(meta))
+        meta.part.with_file(read(meta))
     }
 
     /// Returns what was read. In salvage mode, what cannot be read is reported and left out.
@@ -155,7 +155,7 @@ impl Profiles {
             return Ok(true);
         }
         let meta = self.meta()?;
-        Ok(self.database.noted(&meta.part, meta.node(id.0)).is_some())
+        Ok(self.database.ok_or_note(&meta.part, meta.node(id.0)).is_some())
     }
 
     /// The index of a thread's profile.
@@ -191,13 +191,13 @@ impl Profiles {
     fn profile(&self, thread: ThreadId) -> Result<(&ProfileDb, Profile)> {
         let absent = || Error::Request(format!("there is no thread {}", thread.0));
         let file = self.database.profile.as_ref().ok_or_else(absent)?;
-        let profile = file.part.told(file.profile(self.profile_index(thread)))?;
+        let profile = file.part.with_file(file.profile(self.profile_index(thread)))?;
         Ok((file, profile.ok_or_else(absent)?))
     }
 
     /// Returns the values of a context in the summary; `None` unless it has the statistic of all
     /// columns. Columns for which threads have no values are 0.
-    fn summed_up(
+    fn summary_values(
         &self,
         statistic: Statistic,
         context: &Context,
@@ -217,13 +217,13 @@ impl Profiles {
                 *to += value;
             }
         });
-        Some(file.part.told(read))
+        Some(file.part.with_file(read))
     }
 
     /// The summary. One that is out of order is said, and threads are summed up instead.
     fn ordered_summary(&self) -> Option<(&ProfileDb, &Profile)> {
         let (file, summary) = (self.database.profile.as_ref()?, self.summary.as_ref()?);
-        self.database.noted(&file.part, file.require_order(summary))?;
+        self.database.ok_or_note(&file.part, file.require_order(summary))?;
         Some((file, summary))
     }
 
@@ -252,7 +252,7 @@ fn summary_of(database: &Database) -> (Option<Profile>, u64) {
             (summary, summary.is_some().into())
         }
         Err(error) => {
-            database.noted::<()>(&file.part, Err(error));
+            database.ok_or_note::<()>(&file.part, Err(error));
             (None, 1)
         }
     }
@@ -348,8 +348,9 @@ impl ProfileView for Profiles {
         }
         let absent = || Error::Request(format!("there is no thread {}", id.0));
         let file = self.database.profile.as_ref().ok_or_else(absent)?;
-        let record = file.part.told(file.record(self.profile_index(id)))?.ok_or_else(absent)?;
-        let ids = file.part.told(file.ids(&record))?;
+        let record =
+            file.part.with_file(file.record(self.profile_index(id)))?.ok_or_else(absent)?;
+        let ids = file.part.with_file(file.ids(&record))?;
         if ids.is_empty() {
             return Ok(unnamed(record.index));
         }
@@ -367,14 +368,14 @@ impl ProfileView for Profiles {
 
     fn on_cycle(&self, below: ContextId) -> Result<()> {
         let why = "the tree leads round: some of these are reached twice";
-        let round = self.told(|_| Err(ReadError::invalid("children", below.0, why)));
+        let round = self.read_meta(|_| Err(ReadError::invalid("children", below.0, why)));
         self.salvaged(round, || ())
     }
 
     fn overlapping_names(&self, of: Option<FunctionId>) -> Error {
         let why = "names come to more than the file has room for: they lie on top of each other";
         let at = of.map_or(0, |function| function.0);
-        let error = self.told(|_| Err::<(), _>(ReadError::invalid("function name", at, why)));
+        let error = self.read_meta(|_| Err::<(), _>(ReadError::invalid("function name", at, why)));
         error.err().unwrap_or_else(|| Error::request(why))
     }
 
@@ -396,7 +397,7 @@ impl ProfileView for Profiles {
         if of == REST_ID {
             return Ok(Siblings::default());
         }
-        let range = self.told(|meta| meta.children_of(of.0));
+        let range = self.read_meta(|meta| meta.children_of(of.0));
         let Range { start, end } = self.salvaged(range, || 0..0)?;
         Ok(Siblings { next: start, end })
     }
@@ -404,7 +405,7 @@ impl ProfileView for Profiles {
     fn next_sibling(&self, siblings: &mut Siblings) -> Result<Option<ContextId>> {
         while !siblings.is_empty() {
             let next = ContextId(siblings.next);
-            let size = self.told(|meta| meta.sibling_bytes(&(siblings.next..siblings.end)));
+            let size = self.read_meta(|meta| meta.sibling_bytes(&(siblings.next..siblings.end)));
             // Where one ends the next would begin.
             let left = siblings.end - siblings.next;
             siblings.next += self.salvaged(size, || left)?;
@@ -419,11 +420,11 @@ impl ProfileView for Profiles {
         if id == REST_ID {
             return Ok(rest_context());
         }
-        let found = self.told(|meta| Ok(context_of(meta, &meta.node(id.0)?)))?;
+        let found = self.read_meta(|meta| Ok(context_of(meta, &meta.node(id.0)?)))?;
         if found.number == ContextNumber::NONE {
             let why = "0 stands for the whole, and is no context: it has no values";
             let error = ReadError::invalid("ctxId", id.0, why);
-            self.database.noted::<()>(&self.meta()?.part, Err(error));
+            self.database.ok_or_note::<()>(&self.meta()?.part, Err(error));
         }
         Ok(found)
     }
@@ -440,7 +441,7 @@ impl ProfileView for Profiles {
         if let Some(rest) = name_of_rest(id) {
             return Ok(rest);
         }
-        let read = self.told(|meta| {
+        let read = self.read_meta(|meta| {
             if meta.is_root(id.0) {
                 let entry = meta.node(id.0)?.entry;
                 let name = entry.map(|entry| entry.name).unwrap_or_default();
@@ -461,7 +462,7 @@ impl ProfileView for Profiles {
     fn function_name(&self, id: FunctionId) -> Result<Cow<'_, str>> {
         match self.meta()? {
             meta if name_of_rest(id).is_none() && !meta.is_root(id.0) => {
-                let read = meta.part.told(meta.function_name(id.0));
+                let read = meta.part.with_file(meta.function_name(id.0));
                 self.salvaged(read, || Cow::Borrowed(""))
             }
             _ => Ok(self.function(id)?.name.into()),
@@ -469,7 +470,7 @@ impl ProfileView for Profiles {
     }
 
     fn file(&self, id: FileId) -> Result<String> {
-        let path = self.told(|meta| {
+        let path = self.read_meta(|meta| {
             let path = meta.path("file path", id.0)?;
             let is_copied = meta.is_copied(id.0)? && path.starts_with(COPIES);
             // What was copied is known by where it was.
@@ -479,7 +480,7 @@ impl ProfileView for Profiles {
     }
 
     fn module(&self, id: ModuleId) -> Result<String> {
-        let path = self.told(|meta| meta.path("module path", id.0));
+        let path = self.read_meta(|meta| meta.path("module path", id.0));
         self.salvaged(path, || UNREADABLE.to_owned())
     }
 
@@ -559,7 +560,7 @@ impl ProfileView for Profiles {
     fn on_duplicate(&self, context: &Context) -> Result<()> {
         let why = "another context has this number: it is left out, with all below it";
         let error = ReadError::invalid("ctxId", context.id.0, why);
-        self.database.noted::<()>(&self.meta()?.part, Err(error));
+        self.database.ok_or_note::<()>(&self.meta()?.part, Err(error));
         Ok(())
     }
 
@@ -567,7 +568,7 @@ impl ProfileView for Profiles {
         let index = self.profile_index(thread);
         let values: rows::Rows<rows::ValueRow> = if self.database.profile.is_some() {
             let (file, profile) = self.profile(thread)?;
-            file.part.told(file.require_order(&profile))?;
+            file.part.with_file(file.require_order(&profile))?;
             Box::new(rows::values_of(Arc::clone(&self.database), index, profile))
         } else {
             Box::new(rows::context_values(&self.database).filter(move |row| row.profile == index))

@@ -57,7 +57,7 @@ pub(super) fn rest_context() -> Context {
 }
 
 /// Returns the rest of the whole when parts are taken off.
-pub(super) fn rest(whole: f64, parts: f64) -> f64 {
+pub(super) fn remainder(whole: f64, parts: f64) -> f64 {
     let rest = whole - parts;
     if rest > 0.0 && !rounding::is_same(whole, parts) { rest } else { 0.0 }
 }
@@ -68,7 +68,7 @@ impl Profiles {
         *self.has_rest.get_or_init(|| {
             // What cannot be read is said when it is asked for.
             self.spent_in_all(None).is_ok_and(|Spent { whole, parts }| {
-                whole.iter().zip(parts).any(|(whole, parts)| rest(*whole, parts) != 0.0)
+                whole.iter().zip(parts).any(|(whole, parts)| remainder(*whole, parts) != 0.0)
             })
         })
     }
@@ -90,7 +90,7 @@ impl Profiles {
         }
         self.statistics_of(Statistic::Sum, &root(0), &columns, threads, &mut part)?;
         for ((to, whole), parts) in to.iter_mut().zip(part).zip(parts) {
-            *to = rest(whole, parts);
+            *to = remainder(whole, parts);
         }
         Ok(())
     }
@@ -114,7 +114,7 @@ impl Profiles {
             }
         }
         let values = spent.into_iter().flat_map(|((thread, metric), (whole, parts))| {
-            let value = rest(whole, parts);
+            let value = remainder(whole, parts);
             let reaches = if value == 0.0 { Vec::new() } else { self.reaches(metric) };
             let value =
                 move |reach| Ok(ThreadValue { thread, column: Column { metric, reach }, value });

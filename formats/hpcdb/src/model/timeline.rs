@@ -26,10 +26,10 @@ impl Timeline {
 
     fn traces(&self) -> Vec<Option<Trace>> {
         let Some(file) = &self.0.trace else { return Vec::new() };
-        let mut budget = Budget::of(&file.part);
+        let mut budget = Budget::from_part(&file.part);
         let trace = |index| {
             // Of one that is cut there is what the file has.
-            let whole = self.0.noted(&file.part, file.trace(index));
+            let whole = self.0.ok_or_note(&file.part, file.trace(index));
             let trace = whole.unwrap_or_else(|| Some(file.cut_trace(index)?.0));
             let is_room = |trace: &Trace| {
                 let records = (trace.count, ELEMENT_BYTES);
@@ -56,7 +56,7 @@ impl Timeline {
         for trace in self.traces().into_iter().flatten().filter(|trace| trace.count > 0) {
             let Some(file) = &self.0.trace else { continue };
             for index in [0, trace.count - 1] {
-                let time = moment(file.part.told(file.element(&trace, index))?.timestamp);
+                let time = moment(file.part.with_file(file.element(&trace, index))?.timestamp);
                 let earlier = span.take().unwrap_or(time..=time);
                 span = Some(time.min(*earlier.start())..=time.max(*earlier.end()));
             }
@@ -103,7 +103,7 @@ impl TimelineView for Timeline {
             let (Some(trace), Some(file)) = (trace, &self.0.trace) else { continue };
             if window.includes_track(TrackId(index)) {
                 // Of one that is found not to be sorted all is read: any of it may be within.
-                let range = self.0.noted(&file.part, within(file, &trace, window));
+                let range = self.0.ok_or_note(&file.part, elements_in_window(file, &trace, window));
                 let range = range.unwrap_or(0..trace.count);
                 let (database, idle) = (Arc::clone(&self.0), Arc::clone(&idle));
                 runs.push(Elements { database, idle, track: TrackId(index), trace, range });
@@ -133,10 +133,10 @@ fn idle(database: &Database) -> Vec<u32> {
 }
 
 /// Returns the elements of a trace that are within a window; elements are sorted by time.
-fn within(file: &TraceDb, trace: &Trace, window: &Window) -> ReadResult<Range<u64>> {
+fn elements_in_window(file: &TraceDb, trace: &Trace, window: &Window) -> ReadResult<Range<u64>> {
     let edge = |time: Option<TimeNs>, or: u64| match time {
         None => Ok(or),
-        Some(time) => file.not_before(trace, u64::try_from(time.0).unwrap_or(0)),
+        Some(time) => file.first_not_before(trace, u64::try_from(time.0).unwrap_or(0)),
     };
     let start = edge(window.from, 0)?;
     Ok(start..edge(window.until, trace.count)?.max(start))
@@ -164,7 +164,7 @@ impl Elements {
 
     fn element(&self, index: u64) -> Result<Element> {
         let file = self.file()?;
-        file.part.told(file.element(&self.trace, index))
+        file.part.with_file(file.element(&self.trace, index))
     }
 
     /// Says that an element goes back in time, or has none, once.
@@ -177,7 +177,7 @@ impl Elements {
             _ => return,
         };
         let at = TraceDb::element_offset(&self.trace, index);
-        self.database.noted::<()>(&file.part, Err(ReadError::invalid("timestamp", at, why)));
+        self.database.ok_or_note::<()>(&file.part, Err(ReadError::invalid("timestamp", at, why)));
     }
 }
 
@@ -202,7 +202,7 @@ impl Run for Elements {
             time: Some(moment(element.timestamp)),
             offset,
             content: Content::Sample(context.into()),
-            payload: part.told(bytes)?,
+            payload: part.with_file(bytes)?,
             partial: None,
         };
         self.note_time(index, &element);

@@ -14,7 +14,7 @@ pub(crate) struct Budget {
 
 impl Budget {
     /// All bytes of a file.
-    pub(crate) fn of(part: &Part) -> Self {
+    pub(crate) fn from_part(part: &Part) -> Self {
         Self::new(part.len())
     }
 

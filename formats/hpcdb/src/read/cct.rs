@@ -5,7 +5,7 @@ use std::ops::Range;
 use kymo_core::bytes::{Limits, ReadResult};
 use kymo_core::{Result, Source};
 
-use super::once::Once;
+use super::once::CheckedRecords;
 use super::part::Part;
 use super::profile::{first, in_order};
 use crate::spec::{
@@ -20,14 +20,14 @@ pub(crate) struct CctDb {
     pub(crate) part: Part,
     pub(crate) contexts: Strided,
     /// Contexts whose index is in order.
-    ordered: Once,
+    ordered: CheckedRecords,
 }
 
 impl CctDb {
     pub(crate) fn open(source: &Source, limits: &Limits) -> Result<Self> {
         let part = Part::open(source, FileKind::Cct, limits)?;
-        let contexts = part.told(Self::table(&part))?;
-        let ordered = Once::new(contexts.count, part.len());
+        let contexts = part.with_file(Self::table(&part))?;
+        let ordered = CheckedRecords::new(contexts.count, part.len());
         Ok(Self { part, contexts, ordered })
     }
 
@@ -53,7 +53,7 @@ impl CctDb {
 
     /// A context by its id.
     pub(crate) fn context(&self, ctx_id: u64) -> ReadResult<Option<CtxInfo>> {
-        let Some(offset) = self.contexts.at(ctx_id) else { return Ok(None) };
+        let Some(offset) = self.contexts.offset_of(ctx_id) else { return Ok(None) };
         let mut cursor = self.part.cursor("context", offset)?;
         if self.part.is_described() {
             let block = cursor.u64("value block")?;
@@ -66,9 +66,9 @@ impl CctDb {
         let metric_indices = cursor.u64("metric indices")?;
         let bytes = |count: u64, each: u64| count.saturating_mul(each);
         let value_bytes = bytes(n_values, self.value_bytes());
-        self.part.within("values", offset, values, value_bytes)?;
+        self.part.check_range("values", offset, values, value_bytes)?;
         let index_bytes = bytes(n_metrics, self.index_bytes());
-        self.part.within("metric indices", offset, metric_indices, index_bytes)?;
+        self.part.check_range("metric indices", offset, metric_indices, index_bytes)?;
         Ok(Some(CtxInfo { index: ctx_id, offset, n_values, values, n_metrics, metric_indices }))
     }
 
@@ -108,7 +108,7 @@ impl CctDb {
     pub(crate) fn require_order(&self, context: &CtxInfo) -> ReadResult<()> {
         let values = context.n_values.saturating_mul(self.value_bytes());
         let bytes = values.saturating_add(context.n_metrics.saturating_mul(self.index_bytes()));
-        self.ordered.look(context.index, "metric indices", context.offset, bytes, || {
+        self.ordered.check_once(context.index, "metric indices", context.offset, bytes, || {
             let at = |entry| self.index_offset(context, entry);
             let index = |entry| self.index(context, entry);
             in_order("metric index", context.n_metrics, context.n_values, index, at)

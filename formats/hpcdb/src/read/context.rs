@@ -37,7 +37,7 @@ impl Meta {
     /// Returns true if an entry point is at an offset.
     pub(crate) fn is_root(&self, offset: u64) -> bool {
         match &self.roots {
-            Roots::Entries(table) => table.begins(offset),
+            Roots::Entries(table) => table.is_record_start(offset),
             Roots::Contexts(range) => range.contains(&offset),
         }
     }
@@ -79,7 +79,7 @@ impl Meta {
     /// The entry point or context at an offset.
     pub(crate) fn node(&self, offset: u64) -> ReadResult<Context> {
         match &self.roots {
-            Roots::Entries(table) if table.begins(offset) => self.entry(offset),
+            Roots::Entries(table) if table.is_record_start(offset) => self.entry(offset),
             Roots::Contexts(range) if range.contains(&offset) => {
                 let context = self.context(offset)?;
                 let entry = Some(self.draft_entry(&context)?);
@@ -134,7 +134,7 @@ impl Meta {
             // The pointer means nothing then.
             return Ok(0..0);
         }
-        self.part.within("children", offset, pointer, size)?;
+        self.part.check_range("children", offset, pointer, size)?;
         Ok(pointer..pointer.saturating_add(size))
     }
 

@@ -56,7 +56,7 @@ impl Meta {
     pub(crate) fn open(source: &Source, limits: &Limits) -> Result<Self> {
         let part = Part::open(source, FileKind::Meta, limits)?;
         let read = Self::read(&part);
-        let read = part.told(read)?;
+        let read = part.with_file(read)?;
         Ok(Self { part, ..read })
     }
 
@@ -144,7 +144,7 @@ fn roots(part: &Part, is_draft: bool) -> ReadResult<Roots> {
     if is_draft {
         let size = cursor.u64("size of roots")?;
         let pointer = cursor.u64("roots")?;
-        part.within("roots", at, pointer, size)?;
+        part.check_range("roots", at, pointer, size)?;
         return Ok(Roots::Contexts(pointer..pointer.saturating_add(size)));
     }
     let pointer = cursor.u64("entry points")?;

@@ -26,7 +26,7 @@ pub(super) struct Taking<'a> {
 
 impl<'a> Taking<'a> {
     pub(super) fn new(part: &'a Part) -> Self {
-        Self { part, budget: Budget::of(part), texts: HashMap::new() }
+        Self { part, budget: Budget::from_part(part), texts: HashMap::new() }
     }
 
     fn strided(

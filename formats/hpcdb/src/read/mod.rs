@@ -43,12 +43,12 @@ pub(crate) struct Database {
     pub(crate) taxonomy: Option<Source>,
     /// Way in which it was opened.
     trust: Trust,
-    noted: Mutex<Noted>,
+    noted: Mutex<ReadFindings>,
 }
 
 /// Findings while reading, each once.
 #[derive(Debug)]
-struct Noted {
+struct ReadFindings {
     findings: Findings,
     seen: BTreeSet<(FileKind, u64, &'static str)>,
 }
@@ -67,7 +67,7 @@ impl Database {
     pub(crate) fn open(source: &Source, context: &Context<'_>, trust: Trust) -> Result<Self> {
         let limits = &context.limits;
         let findings = Findings::new(limits);
-        let noted = Mutex::new(Noted { findings, seen: BTreeSet::new() });
+        let noted = Mutex::new(ReadFindings { findings, seen: BTreeSet::new() });
         let mut database = Self {
             meta: None,
             profile: None,
@@ -137,7 +137,7 @@ impl Database {
         let trust = self.trust;
         let whole = |part: &Part| match (trust, part.require_footer()) {
             (_, Ok(())) => Ok(None),
-            (Trust::Strict, Err(error)) => part.told(Err(error)),
+            (Trust::Strict, Err(error)) => part.with_file(Err(error)),
             (Trust::Salvage, Err(error)) => Ok(Some(part.unreadable(&error))),
         };
         let cut = match kind {
@@ -177,7 +177,7 @@ impl Database {
                 let why = format!("{a} is {}, {b} is not", first.endian.name());
                 let error = ReadError::invalid("byte order", 0x18, why);
                 if self.trust == Trust::Strict && part.kind == FileKind::Profile {
-                    return part.told(Err(error));
+                    return part.with_file(Err(error));
                 }
                 others.push((part.kind, error));
             }
@@ -225,12 +225,12 @@ impl Database {
 
     /// Returns the findings so far.
     pub(crate) fn findings(&self) -> Vec<Finding> {
-        self.noted_so_far().findings.clone().into_vec()
+        self.lock_findings().findings.clone().into_vec()
     }
 
     /// Says what is wrong with how metrics are shown, once for each line.
     pub(crate) fn note_taxonomy(&self, line: u64, message: String) {
-        let mut noted = self.noted_so_far();
+        let mut noted = self.lock_findings();
         if noted.seen.insert((FileKind::Meta, line, "taxonomy")) {
             let severity = kymo_core::Severity::Warning;
             let finding = Finding::for_whole_file(severity, "taxonomy", message);
@@ -245,7 +245,7 @@ impl Database {
 
     /// Says that values contradict each other, once for each place.
     pub(crate) fn note_sum(&self, part: &Part, rule: &'static str, at: u64, message: String) {
-        let mut noted = self.noted_so_far();
+        let mut noted = self.lock_findings();
         if noted.seen.insert((part.kind, at, rule)) {
             let finding = part.finding(kymo_core::Severity::Warning, rule, at, message);
             noted.findings.push(finding);
@@ -253,10 +253,10 @@ impl Database {
     }
 
     fn note(&self, finding: Finding) {
-        self.noted_so_far().findings.push(finding);
+        self.lock_findings().findings.push(finding);
     }
 
-    fn noted_so_far(&self) -> MutexGuard<'_, Noted> {
+    fn lock_findings(&self) -> MutexGuard<'_, ReadFindings> {
         // What is listed stays right whoever panicked meanwhile.
         self.noted.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -270,16 +270,16 @@ impl Database {
         at: u64,
         (count, bytes): (u64, u64),
     ) -> bool {
-        self.noted(part, budget.spend_each("values", at, count, bytes)).is_some()
+        self.ok_or_note(part, budget.spend_each("values", at, count, bytes)).is_some()
     }
 
     /// Returns what was read, or `None` and notes a finding; each place is found once.
-    pub(crate) fn noted<T>(&self, part: &Part, result: ReadResult<T>) -> Option<T> {
+    pub(crate) fn ok_or_note<T>(&self, part: &Part, result: ReadResult<T>) -> Option<T> {
         let error = match result {
             Ok(read) => return Some(read),
             Err(error) => error,
         };
-        let mut noted = self.noted_so_far();
+        let mut noted = self.lock_findings();
         // So that places to remember are as few as findings to keep.
         let is_new =
             !noted.findings.has_room() || noted.seen.insert((part.kind, error.offset, error.what));

@@ -11,30 +11,30 @@ use super::budget::Budget;
 
 /// Records that were looked at, and bytes that are left for the others.
 #[derive(Debug)]
-pub(crate) struct Once {
+pub(crate) struct CheckedRecords {
     count: u64,
     /// A bit for each record that is sound.
     sound: OnceLock<Vec<AtomicU64>>,
-    tried: Mutex<Tried>,
+    tried: Mutex<RecordFaults>,
 }
 
 #[derive(Debug)]
-struct Tried {
+struct RecordFaults {
     budget: Budget,
     /// Faults of records that are not sound.
     wrong: BTreeMap<u64, ReadError>,
 }
 
-impl Once {
+impl CheckedRecords {
     /// For so many records, whose arrays have so many bytes together at the most.
     pub(crate) fn new(count: u64, bytes: u64) -> Self {
-        let tried = Mutex::new(Tried { budget: Budget::new(bytes), wrong: BTreeMap::new() });
+        let tried = Mutex::new(RecordFaults { budget: Budget::new(bytes), wrong: BTreeMap::new() });
         Self { count, sound: OnceLock::new(), tried }
     }
 
     /// Looks at the arrays of a record unless that was done already. They have so many bytes, and
     /// `at` is where the file lists them.
-    pub(crate) fn look(
+    pub(crate) fn check_once(
         &self,
         index: u64,
         what: &'static str,
@@ -66,10 +66,10 @@ mod tests {
 
     #[test]
     fn each_record_is_looked_at_once_and_none_beyond_what_there_is() {
-        let once = Once::new(70, 100);
+        let once = CheckedRecords::new(70, 100);
         let mut looked = 0;
         let mut look = |index, bytes| {
-            once.look(index, "values", 0x40, bytes, || {
+            once.check_once(index, "values", 0x40, bytes, || {
                 looked += 1;
                 Ok(())
             })
@@ -84,9 +84,9 @@ mod tests {
 
     #[test]
     fn what_is_damaged_is_not_looked_at_again() {
-        let once = Once::new(1, 100);
+        let once = CheckedRecords::new(1, 100);
         let wrong = || Err(ReadError::invalid("index", 0x50, "is out of order"));
-        assert_eq!(once.look(0, "values", 0x40, 10, wrong).unwrap_err().offset, 0x50);
-        assert_eq!(once.look(0, "values", 0x40, 10, || Ok(())).unwrap_err().offset, 0x50);
+        assert_eq!(once.check_once(0, "values", 0x40, 10, wrong).unwrap_err().offset, 0x50);
+        assert_eq!(once.check_once(0, "values", 0x40, 10, || Ok(())).unwrap_err().offset, 0x50);
     }
 }

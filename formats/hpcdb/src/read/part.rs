@@ -55,7 +55,7 @@ impl Part {
     pub(crate) fn open(source: &Source, kind: FileKind, limits: &Limits) -> Result<Self> {
         let part = Self::open_cut(source, kind, limits)?;
         for Section { name, listed, pointer, size } in part.sections.iter().copied() {
-            part.told(part.within(name, listed, pointer, size))?;
+            part.with_file(part.check_range(name, listed, pointer, size))?;
         }
         Ok(part)
     }
@@ -71,7 +71,7 @@ impl Part {
             items_max: limits.items_max,
         };
         let read = part.read_header();
-        part.told(read)?;
+        part.with_file(read)?;
         Ok(part)
     }
 
@@ -139,7 +139,7 @@ impl Part {
             return Ok(());
         }
         let footer = String::from_utf8_lossy(self.kind.footer());
-        let why = match self.behind_footer() {
+        let why = match self.bytes_after_footer() {
             Some(bytes) => format!("{bytes} bytes stand behind {footer}, and nothing should"),
             None => format!("{footer} is missing: the file was cut, or not written to its end"),
         };
@@ -147,7 +147,7 @@ impl Part {
     }
 
     /// Returns the number of bytes behind the footer, where it is near the end.
-    pub(crate) fn behind_footer(&self) -> Option<u64> {
+    pub(crate) fn bytes_after_footer(&self) -> Option<u64> {
         const NEAR: usize = 1 << 12;
         let tail = self.bytes.get(self.bytes.len().saturating_sub(NEAR)..)?;
         let at = memchr::memmem::rfind(tail, self.kind.footer())?;
@@ -180,7 +180,7 @@ impl Part {
     }
 
     /// Fails unless so many bytes from a pointer on are there. `listed` is where the file says so.
-    pub(crate) fn within(
+    pub(crate) fn check_range(
         &self,
         what: &'static str,
         listed: u64,
@@ -215,7 +215,7 @@ impl Part {
             return Err(ReadErrorKind::OverLimit { found, limit }.error_at(what, listed));
         }
         let bytes = table.count.saturating_mul(table.stride);
-        self.within(what, listed, table.pointer, bytes)?;
+        self.check_range(what, listed, table.pointer, bytes)?;
         Ok(table)
     }
 
@@ -256,7 +256,7 @@ impl Part {
     }
 
     /// An error with the file it is about.
-    pub(crate) fn told<T>(&self, result: ReadResult<T>) -> Result<T> {
+    pub(crate) fn with_file<T>(&self, result: ReadResult<T>) -> Result<T> {
         result.map_err(|error| self.error(error))
     }
 

@@ -6,7 +6,7 @@ use kymo_core::bytes::{Endian, Limits, ReadError, ReadResult};
 use kymo_core::{Error, Result, Source};
 
 use super::meta::some;
-use super::once::Once;
+use super::once::CheckedRecords;
 use super::part::Part;
 use crate::spec::{
     DESCRIBED_PROFILE_BYTES, DRAFT_PROFILE_BYTES, FileKind, ID_BYTES, PROFILE_BYTES,
@@ -21,9 +21,9 @@ pub(crate) struct ProfileDb {
     pub(crate) part: Part,
     pub(crate) profiles: Strided,
     /// Profiles whose index is in order.
-    ordered: Once,
+    ordered: CheckedRecords,
     /// Profiles whose id tuple was paid for.
-    named: Once,
+    named: CheckedRecords,
 }
 
 /// Values of a context that are looked through one by one.
@@ -37,24 +37,24 @@ impl ProfileDb {
         let part = Part::open(source, FileKind::Profile, limits)?;
         let table = Self::listed(&part)
             .and_then(|(at, table)| part.strided("profiles", at, table, Self::known_bytes(&part)));
-        let profiles = part.told(table)?;
-        Ok(Self::of(part, profiles))
+        let profiles = part.with_file(table)?;
+        Ok(Self::from_profiles(part, profiles))
     }
 
     /// Opens what is left of a file that was cut: the profiles that are still listed.
     pub(crate) fn open_cut(source: &Source, limits: &Limits) -> Result<Self> {
         let part = Part::open_cut(source, FileKind::Profile, limits)?;
-        let (at, table) = part.told(Self::listed(&part))?;
+        let (at, table) = part.with_file(Self::listed(&part))?;
         let known = Self::known_bytes(&part);
         let left = part.len().saturating_sub(table.pointer) / table.stride.max(known);
         let table = Strided { count: table.count.min(left), ..table };
-        let profiles = part.told(part.strided("profiles", at, table, known))?;
-        Ok(Self::of(part, profiles))
+        let profiles = part.with_file(part.strided("profiles", at, table, known))?;
+        Ok(Self::from_profiles(part, profiles))
     }
 
-    fn of(part: Part, profiles: Strided) -> Self {
-        let ordered = Once::new(profiles.count, part.len());
-        let named = Once::new(profiles.count, part.len().saturating_mul(TUPLES_SHARED));
+    fn from_profiles(part: Part, profiles: Strided) -> Self {
+        let ordered = CheckedRecords::new(profiles.count, part.len());
+        let named = CheckedRecords::new(profiles.count, part.len().saturating_mul(TUPLES_SHARED));
         Self { part, profiles, ordered, named }
     }
 
@@ -84,15 +84,15 @@ impl ProfileDb {
         let offset = profile.offset;
         let bytes = |count: u64, each: u64| count.saturating_mul(each);
         let values = bytes(profile.n_values, PROFILE_VALUE_BYTES);
-        self.part.within("values", offset, profile.values, values)?;
+        self.part.check_range("values", offset, profile.values, values)?;
         let indices = bytes(profile.n_ctxs, PROFILE_INDEX_BYTES);
-        self.part.within("context indices", offset, profile.ctx_indices, indices)?;
+        self.part.check_range("context indices", offset, profile.ctx_indices, indices)?;
         Ok(Some(profile))
     }
 
     /// Returns the record of a profile in the list, wherever its values are.
     pub(crate) fn record(&self, index: u64) -> ReadResult<Option<Profile>> {
-        let Some(offset) = self.profiles.at(index) else { return Ok(None) };
+        let Some(offset) = self.profiles.offset_of(index) else { return Ok(None) };
         let mut cursor = self.part.cursor("profile", offset)?;
         let profile = if self.part.is_described() {
             let block = cursor.u64("value block")?;
@@ -120,8 +120,8 @@ impl ProfileDb {
             cursor.skip("gap", 6)?;
         }
         let bytes = count * ID_BYTES;
-        self.part.within("id tuple", pointer, cursor.offset(), bytes)?;
-        self.named.look(profile.index, "id tuple", profile.offset, bytes, || Ok(()))?;
+        self.part.check_range("id tuple", pointer, cursor.offset(), bytes)?;
+        self.named.check_once(profile.index, "id tuple", profile.offset, bytes, || Ok(()))?;
         (0..count)
             .map(|_| {
                 let mut cursor = cursor.part("id", ID_BYTES)?;
@@ -169,7 +169,7 @@ impl ProfileDb {
     pub(crate) fn require_order(&self, profile: &Profile) -> ReadResult<()> {
         let values = profile.n_values.saturating_mul(PROFILE_VALUE_BYTES);
         let bytes = values.saturating_add(profile.n_ctxs.saturating_mul(PROFILE_INDEX_BYTES));
-        self.ordered.look(profile.index, "context indices", profile.offset, bytes, || {
+        self.ordered.check_once(profile.index, "context indices", profile.offset, bytes, || {
             let at = |entry| index_offset(profile, entry);
             let index = |entry| self.index(profile, entry);
             in_order("context index", profile.n_ctxs, profile.n_values, index, at)?;
@@ -235,12 +235,12 @@ impl ProfileDb {
         metric: u64,
     ) -> ReadResult<Option<(u64, f64)>> {
         let range = self.find(profile, ctx_id)?;
-        let found = self.found_within(profile, &range, metric)?;
+        let found = self.find_metric(profile, &range, metric)?;
         Ok(found.map(|(index, value)| (value_offset(profile, index), value)))
     }
 
     /// A metric among some values: which it is, and how much.
-    fn found_within(
+    fn find_metric(
         &self,
         profile: &Profile,
         range: &Range<u64>,
@@ -272,7 +272,7 @@ impl ProfileDb {
         if is_long(&range) {
             for (place, metric) in metrics.enumerate() {
                 let Some(metric) = metric else { continue };
-                if let Some((_, value)) = self.found_within(profile, &range, metric.into())? {
+                if let Some((_, value)) = self.find_metric(profile, &range, metric.into())? {
                     take(place, value);
                 }
             }
@@ -312,7 +312,7 @@ impl Stored for ProfileDb {
         self.part.cursor(what, at)?.bytes(what, length)
     }
 
-    fn told(&self, error: ReadError) -> Error {
+    fn with_file(&self, error: ReadError) -> Error {
         self.part.error(error)
     }
 }

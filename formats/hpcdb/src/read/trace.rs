@@ -26,7 +26,7 @@ pub(crate) struct TraceDb {
 impl TraceDb {
     pub(crate) fn open(source: &Source, limits: &Limits) -> Result<Self> {
         let part = Part::open(source, FileKind::Trace, limits)?;
-        let (traces, moments) = part.told(Self::table(&part))?;
+        let (traces, moments) = part.with_file(Self::table(&part))?;
         Ok(Self { part, traces, moments })
     }
 
@@ -47,7 +47,7 @@ impl TraceDb {
     /// A trace by its place in the list.
     pub(crate) fn trace(&self, index: u64) -> ReadResult<Option<Trace>> {
         let Some((trace, bytes)) = self.record(index)? else { return Ok(None) };
-        self.part.within("trace", trace.offset, trace.start, bytes)?;
+        self.part.check_range("trace", trace.offset, trace.start, bytes)?;
         Ok(Some(trace))
     }
 
@@ -60,7 +60,7 @@ impl TraceDb {
 
     /// Returns the record of a trace in the list, and its number of bytes.
     fn record(&self, index: u64) -> ReadResult<Option<(Trace, u64)>> {
-        let Some(offset) = self.traces.at(index) else { return Ok(None) };
+        let Some(offset) = self.traces.offset_of(index) else { return Ok(None) };
         let mut cursor = self.part.cursor("trace", offset)?;
         let prof_index = cursor.u32("profIndex")?;
         cursor.skip("gap", 4)?;
@@ -91,7 +91,7 @@ impl TraceDb {
 
     /// The first element that is not before a moment. It fails at one that is before an earlier one,
     /// where it comes by such.
-    pub(crate) fn not_before(&self, trace: &Trace, timestamp: u64) -> ReadResult<u64> {
+    pub(crate) fn first_not_before(&self, trace: &Trace, timestamp: u64) -> ReadResult<u64> {
         let mut seen = BTreeMap::new();
         let mut look = |index| {
             let time = self.element(trace, index)?.timestamp;
@@ -105,7 +105,7 @@ impl TraceDb {
         let (mut last, mut before) = (0, 0);
         for (index, time) in seen {
             if time < before {
-                return Err(self.goes_back(trace, last..index)?);
+                return Err(self.backward_time_error(trace, last..index)?);
             }
             (last, before) = (index, time);
         }
@@ -113,7 +113,7 @@ impl TraceDb {
     }
 
     /// The first element that goes back, of some whose last one is before the first.
-    fn goes_back(&self, trace: &Trace, elements: Range<u64>) -> ReadResult<ReadError> {
+    fn backward_time_error(&self, trace: &Trace, elements: Range<u64>) -> ReadResult<ReadError> {
         let mut before = self.element(trace, elements.start)?.timestamp;
         for index in elements.start + 1..elements.end {
             let time = self.element(trace, index)?.timestamp;

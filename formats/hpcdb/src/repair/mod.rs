@@ -69,7 +69,7 @@ pub(crate) fn repair(
     repairing.meta()?;
     repairing.values()?;
     repairing.trace()?;
-    let left = copy_rest(source, &repairing.database, &context.limits, directory.path())?;
+    let left = copy_other_files(source, &repairing.database, &context.limits, directory.path())?;
     if let Some(one) = left.astray.first() {
         let count = left.astray.len();
         let message = format!("{count} names of source files lead elsewhere, such as {one}");
@@ -77,14 +77,14 @@ pub(crate) fn repair(
     }
     repairing.repaired.losses.extend(left.unreadable);
     let mut repaired = repairing.repaired;
-    repaired.corrected.extend(still_odd(directory.path(), context)?);
+    repaired.corrected.extend(remaining_findings(directory.path(), context)?);
     directory.commit()?;
     Ok(repaired)
 }
 
 /// Returns findings about what is odd in the output, as it was before. Refuses output that is not
 /// sound after all.
-fn still_odd(path: &Path, context: &Context<'_>) -> Result<Vec<Finding>> {
+fn remaining_findings(path: &Path, context: &Context<'_>) -> Result<Vec<Finding>> {
     let mut written = check::check(&Source::open(path, &context.limits)?, context)?;
     if let Some(finding) = written.iter().find(|finding| finding.severity == Severity::Error) {
         let file = finding.file.as_deref().unwrap_or_default();
@@ -148,11 +148,11 @@ impl Repairing<'_> {
     }
 
     fn corrected(&mut self, kind: FileKind, message: impl Into<String>) {
-        self.repaired.corrected.push(said(Severity::Warning, "repaired", kind, message));
+        self.repaired.corrected.push(finding(Severity::Warning, "repaired", kind, message));
     }
 
     fn lost(&mut self, kind: FileKind, message: impl Into<String>) {
-        self.repaired.losses.push(said(Severity::Warning, "lost", kind, message));
+        self.repaired.losses.push(finding(Severity::Warning, "lost", kind, message));
     }
 
     /// Copies a file, and ends it with its footer.
@@ -163,7 +163,7 @@ impl Repairing<'_> {
         let mut file =
             File::create(self.path(kind)).map_err(Error::io("create a file of the output"))?;
         let bytes = part.as_bytes();
-        if let Some(behind) = part.behind_footer().filter(|_| health == Health::Cut) {
+        if let Some(behind) = part.bytes_after_footer().filter(|_| health == Health::Cut) {
             let end = bytes.len() - usize::try_from(behind).unwrap_or(0);
             file.write_all(bytes.get(..end).unwrap_or(bytes))?;
             self.corrected(kind, format!("{behind} bytes behind the footer were removed"));
@@ -206,7 +206,7 @@ impl Repairing<'_> {
 
 /// Other parts of a database that were not copied.
 #[derive(Default)]
-pub(crate) struct Left {
+pub(crate) struct UncopiedFiles {
     /// Names of copies of sources that lead elsewhere.
     astray: Vec<String>,
     /// Findings about files that cannot be read.
@@ -214,12 +214,12 @@ pub(crate) struct Left {
 }
 
 /// Copies what else belongs to a database: how metrics are shown, and copies of sources.
-pub(crate) fn copy_rest(
+pub(crate) fn copy_other_files(
     source: &Source,
     database: &Arc<Database>,
     limits: &Limits,
     to: &Path,
-) -> Result<Left> {
+) -> Result<UncopiedFiles> {
     let mut names = vec![PathBuf::from("FORMATS.md")];
     if let Some(metrics) = source.child(Path::new("metrics"), limits)? {
         let entries = if metrics.is_directory() { metrics.entries()? } else { Vec::new() };
@@ -227,7 +227,7 @@ pub(crate) fn copy_rest(
     }
     let copied = rows::files(database).filter(|file| file.is_copied);
     let copied: BTreeSet<_> = copied.filter_map(|file| Some(PathBuf::from(file.path?))).collect();
-    let mut left = Left::default();
+    let mut left = UncopiedFiles::default();
     for name in names.iter().chain(&copied) {
         let found = source.child(name, limits);
         // A name that leads out of the directory, or to another of its files, is none of a copy.
@@ -265,7 +265,7 @@ fn form_of(part: &Part) -> Form {
     if part.is_described() { Form::Described } else { Form::Released }
 }
 
-fn said(
+fn finding(
     severity: Severity,
     rule: &'static str,
     kind: FileKind,

@@ -10,7 +10,7 @@ use kymo_model::profile::{
 use kymo_model::timeline::TimeNs;
 
 use super::values::STATISTICS_LOST;
-use super::{copy_rest, said, still_odd, witness};
+use super::{copy_other_files, finding, remaining_findings, witness};
 use crate::model::Profiles;
 use crate::read::Database;
 use crate::repair::trace::sound;
@@ -61,8 +61,8 @@ pub(super) fn save(
     }
     let (mut odd, mut unreadable) = (Vec::new(), Vec::new());
     writer.finish_with(|path| {
-        unreadable = copy_rest(source, database, &context.limits, path)?.unreadable;
-        odd = still_odd(path, context)?;
+        unreadable = copy_other_files(source, database, &context.limits, path)?.unreadable;
+        odd = remaining_findings(path, context)?;
         Ok(())
     })?;
     let is_wrong = |finding: &&Finding| finding.severity > Severity::Note;
@@ -89,7 +89,7 @@ fn not_written(database: &Arc<Database>) -> Vec<Finding> {
     let mut losses = Vec::new();
     let metrics = database.meta.iter().flat_map(|meta| &meta.metrics);
     if metrics.flat_map(|metric| &metric.statistics).any(|statistic| !statistic.is_sum()) {
-        losses.push(said(Severity::Warning, "lost", FileKind::Profile, STATISTICS_LOST));
+        losses.push(finding(Severity::Warning, "lost", FileKind::Profile, STATISTICS_LOST));
     }
     let message = match witness::judged(database) {
         Ok(differing) if differing.is_empty() => return losses,
@@ -100,6 +100,6 @@ fn not_written(database: &Arc<Database>) -> Vec<Finding> {
         ),
         Err(error) => format!("its values cannot be compared with those of cct.db: {error}"),
     };
-    losses.push(said(Severity::Warning, "lost", FileKind::Profile, message));
+    losses.push(finding(Severity::Warning, "lost", FileKind::Profile, message));
     losses
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use kymo_core::Result;
 
-use super::values::{Value, each_kept, sums_of};
+use super::values::{Value, kept_values, sums_of};
 use super::witness::Difference;
 use crate::loops::{LexAware, Loops};
 use crate::read::{CctDb, Database};
@@ -27,8 +27,8 @@ struct Expected {
 }
 
 impl Expected {
-    fn is(&self, told: f64) -> bool {
-        self.sum.is(told) || self.less.is_some_and(|less| less.is_difference(told))
+    fn matches(&self, told: f64) -> bool {
+        self.sum.equals_rounded(told) || self.less.is_some_and(|less| less.is_difference(told))
     }
 
     fn value(&self) -> f64 {
@@ -46,16 +46,18 @@ impl Sums {
         found: &[Difference],
     ) -> Result<Self> {
         let mut sums: BTreeMap<(u32, u16), Sum> = BTreeMap::new();
-        file.part.told(each_kept(file, found, |context, metric, _, value| {
+        file.part.with_file(kept_values(file, found, |context, metric, _, value| {
             sums.entry((context, metric)).or_default().add(value);
             Ok(())
         }))??;
         let loops = Loops::new(database);
-        let functions: HashMap<_, _> =
-            LexAware::of(database).into_iter().map(|of| (of.instance, of.function)).collect();
+        let functions: HashMap<_, _> = LexAware::from_database(database)
+            .into_iter()
+            .map(|of| (of.instance, of.function))
+            .collect();
         let sum = |context: u32, metric: u16| sums.get(&(context, metric)).copied();
         let less = |context: u32, metric: u16| {
-            let (within, function) = loops.within(context).zip(functions.get(&metric))?;
+            let (within, function) = loops.inner_loops(context).zip(functions.get(&metric))?;
             let mut less = sum(context, *function).unwrap_or_default();
             let inner = within.iter().filter_map(|inner| sum(*inner, *function));
             inner.for_each(|inner| less.subtract(&inner));
@@ -76,7 +78,7 @@ impl Sums {
     /// what is no sum.
     pub(super) fn take(&mut self, (context, id, told): Value) -> Option<bool> {
         self.ids.contains(&id).then(|| {
-            let is_right = self.sums.get(&(context, id)).is_some_and(|sum| sum.is(told));
+            let is_right = self.sums.get(&(context, id)).is_some_and(|sum| sum.matches(told));
             if is_right {
                 self.sums.remove(&(context, id));
             }
@@ -85,7 +87,7 @@ impl Sums {
     }
 
     /// The sums that were not taken.
-    pub(super) fn rest(self) -> Vec<Value> {
+    pub(super) fn remaining(self) -> Vec<Value> {
         let sums = self.sums.into_iter().map(|((context, id), sum)| (context, id, sum.value()));
         sums.filter(|(_, _, sum)| *sum != 0.0).collect()
     }

@@ -17,7 +17,7 @@ impl Repairing<'_> {
         let kind = FileKind::Trace;
         match self.health(kind) {
             Health::Absent => Ok(()),
-            health @ (Health::Sound | Health::Cut) if !self.has_odd_moments() => {
+            health @ (Health::Sound | Health::Cut) if !self.has_samples_outside_range() => {
                 self.copy(kind, health)
             }
             _ => {
@@ -32,7 +32,7 @@ impl Repairing<'_> {
     }
 
     /// Returns true if samples lie outside of the moments that the header says.
-    fn has_odd_moments(&self) -> bool {
+    fn has_samples_outside_range(&self) -> bool {
         let is_odd = |finding: &Finding| {
             finding.rule == "trace-moments" && finding.severity == Severity::Warning
         };

@@ -15,7 +15,7 @@ use crate::read::{CctDb, Database, ProfileDb};
 use crate::rounding::shown;
 use crate::spec::{DESCRIBED_CCT_VALUE_BYTES, FileKind, PROFILE_VALUE_BYTES};
 use crate::transpose::numbers_max;
-use crate::types::{Metric, Summed};
+use crate::types::{Metric, SummedScope};
 use crate::write::{Numbered, ProfileWriter, write_cct};
 
 /// Loss of a summary that was made from the values of threads.
@@ -41,7 +41,7 @@ struct Faults {
 
 impl Faults {
     /// As `check` found them.
-    fn of(found: &[Finding], file: &ProfileDb) -> Self {
+    fn from_findings(found: &[Finding], file: &ProfileDb) -> Self {
         let summary = file.profile(0).ok().flatten().filter(|first| first.is_summary);
         let is_of_summary = |at: u64| {
             summary.is_some_and(|summary| {
@@ -76,7 +76,7 @@ impl Repairing<'_> {
         let is_whole = |health| matches!(health, Health::Sound | Health::Cut);
         match (is_whole(profile), is_whole(cct)) {
             (true, true) if self.is_other() => self.differing(profile, cct),
-            (true, true) if self.has_odd_summary() => {
+            (true, true) if self.has_wrong_summary() => {
                 self.profile_of(&[])?;
                 self.copy(FileKind::Cct, cct)
             }
@@ -84,27 +84,28 @@ impl Repairing<'_> {
                 self.copy(FileKind::Profile, profile)?;
                 self.copy(FileKind::Cct, cct)
             }
-            (true, false) if self.has_odd_summary() => {
+            (true, false) if self.has_wrong_summary() => {
                 let database = Arc::clone(&self.database);
                 let Some(file) = &database.profile else { return Ok(()) };
-                self.threads_again(file, SUMMARY_AGAIN)
+                self.rebuild_threads(file, SUMMARY_AGAIN)
             }
             (true, false) => {
                 self.copy(FileKind::Profile, profile)?;
-                self.cct_again()
+                self.rebuild_cct()
             }
             (false, true) => {
-                self.profile_again()?;
+                self.rebuild_profile()?;
                 self.copy(FileKind::Cct, cct)
             }
-            (false, false) => self.what_is_left(profile),
+            (false, false) => self.keep_readable_profiles(profile),
         }
     }
 
     /// Returns true if the summary is not what the threads come to, and nothing is wrong with
     /// those.
-    fn has_odd_summary(&self) -> bool {
-        let faults = self.database.profile.as_ref().map(|file| Faults::of(&self.found, file));
+    fn has_wrong_summary(&self) -> bool {
+        let faults =
+            self.database.profile.as_ref().map(|file| Faults::from_findings(&self.found, file));
         faults.is_some_and(|faults| faults.sums + faults.summary > 0 && faults.threads == 0)
     }
 
@@ -115,13 +116,13 @@ impl Repairing<'_> {
         let is = |right: Right| move |one: &&Difference| one.verdict == Some(right);
         let of_profile = found.iter().filter(is(Right::Profile)).count();
         let of_cct = found.iter().filter(is(Right::Cct)).count();
-        if of_cct > 0 || self.has_odd_summary() {
+        if of_cct > 0 || self.has_wrong_summary() {
             self.profile_of(&found)?;
         } else {
             self.copy(FileKind::Profile, profile)?;
         }
         if of_cct < found.len() {
-            self.cct_again()?;
+            self.rebuild_cct()?;
         } else {
             self.copy(FileKind::Cct, cct)?;
         }
@@ -161,7 +162,7 @@ impl Repairing<'_> {
     }
 
     /// Writes `cct.db` from the `profile.db` of the output.
-    fn cct_again(&mut self) -> Result<()> {
+    fn rebuild_cct(&mut self) -> Result<()> {
         let source = Source::open(&self.path(FileKind::Profile), &self.limits)?;
         let file = ProfileDb::open(&source, &self.limits)?;
         let (path, form) = (self.path(FileKind::Cct), form_of(&file.part));
@@ -172,7 +173,7 @@ impl Repairing<'_> {
     }
 
     /// Writes `profile.db` from `cct.db`.
-    fn profile_again(&mut self) -> Result<()> {
+    fn rebuild_profile(&mut self) -> Result<()> {
         self.profile_of(&[])?;
         self.corrected(FileKind::Profile, "it was made again from cct.db");
         Ok(())
@@ -189,14 +190,14 @@ impl Repairing<'_> {
         let (path, form) = (self.path(FileKind::Profile), form_of(&file.part));
         let mut writer = ProfileWriter::new(&path, form, &threads, &id_names(&database))?;
         let mut by_profile = ByProfile::new(&counts)?;
-        file.part.told(each_kept(file, found, |context, metric, profile, value| {
+        file.part.with_file(kept_values(file, found, |context, metric, profile, value| {
             by_profile.push(profile, (context, metric, value))
         }))??;
         for (thread, profile) in (0..).map(ThreadId).zip(1..counts.len()) {
             writer.values(thread, by_profile.values(profile)?)?;
         }
         let summary = self.summary_of(file, found)?;
-        writer.told_summary(summary.into_iter().map(Ok))?;
+        writer.write_stored_summary(summary.into_iter().map(Ok))?;
         writer.write_infos()?;
         writer.finish()?;
         self.repaired.kept += 1;
@@ -206,15 +207,15 @@ impl Repairing<'_> {
     /// A summary of what is kept: that of `profile.db` where it can be read, with the sums over
     /// threads made again that do not hold.
     fn summary_of(&mut self, file: &CctDb, found: &[Difference]) -> Result<Vec<Value>> {
-        let told = self.told_summary();
+        let told = self.stored_summary();
         let mut sums = Sums::new(&self.database, file, found)?;
         let Some(mut summary) = told else {
             self.lost(FileKind::Profile, STATISTICS_LOST);
-            return Ok(sums.rest());
+            return Ok(sums.remaining());
         };
         let count = summary.len();
         summary.retain(|value| sums.take(*value).unwrap_or(value.2 != 0.0));
-        let again = sums.rest();
+        let again = sums.remaining();
         if summary.len() < count || !again.is_empty() {
             self.corrected(FileKind::Profile, SUMS_AGAIN);
         }
@@ -224,7 +225,7 @@ impl Repairing<'_> {
     }
 
     /// The summary of `profile.db`, where it can be read and is of statistics that are listed.
-    fn told_summary(&self) -> Option<Vec<Value>> {
+    fn stored_summary(&self) -> Option<Vec<Value>> {
         let file = self.database.profile.as_ref()?;
         file.profile(0).ok()?.filter(|summary| summary.is_summary)?;
         let values = all_values(file, 0).ok()?;
@@ -247,16 +248,16 @@ impl Repairing<'_> {
     }
 
     /// Both are damaged: keeps the profiles that can be read to their end.
-    fn what_is_left(&mut self, profile: Health) -> Result<()> {
+    fn keep_readable_profiles(&mut self, profile: Health) -> Result<()> {
         let database = Arc::clone(&self.database);
         let Some(file) = database.profile.as_ref().filter(|_| profile == Health::Damaged) else {
             return Err(Error::request("neither profile.db nor cct.db can be read"));
         };
-        self.threads_again(file, "it was written again with what can be read of it")
+        self.rebuild_threads(file, "it was written again with what can be read of it")
     }
 
     /// Writes `profile.db` with the threads that can be read to their end, and all else from those.
-    fn threads_again(&mut self, file: &ProfileDb, why: &str) -> Result<()> {
+    fn rebuild_threads(&mut self, file: &ProfileDb, why: &str) -> Result<()> {
         let database = Arc::clone(&self.database);
         let count = usize::try_from(file.profiles.count).unwrap_or(usize::MAX);
         let threads = self.threads(count.saturating_sub(1));
@@ -265,7 +266,7 @@ impl Repairing<'_> {
         let most = self.numbers_max(file);
         let (mut lost, mut beyond) = (0_u64, 0_u64);
         for (thread, profile) in (0..).map(ThreadId).zip(1..file.profiles.count) {
-            let values = database.noted(&file.part, all_values(file, profile));
+            let values = database.ok_or_note(&file.part, all_values(file, profile));
             lost += u64::from(values.is_none());
             let mut values = values.unwrap_or_default();
             let all = values.len();
@@ -355,7 +356,7 @@ fn id_names(database: &Database) -> Vec<String> {
 /// The id of the sum over threads, by the id of a thread's value, of some.
 pub(super) fn sums_of(
     database: &Database,
-    is_meant: impl Fn(&Summed) -> bool,
+    is_meant: impl Fn(&SummedScope) -> bool,
 ) -> HashMap<u16, u16> {
     let metrics = database.meta.iter().flat_map(|meta| &meta.metrics);
     let sums = metrics.flat_map(Metric::sums).filter(is_meant);
@@ -400,7 +401,7 @@ pub(super) fn each_value(
 }
 
 /// Every value that is kept: those of `cct.db`, and of those that differ what was decided.
-pub(super) fn each_kept(
+pub(super) fn kept_values(
     file: &CctDb,
     found: &[Difference],
     mut take: impl FnMut(u32, u16, u32, f64) -> Result<()>,
@@ -410,9 +411,9 @@ pub(super) fn each_kept(
         let is_same = !differs((context, metric, profile));
         if is_same { take(context, metric, profile, value) } else { Ok(()) }
     })?;
-    let kept = found.iter().filter(|difference| difference.kept() != 0.0);
+    let kept = found.iter().filter(|difference| difference.kept_value() != 0.0);
     Ok(read.and_then(|()| {
-        kept.map(|difference| (difference.key, difference.kept())).try_for_each(
+        kept.map(|difference| (difference.key, difference.kept_value())).try_for_each(
             |((context, metric, profile), value)| take(context, metric, profile, value),
         )
     }))
@@ -423,11 +424,11 @@ fn counts(file: &CctDb, found: &[Difference]) -> Result<Vec<u64>> {
     // No more profiles than values, so that no number in the file chooses how much is held.
     let most = file.part.len() / DESCRIBED_CCT_VALUE_BYTES + found.len() as u64;
     let mut counts: Vec<u64> = Vec::new();
-    file.part.told(each_kept(file, found, |_, _, profile, _| {
+    file.part.with_file(kept_values(file, found, |_, _, profile, _| {
         let index = usize::try_from(profile).ok().filter(|_| u64::from(profile) <= most);
         let Some(index) = index else {
             let why = format!("{profile} is more than there can be");
-            return file.part.told(Err(ReadError::invalid("profIndex", 0, why)));
+            return file.part.with_file(Err(ReadError::invalid("profIndex", 0, why)));
         };
         if counts.len() <= index {
             counts.resize(index + 1, 0);

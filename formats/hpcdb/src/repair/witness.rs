@@ -13,10 +13,10 @@ use kymo_core::bytes::ReadResult;
 use kymo_model::profile::MetricScope;
 
 use super::values::{all_values, each_value, sums_of};
-use crate::model::reach_of;
+use crate::model::scope_of;
 use crate::read::{CctDb, Database, ProfileDb};
 use crate::rounding::{self, Sum};
-use crate::types::Summed;
+use crate::types::SummedScope;
 use crate::walk::TreeWalk;
 
 /// Differing values of one sum that are tried in every combination.
@@ -54,7 +54,7 @@ impl Difference {
     }
 
     /// The value that is kept: of what is undecided that of `profile.db`.
-    pub(super) fn kept(&self) -> f64 {
+    pub(super) fn kept_value(&self) -> f64 {
         self.reading(self.verdict.unwrap_or(Right::Profile))
     }
 }
@@ -64,9 +64,9 @@ pub(super) fn judged(database: &Arc<Database>) -> Result<Vec<Difference>> {
     let (Some(file), Some(cct)) = (&database.profile, &database.cct) else {
         return Ok(Vec::new());
     };
-    let mut found = file.part.told(differences(file, cct))??;
-    cct.part.told(by_summary(database, file, cct, &mut found))?;
-    file.part.told(by_tree(database, file, &mut found))?;
+    let mut found = file.part.with_file(differences(file, cct))??;
+    cct.part.with_file(decide_by_summary(database, file, cct, &mut found))?;
+    file.part.with_file(decide_by_tree(database, file, &mut found))?;
     Ok(found)
 }
 
@@ -79,7 +79,7 @@ fn differences(file: &ProfileDb, cct: &CctDb) -> ReadResult<Result<Vec<Differenc
         }
     };
     let read = each_value(cct, |context, metric, profile, value| {
-        let other = file.part.told(value_of(file, profile, context, metric))?;
+        let other = file.part.with_file(value_of(file, profile, context, metric))?;
         differs((context, metric, profile), other.unwrap_or(0.0), value);
         Ok(())
     })?;
@@ -114,7 +114,7 @@ fn has_value(cct: &CctDb, context: u32, metric: u16, profile: u32) -> ReadResult
 }
 
 /// Decides what the sums of the summary decide: where they hold with one choice of readings alone.
-fn by_summary(
+fn decide_by_summary(
     database: &Database,
     file: &ProfileDb,
     cct: &CctDb,
@@ -126,7 +126,7 @@ fn by_summary(
     if file.require_order(&summary).is_err() {
         return Ok(());
     }
-    let ids = sums_of(database, Summed::is_of_threads);
+    let ids = sums_of(database, SummedScope::equals_thread_sum);
     let of_one_sum = |a: &Difference, b: &Difference| (a.key.0, a.key.1) == (b.key.0, b.key.1);
     for run in found.chunk_by_mut(of_one_sum) {
         let Some((context, metric, _)) = run.first().map(|first| first.key) else { continue };
@@ -136,7 +136,7 @@ fn by_summary(
         decide(run, |readings| {
             let mut sum = rest;
             readings.for_each(|reading| sum.add(reading));
-            sum.is(told)
+            sum.equals_rounded(told)
         });
     }
     Ok(())
@@ -189,11 +189,15 @@ enum Opinion {
 }
 
 /// Decides what else can be decided, by what else a profile has.
-fn by_tree(database: &Arc<Database>, file: &ProfileDb, found: &mut [Difference]) -> ReadResult<()> {
+fn decide_by_tree(
+    database: &Arc<Database>,
+    file: &ProfileDb,
+    found: &mut [Difference],
+) -> ReadResult<()> {
     if found.iter().all(|difference| difference.verdict.is_some()) {
         return Ok(());
     }
-    let mut witnesses = Witnesses::new(database, file, found)?;
+    let mut witnesses = Evidence::new(database, file, found)?;
     for difference in found.iter_mut().filter(|difference| difference.verdict.is_none()) {
         difference.verdict = witnesses.verdict(difference)?;
     }
@@ -201,7 +205,7 @@ fn by_tree(database: &Arc<Database>, file: &ProfileDb, found: &mut [Difference])
 }
 
 /// Other values of a profile, and the way in which they belong together.
-struct Witnesses<'a> {
+struct Evidence<'a> {
     file: &'a ProfileDb,
     /// The ids of a metric's other scopes, by the id of each.
     metrics: HashMap<u16, Vec<(MetricScope, u16)>>,
@@ -216,7 +220,7 @@ struct Witnesses<'a> {
     lookups: u64,
 }
 
-impl<'a> Witnesses<'a> {
+impl<'a> Evidence<'a> {
     fn new(
         database: &Arc<Database>,
         file: &'a ProfileDb,
@@ -249,7 +253,7 @@ impl<'a> Witnesses<'a> {
 
     fn know_metrics(&mut self, database: &Database) {
         for metric in database.meta.iter().flat_map(|meta| &meta.metrics) {
-            let reach = metric.instances.iter().map(|of| (reach_of(&of.scope), of.prop_metric_id));
+            let reach = metric.instances.iter().map(|of| (scope_of(&of.scope), of.prop_metric_id));
             let reach: Vec<_> = reach.filter_map(|(reach, id)| Some((reach?, id))).collect();
             for (own, id) in &reach {
                 self.reaches.insert(*id, *own);
@@ -261,7 +265,7 @@ impl<'a> Witnesses<'a> {
     fn know_tree(&mut self, database: &Arc<Database>) {
         let scopes = database.meta.iter().flat_map(|meta| &meta.scopes);
         let mut function =
-            scopes.filter(|scope| reach_of(&scope.name) == Some(MetricScope::Function));
+            scopes.filter(|scope| scope_of(&scope.name) == Some(MetricScope::Function));
         let bit = function.next().map_or(0, |scope| u32::from(scope.propagation_index));
         for (context, parent, _) in TreeWalk::new(Arc::clone(database)) {
             let flows = context.propagation.checked_shr(bit).is_some_and(|bits| bits & 1 == 1);
@@ -276,11 +280,11 @@ impl<'a> Witnesses<'a> {
     fn verdict(&mut self, difference: &Difference) -> ReadResult<Option<Right>> {
         let (context, metric, profile) = difference.key;
         let readings = [difference.by_profile, difference.by_context];
-        let mut opinions = vec![readings.map(|value| self.alone(metric, value))];
+        let mut opinions = vec![readings.map(|value| self.value_opinion(metric, value))];
         let place = (context, profile);
-        opinions.extend(self.beside(place, metric, readings)?);
-        opinions.extend(self.below(place, metric, readings)?);
-        opinions.extend(self.above(place, metric, readings)?);
+        opinions.extend(self.scope_opinion(place, metric, readings)?);
+        opinions.extend(self.child_opinion(place, metric, readings)?);
+        opinions.extend(self.parent_opinion(place, metric, readings)?);
         let speaks_for =
             |one: usize| opinions.iter().any(|opinions| opinions.get(one) > opinions.get(1 - one));
         Ok(match (speaks_for(0), speaks_for(1)) {
@@ -299,14 +303,14 @@ impl<'a> Witnesses<'a> {
     }
 
     /// Returns the opinion on a value by itself.
-    fn alone(&self, metric: u16, value: f64) -> Opinion {
+    fn value_opinion(&self, metric: u16, value: f64) -> Opinion {
         let is_odd = value < 0.0 && !self.negative.contains(&metric);
         if is_odd || !value.is_finite() { Opinion::Refuted } else { Opinion::Possible }
     }
 
     /// Returns the opinion by the other scopes of the metric: a scope that reaches further has no
     /// less, and the same where nothing was called.
-    fn beside(
+    fn scope_opinion(
         &self,
         (context, profile): (u32, u32),
         metric: u16,
@@ -338,19 +342,19 @@ impl<'a> Witnesses<'a> {
     }
 
     /// Returns the opinion by the contexts below: the value is their sum, or more.
-    fn below(
+    fn child_opinion(
         &mut self,
         (context, profile): (u32, u32),
         metric: u16,
         readings: [f64; 2],
     ) -> ReadResult<Option<[Opinion; 2]>> {
-        let below = self.sum_below(context, metric, profile, None)?;
+        let below = self.child_sum(context, metric, profile, None)?;
         let Some(below) = below.filter(|below| !below.is_empty()) else { return Ok(None) };
         Ok(Some(readings.map(|value| self.as_sum(metric, value, &below))))
     }
 
     /// Returns the opinion by the context above: its value has this one as a part.
-    fn above(
+    fn parent_opinion(
         &mut self,
         (context, profile): (u32, u32),
         metric: u16,
@@ -361,7 +365,7 @@ impl<'a> Witnesses<'a> {
             return Ok(None);
         }
         let Some(own) = self.value(parent, metric, profile)? else { return Ok(None) };
-        let Some(rest) = self.sum_below(parent, metric, profile, Some(context))? else {
+        let Some(rest) = self.child_sum(parent, metric, profile, Some(context))? else {
             return Ok(None);
         };
         Ok(Some(readings.map(|value| {
@@ -381,7 +385,7 @@ impl<'a> Witnesses<'a> {
     }
 
     /// Returns the sum of the contexts below one, but one of them; `None` where that is not known.
-    fn sum_below(
+    fn child_sum(
         &mut self,
         context: u32,
         metric: u16,
@@ -405,7 +409,7 @@ impl<'a> Witnesses<'a> {
 
     /// Returns true if a value can be of a context that has so much below it.
     fn as_sum(&self, metric: u16, value: f64, below: &Sum) -> Opinion {
-        if below.is(value) {
+        if below.equals_rounded(value) {
             Opinion::Confirmed
         } else if below.value() > value
             && !rounding::is_same(below.value(), value)

@@ -106,7 +106,7 @@ pub(crate) fn modules(database: &Arc<Database>) -> Rows<PathRow> {
     let table = database.meta.as_ref().map(|meta| meta.modules).unwrap_or_default();
     Box::new(table.offsets().filter_map(move |offset| {
         let meta = database.meta.as_ref()?;
-        let path = database.noted(&meta.part, meta.path("module path", offset));
+        let path = database.ok_or_note(&meta.part, meta.path("module path", offset));
         Some(PathRow { offset, path, is_copied: false })
     }))
 }
@@ -116,8 +116,8 @@ pub(crate) fn files(database: &Arc<Database>) -> Rows<PathRow> {
     let table = database.meta.as_ref().map(|meta| meta.files).unwrap_or_default();
     Box::new(table.offsets().filter_map(move |offset| {
         let meta = database.meta.as_ref()?;
-        let path = database.noted(&meta.part, meta.path("file path", offset));
-        let is_copied = database.noted(&meta.part, meta.is_copied(offset))?;
+        let path = database.ok_or_note(&meta.part, meta.path("file path", offset));
+        let is_copied = database.ok_or_note(&meta.part, meta.is_copied(offset))?;
         Some(PathRow { offset, path, is_copied })
     }))
 }
@@ -127,7 +127,7 @@ pub(crate) fn functions(database: &Arc<Database>) -> Rows<FunctionRow> {
     let table = database.meta.as_ref().map(|meta| meta.functions).unwrap_or_default();
     Box::new(table.offsets().filter_map(move |offset| {
         let meta = database.meta.as_ref()?;
-        let function = database.noted(&meta.part, meta.function(offset))?;
+        let function = database.ok_or_note(&meta.part, meta.function(offset))?;
         Some(FunctionRow {
             offset,
             name: function.name,
@@ -145,7 +145,7 @@ fn path(
     what: &'static str,
     pointer: Option<u64>,
 ) -> Option<String> {
-    database.noted(&meta.part, meta.path(what, pointer?))
+    database.ok_or_note(&meta.part, meta.path(what, pointer?))
 }
 
 /// Bytes that a path has at most; of a longer one the last names.
@@ -157,13 +157,13 @@ const NAMES_HELD: usize = PATH_BYTES_MAX / CALLS.len();
 /// Contexts from the entry points down, each before its children.
 pub(crate) fn contexts(database: &Arc<Database>) -> Rows<ContextRow> {
     let mut walk = TreeWalk::new(Arc::clone(database));
-    let view = Profiles::of_names(Arc::clone(database));
+    let view = Profiles::for_names(Arc::clone(database));
     let mut names = Names::default();
-    let mut calls = Calls::default();
+    let mut calls = CallSites::default();
     Box::new(std::iter::from_fn(move || {
         let (context, parent, depth) = walk.next()?;
         let meta = view.database.meta.as_ref()?;
-        let call = calls.of(&context, depth);
+        let call = calls.call_site(&context, depth);
         let mut row = context_row(&view.database, meta, &context, call, parent, depth);
         let name = name_of(&view, meta, &context);
         names.enter(depth, context.offset, &name);
@@ -220,14 +220,14 @@ impl Names {
 /// Places of calls that do not give one themselves: in the line that the nearest context above
 /// gives, up to the one that was called.
 #[derive(Default)]
-struct Calls {
+struct CallSites {
     /// Places of calls from each context on the way to the current one.
     below: Vec<Option<(u64, u32)>>,
 }
 
-impl Calls {
+impl CallSites {
     /// Returns the place of the call that led to a context.
-    fn of(&mut self, context: &Context, depth: u64) -> Option<(u64, u32)> {
+    fn call_site(&mut self, context: &Context, depth: u64) -> Option<(u64, u32)> {
         self.below.truncate(usize::try_from(depth).unwrap_or(usize::MAX));
         let above = self.below.last().copied().flatten();
         let is_called = context.relation != RELATION_LEXICAL;
@@ -251,7 +251,7 @@ fn context_row(
     parent: Option<u32>,
     depth: u64,
 ) -> ContextRow {
-    let function = |pointer| database.noted(&meta.part, meta.function(pointer));
+    let function = |pointer| database.ok_or_note(&meta.part, meta.function(pointer));
     let function = context.function.and_then(function);
     let defined = function.as_ref().and_then(|function| Some((function.file?, function.line)));
     let begins = function.as_ref().and_then(|function| Some((function.module?, function.offset)));

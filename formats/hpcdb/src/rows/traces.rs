@@ -33,10 +33,10 @@ pub(crate) fn traces(database: &Arc<Database>) -> Rows<TraceRow> {
     let count = database.trace.as_ref().map_or(0, |file| file.traces.count);
     Box::new((0..count).filter_map(move |index| {
         let file = database.trace.as_ref()?;
-        let trace = database.noted(&file.part, file.trace(index))??;
+        let trace = database.ok_or_note(&file.part, file.trace(index))??;
         let time = |index: Option<u64>| {
             let element = file.element(&trace, index?);
-            Some(database.noted(&file.part, element)?.timestamp)
+            Some(database.ok_or_note(&file.part, element)?.timestamp)
         };
         Some(TraceRow {
             offset: trace.offset,
@@ -53,11 +53,11 @@ pub(crate) fn traces(database: &Arc<Database>) -> Rows<TraceRow> {
 pub(crate) fn samples(database: &Arc<Database>) -> Rows<SampleRow> {
     let database = Arc::clone(database);
     let count = database.trace.as_ref().map_or(0, |file| file.traces.count);
-    let mut budget = database.trace.as_ref().map(|file| Budget::of(&file.part));
+    let mut budget = database.trace.as_ref().map(|file| Budget::from_part(&file.part));
     let lines = (0..count).flat_map(move |index| {
         let database = Arc::clone(&database);
         let trace = database.trace.as_ref().zip(budget.as_mut()).and_then(|(file, budget)| {
-            let trace = database.noted(&file.part, file.trace(index))??;
+            let trace = database.ok_or_note(&file.part, file.trace(index))??;
             let records = (trace.count, ELEMENT_BYTES);
             database.has_room(&file.part, budget, trace.offset, records).then_some(trace)
         });
@@ -69,7 +69,7 @@ pub(crate) fn samples(database: &Arc<Database>) -> Rows<SampleRow> {
 fn samples_of(database: Arc<Database>, trace: Trace) -> impl Iterator<Item = SampleRow> + Send {
     (0..trace.count).filter_map(move |index| {
         let file: &TraceDb = database.trace.as_ref()?;
-        let element = database.noted(&file.part, file.element(&trace, index))?;
+        let element = database.ok_or_note(&file.part, file.element(&trace, index))?;
         Some(SampleRow {
             offset: TraceDb::element_offset(&trace, index),
             profile: trace.prof_index.into(),

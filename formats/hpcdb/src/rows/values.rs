@@ -49,8 +49,8 @@ pub(crate) fn profiles(database: &Arc<Database>) -> Rows<ProfileRow> {
     let count = database.profile.as_ref().map_or(0, |file| file.profiles.count);
     Box::new((0..count).filter_map(move |index| {
         let file = database.profile.as_ref()?;
-        let profile = database.noted(&file.part, file.profile(index))??;
-        let ids = database.noted(&file.part, file.ids(&profile)).unwrap_or_default();
+        let profile = database.ok_or_note(&file.part, file.profile(index))??;
+        let ids = database.ok_or_note(&file.part, file.ids(&profile)).unwrap_or_default();
         let thread = crate::model::thread_of(&database, &ids);
         Some(ProfileRow {
             offset: profile.offset,
@@ -72,7 +72,7 @@ trait Blocks: Sized + 'static {
     /// Name of the index.
     const INDEX: &'static str;
 
-    fn of(database: &Database) -> Option<&Self>;
+    fn from_database(database: &Database) -> Option<&Self>;
 
     fn part(&self) -> &Part;
 
@@ -106,7 +106,7 @@ impl Blocks for ProfileDb {
 
     const INDEX: &'static str = "context indices";
 
-    fn of(database: &Database) -> Option<&Self> {
+    fn from_database(database: &Database) -> Option<&Self> {
         database.profile.as_ref()
     }
 
@@ -143,7 +143,7 @@ impl Blocks for CctDb {
 
     const INDEX: &'static str = "metric indices";
 
-    fn of(database: &Database) -> Option<&Self> {
+    fn from_database(database: &Database) -> Option<&Self> {
         database.cct.as_ref()
     }
 
@@ -191,7 +191,7 @@ pub(crate) fn values_of(
     index: u64,
     profile: Profile,
 ) -> impl Iterator<Item = ValueRow> + Send {
-    one::<ProfileDb>(database, index, profile)
+    block_values::<ProfileDb>(database, index, profile)
 }
 
 /// The values of one context.
@@ -200,29 +200,31 @@ pub(crate) fn context_values_of(
     ctx_id: u64,
     context: CtxInfo,
 ) -> impl Iterator<Item = ValueRow> + Send {
-    one::<CctDb>(database, ctx_id, context)
+    block_values::<CctDb>(database, ctx_id, context)
 }
 
 /// The values of all blocks that the file has room for.
 fn all<F: Blocks>(database: &Arc<Database>) -> Rows<ValueRow> {
     let database = Arc::clone(database);
-    let count = F::of(&database).map_or(0, F::count);
-    let mut budget = F::of(&database).map(|file| Budget::of(file.part()));
+    let count = F::from_database(&database).map_or(0, F::count);
+    let mut budget = F::from_database(&database).map(|file| Budget::from_part(file.part()));
     let blocks = (0..count).flat_map(move |place| {
         let database = Arc::clone(&database);
-        let block = F::of(&database).zip(budget.as_mut()).and_then(|(file, budget)| {
-            let block = database.noted(file.part(), file.block(place))??;
+        let block = F::from_database(&database).zip(budget.as_mut()).and_then(|(file, budget)| {
+            let block = database.ok_or_note(file.part(), file.block(place))??;
             let Shape { offset, values, .. } = F::shape(&block);
             let records = (values, PROFILE_VALUE_BYTES);
             database.has_room(file.part(), budget, offset, records).then_some(block)
         });
-        block.into_iter().flat_map(move |block| one::<F>(Arc::clone(&database), place, block))
+        block
+            .into_iter()
+            .flat_map(move |block| block_values::<F>(Arc::clone(&database), place, block))
     });
     Box::new(blocks)
 }
 
 /// The values of one block.
-fn one<F: Blocks>(
+fn block_values<F: Blocks>(
     database: Arc<Database>,
     place: u64,
     block: F::Block,
@@ -230,14 +232,14 @@ fn one<F: Blocks>(
     let Shape { values, entries, index, .. } = F::shape(&block);
     let (mut at, mut run) = (0, Run::default());
     std::iter::from_fn(move || {
-        let file = F::of(&database)?;
+        let file = F::from_database(&database)?;
         while at < values {
             let value = at;
             at += 1;
             let key = run.key_of(value, entries, |entry| file.entry(&block, entry));
             let key = key.and_then(|key| key.ok_or_else(|| unindexed(F::INDEX, index)));
             let row = key.and_then(|key| file.row(&block, place, key, value));
-            if let Some(row) = database.noted(file.part(), row) {
+            if let Some(row) = database.ok_or_note(file.part(), row) {
                 return Some(row);
             }
         }
@@ -250,7 +252,7 @@ pub(crate) fn summary(database: &Arc<Database>) -> Rows<SummaryRow> {
     let statistics = statistics(database).map(|row| (row.id, Arc::new(row)));
     let statistics: HashMap<u64, Arc<StatisticRow>> = statistics.collect();
     let profile = database.profile.as_ref().and_then(|file| {
-        let first = database.noted(&file.part, file.profile(0))??;
+        let first = database.ok_or_note(&file.part, file.profile(0))??;
         first.is_summary.then_some(first)
     });
     let database = Arc::clone(database);

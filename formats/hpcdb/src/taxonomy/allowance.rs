@@ -10,7 +10,7 @@ pub(super) struct Allowance {
 }
 
 impl Allowance {
-    pub(super) fn of(text: &str) -> Self {
+    pub(super) fn from_text(text: &str) -> Self {
         Self { left: EACH.saturating_mul(text.len() as u64).saturating_add(LEAST) }
     }
 

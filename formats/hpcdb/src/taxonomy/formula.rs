@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-use super::infix::{Token, start_of};
+use super::infix::{Token, excerpt};
 use super::yaml::{Document, Node, NodeId};
 
 /// Fault of operands and operators that do not make a formula.
@@ -89,7 +89,7 @@ impl Function {
         }
     }
 
-    fn of(self, arguments: &[f64]) -> Option<f64> {
+    fn apply(self, arguments: &[f64]) -> Option<f64> {
         let fold = |with: fn(f64, f64) -> f64| arguments.iter().copied().reduce(with);
         let one = |with: fn(f64) -> f64| match arguments {
             [argument] => Some(with(*argument)),
@@ -129,18 +129,18 @@ pub(super) struct Formulas {
     /// Number of parts, and number of those that they are made of.
     size: usize,
     /// Formulas that were read of nodes, or the reasons why these are no formulas.
-    read: HashMap<NodeId, Result<ExprId, Wrong>>,
+    read: HashMap<NodeId, Result<ExprId, FormulaError>>,
 }
 
 /// Reason why a node is no formula.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Wrong {
+pub(super) struct FormulaError {
     /// The part of it that cannot be used.
     pub(super) at: NodeId,
     pub(super) why: Arc<str>,
 }
 
-impl Wrong {
+impl FormulaError {
     pub(super) fn new(at: NodeId, why: impl Into<Arc<str>>) -> Self {
         Self { at, why: why.into() }
     }
@@ -181,7 +181,11 @@ impl Formulas {
     }
 
     /// Reads the formula of a node. Nodes are no deeper than documents may be, and each is read once.
-    pub(super) fn read(&mut self, document: &Document, node: NodeId) -> Result<ExprId, Wrong> {
+    pub(super) fn read(
+        &mut self,
+        document: &Document,
+        node: NodeId,
+    ) -> Result<ExprId, FormulaError> {
         if let Some(read) = self.read.get(&node) {
             return read.clone();
         }
@@ -190,8 +194,8 @@ impl Formulas {
         read
     }
 
-    fn read_node(&mut self, document: &Document, node: NodeId) -> Result<ExprId, Wrong> {
-        let wrong = |why: &str| Wrong::new(node, why);
+    fn read_node(&mut self, document: &Document, node: NodeId) -> Result<ExprId, FormulaError> {
+        let wrong = |why: &str| FormulaError::new(node, why);
         match document.node(node) {
             Some(Node::Scalar(text)) => {
                 let tokens = self.tokens(text).map_err(|why| wrong(&why))?;
@@ -203,7 +207,8 @@ impl Formulas {
                     let is_formula = matches!(self.read.get(item), Some(Ok(_)));
                     match document.text(*item) {
                         Some(text) if !is_formula => {
-                            let found = self.tokens(text).map_err(|why| Wrong::new(*item, why))?;
+                            let found =
+                                self.tokens(text).map_err(|why| FormulaError::new(*item, why))?;
                             tokens.extend(found);
                         }
                         _ => tokens.push(Token::Operand(self.read(document, *item)?)),
@@ -222,12 +227,12 @@ impl Formulas {
         document: &Document,
         node: NodeId,
         pairs: &[(NodeId, NodeId)],
-    ) -> Result<ExprId, Wrong> {
+    ) -> Result<ExprId, FormulaError> {
         let [(name, arguments)] = pairs else {
-            return Err(Wrong::new(node, "a call has one function, and no more"));
+            return Err(FormulaError::new(node, "a call has one function, and no more"));
         };
         let name = document.text(*name).unwrap_or_default();
-        let unknown = || Wrong::new(node, format!("there is no function {}", start_of(name)));
+        let unknown = || FormulaError::new(node, format!("there is no function {}", excerpt(name)));
         let function = Function::named(name).ok_or_else(unknown)?;
         let items = match document.node(*arguments) {
             Some(Node::List(items)) => items.as_slice(),
@@ -237,13 +242,13 @@ impl Formulas {
         let arguments = arguments.collect::<Result<Vec<_>, _>>()?;
         if !function.takes(arguments.len()) {
             let why = format!("{name} does not take {} arguments", arguments.len());
-            return Err(Wrong::new(node, why));
+            return Err(FormulaError::new(node, why));
         }
         Ok(self.add(Expr::Call(function, arguments)))
     }
 
     /// Of which parts all inputs are known, by their indices.
-    pub(super) fn known(&self, is_known: impl Fn(usize) -> bool) -> Vec<bool> {
+    pub(super) fn computable(&self, is_known: impl Fn(usize) -> bool) -> Vec<bool> {
         let mut known: Vec<bool> = Vec::with_capacity(self.parts.len());
         for part in &self.parts {
             // What a part is made of comes before it.
@@ -305,7 +310,7 @@ impl Formulas {
                         Function::Total => Some(arguments.flatten().collect()),
                         _ => arguments.collect(),
                     };
-                    arguments.and_then(|arguments| function.of(&arguments))
+                    arguments.and_then(|arguments| function.apply(&arguments))
                 }
             };
             values.push(value.filter(|value| value.is_finite()));

@@ -13,7 +13,7 @@ pub(super) enum Token {
 
 /// Operator, sign or parenthesis that waits for its second operand.
 #[derive(Clone, Copy)]
-enum Waiting {
+enum PendingOperator {
     /// A parenthesis, which is not closed.
     Parenthesis,
     /// A sign.
@@ -21,7 +21,7 @@ enum Waiting {
     Operator(Function),
 }
 
-impl Waiting {
+impl PendingOperator {
     /// Returns the strength with which it binds.
     fn strength(self) -> u8 {
         match self {
@@ -49,7 +49,7 @@ impl Formulas {
                 _ => {
                     let length = number_length(rest);
                     let number = rest.get(..length).and_then(|number| number.parse().ok());
-                    let wrong = || format!("{} is no number and no operator", start_of(rest));
+                    let wrong = || format!("{} is no number and no operator", excerpt(rest));
                     (Token::Operand(self.add(Expr::Number(number.ok_or_else(wrong)?))), length)
                 }
             };
@@ -63,7 +63,7 @@ impl Formulas {
     /// follow each other so.
     pub(super) fn infix(&mut self, tokens: &[Token]) -> Option<ExprId> {
         let mut operands: Vec<ExprId> = Vec::new();
-        let mut waiting: Vec<Waiting> = Vec::new();
+        let mut waiting: Vec<PendingOperator> = Vec::new();
         let mut wants_operand = true;
         for token in tokens {
             match (*token, wants_operand) {
@@ -71,11 +71,13 @@ impl Formulas {
                     operands.push(id);
                     wants_operand = false;
                 }
-                (Token::Open, true) => waiting.push(Waiting::Parenthesis),
-                (Token::Operator(Function::Difference), true) => waiting.push(Waiting::Minus),
+                (Token::Open, true) => waiting.push(PendingOperator::Parenthesis),
+                (Token::Operator(Function::Difference), true) => {
+                    waiting.push(PendingOperator::Minus)
+                }
                 (Token::Operator(Function::Sum), true) => {}
                 (Token::Operator(function), false) => {
-                    let next = Waiting::Operator(function);
+                    let next = PendingOperator::Operator(function);
                     // Powers of powers are worked out from the right.
                     let least = next.strength() + u8::from(function == Function::Power);
                     self.join(&mut operands, &mut waiting, least)?;
@@ -97,15 +99,17 @@ impl Formulas {
     fn join(
         &mut self,
         operands: &mut Vec<ExprId>,
-        waiting: &mut Vec<Waiting>,
+        waiting: &mut Vec<PendingOperator>,
         least: u8,
     ) -> Option<()> {
         while let Some(last) = waiting.pop_if(|last| last.strength() >= least) {
             let second = operands.pop()?;
             let part = match last {
-                Waiting::Operator(function) => Expr::Call(function, vec![operands.pop()?, second]),
-                Waiting::Minus => Expr::Call(Function::Difference, vec![second]),
-                Waiting::Parenthesis => return None,
+                PendingOperator::Operator(function) => {
+                    Expr::Call(function, vec![operands.pop()?, second])
+                }
+                PendingOperator::Minus => Expr::Call(Function::Difference, vec![second]),
+                PendingOperator::Parenthesis => return None,
             };
             operands.push(self.add(part));
         }
@@ -129,7 +133,7 @@ fn number_length(text: &str) -> usize {
 }
 
 /// As much of a text as a person has to see.
-pub(super) fn start_of(text: &str) -> String {
+pub(super) fn excerpt(text: &str) -> String {
     const SHOWN: usize = 24;
     match text.char_indices().nth(SHOWN) {
         Some((at, _)) => format!("{}…", text.get(..at).unwrap_or_default()),

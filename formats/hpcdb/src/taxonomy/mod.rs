@@ -13,25 +13,25 @@ use kymo_model::profile::{
     Column, Derived, Formula, Input, Metric, MetricId, MetricScope, Side, Statistic,
 };
 
-use crate::model::{reach_of, statistic_of};
+use crate::model::{scope_of, statistic_of};
 use allowance::Allowance;
 use formula::{Formulas, Needed};
-use infix::start_of;
-use shown::{Shown, Unusable, read_shown};
+use infix::excerpt;
+use shown::{MetricView, Unusable, read_shown};
 use yaml::{Document, NodeId};
 
 /// Content of a taxonomy.
 #[derive(Debug, Default)]
 pub(crate) struct Taxonomy {
     formulas: Arc<Formulas>,
-    inputs: Vec<Named>,
-    shown: Vec<Shown>,
+    inputs: Vec<StoredStatistic>,
+    shown: Vec<MetricView>,
     unusable: Unusable,
 }
 
 /// A stored statistic that formulas use. What we do not know has no value.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Named {
+struct StoredStatistic {
     metric: String,
     reach: Option<MetricScope>,
     statistic: Option<Statistic>,
@@ -47,7 +47,7 @@ impl Taxonomy {
         if let Some(version) = document.get_text(root, "version").filter(|text| *text != "0") {
             return Err(format!("version {version} is not known"));
         }
-        let (mut formulas, mut allowance) = (Formulas::default(), Allowance::of(text));
+        let (mut formulas, mut allowance) = (Formulas::default(), Allowance::from_text(text));
         let mut inputs = Vec::new();
         for node in document.get(root, "inputs").map_or(&[][..], |list| document.items(list)) {
             formulas.input(*node, inputs.len());
@@ -68,10 +68,10 @@ impl Taxonomy {
         for input in &self.inputs {
             let why = match input {
                 _ if !places.contains_key(&input.metric) => {
-                    format!("there is no metric {}", start_of(&input.metric))
+                    format!("there is no metric {}", excerpt(&input.metric))
                 }
-                Named { reach: None, .. } => "its scope is not known".to_owned(),
-                Named { statistic: None, .. } => "its statistic is not known".to_owned(),
+                StoredStatistic { reach: None, .. } => "its scope is not known".to_owned(),
+                StoredStatistic { statistic: None, .. } => "its statistic is not known".to_owned(),
                 _ => continue,
             };
             let line = input.line;
@@ -94,7 +94,7 @@ impl Taxonomy {
 
     /// Returns true if something shown is a stored metric as it is, under its own name. It may be
     /// shown exclusive of calls alone.
-    fn is_stored(&self, shown: &Shown) -> bool {
+    fn is_stored(&self, shown: &MetricView) -> bool {
         let formula = shown.inclusive.standard.or(shown.exclusive.standard);
         let input = formula.and_then(|id| self.formulas.as_input(id));
         input.and_then(|input| self.inputs.get(input)).is_some_and(|input| {
@@ -105,14 +105,15 @@ impl Taxonomy {
     /// Returns the metrics that can be computed from those that there are.
     pub(crate) fn resolve(&self, metrics: &[Metric]) -> Resolved {
         let places = places(metrics);
-        let input = |named: &Named| {
+        let input = |named: &StoredStatistic| {
             let metric = MetricId(u32::try_from(*places.get(&named.metric)?).ok()?);
             let column = Column { metric, reach: named.reach? };
             Some(Input { column, statistic: named.statistic? })
         };
         let inputs: Vec<_> = self.inputs.iter().map(input).collect();
-        let known = self.formulas.known(|index| inputs.get(index).is_some_and(Option::is_some));
-        let is_computed = |shown: &Shown| {
+        let known =
+            self.formulas.computable(|index| inputs.get(index).is_some_and(Option::is_some));
+        let is_computed = |shown: &MetricView| {
             let sides = shown.sides().into_iter().flatten();
             let mut is_known = sides.map(|side| known.get(side.index()) == Some(&true)).peekable();
             !self.is_stored(shown) && is_known.peek().is_some() && is_known.all(|known| known)
@@ -166,7 +167,7 @@ fn places(metrics: &[Metric]) -> HashMap<String, usize> {
 }
 
 /// Returns the computed metric as core describes it.
-fn metric_of(shown: &Shown) -> Metric {
+fn metric_of(shown: &MetricView) -> Metric {
     let named = Metric::named(shown.name.clone());
     let percent = shown.is_percent.then(|| "%".to_owned());
     Metric {
@@ -179,15 +180,15 @@ fn metric_of(shown: &Shown) -> Metric {
     }
 }
 
-fn input(document: &Document, node: NodeId) -> Result<Named, String> {
+fn input(document: &Document, node: NodeId) -> Result<StoredStatistic, String> {
     let text = |key| document.get_text(node, key);
     let (Some(metric), Some(scope)) = (text("metric"), text("scope")) else {
         return Err("an input without metric or scope".to_owned());
     };
     let (formula, combine) = (text("formula").unwrap_or("$$"), text("combine").unwrap_or("sum"));
-    let (metric, reach) = (metric.to_owned(), reach_of(scope));
+    let (metric, reach) = (metric.to_owned(), scope_of(scope));
     let (statistic, line) = (statistic_of(formula, combine), document.line(node));
-    Ok(Named { metric, reach, statistic, line })
+    Ok(StoredStatistic { metric, reach, statistic, line })
 }
 
 /// Computation of a metric.

@@ -1,8 +1,8 @@
 //! Metrics of a taxonomy, one for each way to look at them.
 
 use super::allowance::Allowance;
-use super::formula::{ExprId, Formulas, Wrong};
-use super::infix::start_of;
+use super::formula::{ExprId, FormulaError, Formulas};
+use super::infix::excerpt;
 use super::yaml::{Document, Node, NodeId};
 
 /// Greatest depth of metrics below each other.
@@ -16,7 +16,7 @@ const EACH: usize = 64;
 
 /// A way to look at a metric.
 #[derive(Debug)]
-pub(super) struct Shown {
+pub(super) struct MetricView {
     pub(super) name: String,
     pub(super) description: String,
     pub(super) is_visible: bool,
@@ -28,7 +28,7 @@ pub(super) struct Shown {
     pub(super) exclusive: Sides,
 }
 
-impl Shown {
+impl MetricView {
     /// The formulas, in the order of core's sides.
     pub(super) fn sides(&self) -> [Option<ExprId>; 4] {
         let (inclusive, exclusive) = (self.inclusive, self.exclusive);
@@ -69,7 +69,7 @@ pub(super) fn read_shown(
     mut allowance: Allowance,
     formulas: &mut Formulas,
     unusable: &mut Unusable,
-) -> Result<Vec<Shown>, String> {
+) -> Result<Vec<MetricView>, String> {
     let mut levels = levels(document, root, &mut allowance)?;
     // Those below come first: others are made of them.
     for index in (0..levels.len()).rev() {
@@ -146,7 +146,7 @@ fn variants(
             },
         };
         allowance.take(formulas.size() - size)?;
-        let ways = ways(document, *how);
+        let ways = variant_nodes(document, *how);
         allowance.take(ways.len())?;
         let is_shown = |so: &str| ways.iter().any(|way| document.text(*way) == Some(so));
         let (is_hidden, has_share) = (is_shown("hidden"), is_shown("percent"));
@@ -156,7 +156,7 @@ fn variants(
 }
 
 /// The ways in which a variant is shown: one, or a list.
-fn ways(document: &Document, variant: NodeId) -> &[NodeId] {
+fn variant_nodes(document: &Document, variant: NodeId) -> &[NodeId] {
     let render =
         document.pairs(variant).iter().find(|(key, _)| document.text(*key) == Some("render"));
     match render {
@@ -209,10 +209,13 @@ fn both_sides(
     document: &Document,
     formula: NodeId,
     formulas: &mut Formulas,
-) -> Result<(Sides, Sides), Wrong> {
+) -> Result<(Sides, Sides), FormulaError> {
     let keys = ["inclusive", "exclusive"];
     if keys.iter().all(|key| document.get(formula, key).is_none()) && !document.is_null(formula) {
-        return Err(Wrong::new(formula, "it is none of first, sum, inclusive and exclusive"));
+        return Err(FormulaError::new(
+            formula,
+            "it is none of first, sum, inclusive and exclusive",
+        ));
     }
     let [inclusive, exclusive] = keys.map(|key| sides(document, formula, key, formulas));
     Ok((inclusive?, exclusive?))
@@ -225,7 +228,7 @@ fn sides(
     formula: NodeId,
     key: &str,
     formulas: &mut Formulas,
-) -> Result<Sides, Wrong> {
+) -> Result<Sides, FormulaError> {
     let Some(side) = document.get(formula, key).filter(|side| !document.is_null(*side)) else {
         return Ok(Sides::default());
     };
@@ -254,12 +257,12 @@ pub(super) struct Unusable {
 }
 
 impl Unusable {
-    fn add(&mut self, document: &Document, metric: NodeId, variant: &str, wrong: &Wrong) {
+    fn add(&mut self, document: &Document, metric: NodeId, variant: &str, wrong: &FormulaError) {
         if self.found.len() < UNUSABLE_MAX {
-            let name = start_of(document.get_text(metric, "name").unwrap_or_default());
+            let name = excerpt(document.get_text(metric, "name").unwrap_or_default());
             let name = match variant {
                 "" | "Sum" => name,
-                variant => format!("{name}:{}", start_of(variant)),
+                variant => format!("{name}:{}", excerpt(variant)),
             };
             let line = document.line(wrong.at);
             let why = format!("line {line}: {name} cannot be computed: {}", wrong.why);
@@ -269,7 +272,7 @@ impl Unusable {
 }
 
 /// Each variant of a metric under a name of its own.
-fn shown<'a>(document: &'a Document, level: &'a Level) -> impl Iterator<Item = Shown> + 'a {
+fn shown<'a>(document: &'a Document, level: &'a Level) -> impl Iterator<Item = MetricView> + 'a {
     let text = |key| document.get_text(level.node, key);
     let name = text("name");
     let description = text("description").or(text("short description")).or(name);
@@ -284,6 +287,14 @@ fn shown<'a>(document: &'a Document, level: &'a Level) -> impl Iterator<Item = S
         let is_visible = is_visible && !variant.is_hidden;
         let (inclusive, exclusive) = (variant.inclusive, variant.exclusive);
         let has_share = variant.has_share;
-        Some(Shown { name, description, is_visible, has_share, is_percent, inclusive, exclusive })
+        Some(MetricView {
+            name,
+            description,
+            is_visible,
+            has_share,
+            is_percent,
+            inclusive,
+            exclusive,
+        })
     })
 }

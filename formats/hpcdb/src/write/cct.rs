@@ -7,10 +7,10 @@ use std::path::Path;
 use kymo_core::bytes::Sink;
 use kymo_core::{Error, Progress, Result, ahead};
 
-use super::file::{Form, Out};
+use super::file::{FileWriter, Form};
 use super::profile::ProfileWriter;
 use crate::spec::{CCT_BYTES, CCT_VALUE_BYTES, DESCRIBED_CCT_BYTES, FileKind};
-use crate::transpose::{Gathering, Stored, Turned, numbers_max};
+use crate::transpose::{Stored, TransposedValue, Transposition, numbers_max};
 
 /// Offset of the list of contexts.
 const CONTEXTS_AT: u64 = 0x40;
@@ -41,9 +41,9 @@ pub(crate) fn write(
     listed: Numbered,
     progress: &dyn Progress,
 ) -> Result<()> {
-    let told = |error| from.told(error);
-    let gathering = Gathering::new(from).map_err(told)?;
-    let sums_are_wanted = sums.as_ref().is_some_and(|(summary, _)| summary.is_to_be_made());
+    let told = |error| from.with_file(error);
+    let gathering = Transposition::new(from).map_err(told)?;
+    let sums_are_wanted = sums.as_ref().is_some_and(|(summary, _)| summary.needs_summary());
     let highest = listed.highest.max(gathering.highest);
     let contexts = listed.count.saturating_add(gathering.valued);
     let count = u64::from(highest) + 1;
@@ -52,7 +52,7 @@ pub(crate) fn write(
             "context {highest} has too large a number: {contexts} are listed or have values"
         )));
     }
-    let mut out = Out::create(path)?;
+    let mut out = FileWriter::create(path)?;
     let size = if form.is_described() { DESCRIBED_CCT_BYTES } else { CCT_BYTES };
     let mut head = form.header(FileKind::Cct, &[(0x10 + size * count, 0x30)]);
     head.bytes(&[0; 0x10]);
@@ -119,7 +119,7 @@ impl Block {
 }
 
 impl Encoded {
-    fn new(form: Form, values: &[Turned], with_sums: bool) -> Self {
+    fn new(form: Form, values: &[TransposedValue], with_sums: bool) -> Self {
         let (bytes, index) = (form.sink(), form.sink());
         let mut encoded = Self { bytes, index, blocks: Vec::new(), sums: Vec::new() };
         for values in values.chunk_by(|a, b| a.context == b.context) {
@@ -129,7 +129,7 @@ impl Encoded {
     }
 
     /// Takes the values of a context.
-    fn block(&mut self, form: Form, values: &[Turned], with_sums: bool) {
+    fn block(&mut self, form: Form, values: &[TransposedValue], with_sums: bool) {
         let Some(context) = values.first().map(|value| value.context) else { return };
         let start = self.bytes.len();
         self.index.clear();
@@ -171,7 +171,7 @@ impl Encoded {
     }
 
     /// Writes the blocks of some contexts, and where they are.
-    fn put(&self, out: &mut Out, form: Form, contexts: Range<u64>) -> Result<()> {
+    fn put(&self, out: &mut FileWriter, form: Form, contexts: Range<u64>) -> Result<()> {
         let size = if form.is_described() { DESCRIBED_CCT_BYTES } else { CCT_BYTES };
         let mut blocks = self.blocks.iter().peekable();
         let mut start = contexts.start;
@@ -181,12 +181,12 @@ impl Encoded {
             for context in start..end {
                 let block = blocks.next_if(|block| u64::from(block.context) == context).copied();
                 let block = block.unwrap_or_default();
-                let at = out.at();
+                let at = out.position();
                 out.put(self.bytes.as_slice().get(block.values..block.end).unwrap_or_default())?;
                 if form.is_described() {
                     // The list says where the rest is said.
                     out.align(8)?;
-                    records.u64(out.at());
+                    records.u64(out.position());
                     let mut info = form.sink();
                     block.info(&mut info, at);
                     out.put(info.as_slice())?;

@@ -47,7 +47,7 @@ pub(super) fn write(directory: &Path, form: Form, taxonomy: &str) -> Result<()> 
 
 /// Returns something in the directory of a database that is no part of one, if there is anything.
 #[must_use]
-pub fn stranger(directory: &Path) -> Option<PathBuf> {
+pub fn foreign_file(directory: &Path) -> Option<PathBuf> {
     let is_file =
         |name: &OsStr| FileKind::ALL.iter().any(|kind| name == kind.name()) || name == FORMATS;
     let is_part = |entry: &DirEntry| {

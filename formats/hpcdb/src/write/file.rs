@@ -50,26 +50,26 @@ impl Form {
 
 /// Brings what was written of a file to the disk by now. That it cannot be is said when the database
 /// gets its name.
-pub(super) fn settle(path: &Path) {
+pub(super) fn sync_file(path: &Path) {
     let _ = File::open(path).and_then(|file| file.sync_data());
 }
 
 /// A file being written.
 #[derive(Debug)]
-pub(super) struct Out {
+pub(super) struct FileWriter {
     file: BufWriter<File>,
     /// Offset of the next byte.
     at: u64,
 }
 
-impl Out {
+impl FileWriter {
     pub(super) fn create(path: &Path) -> Result<Self> {
         let file = File::create(path).map_err(Error::io("create a file of the output"))?;
         Ok(Self { file: BufWriter::with_capacity(1 << 18, file), at: 0 })
     }
 
     /// Returns the offset of the next byte.
-    pub(super) fn at(&self) -> u64 {
+    pub(super) fn position(&self) -> u64 {
         self.at
     }
 

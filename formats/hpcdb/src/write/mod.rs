@@ -27,14 +27,14 @@ use kymo_model::profile::{
 };
 use kymo_model::timeline::TimeNs;
 
-use crate::model::place_of_reach;
+use crate::model::scope_rank;
 use crate::spec::FileKind;
 use crate::types::PropagationScope;
 use meta::MetaWriter;
 use rows::Rows;
 use taxonomy::taxonomy;
 
-pub use directory::stranger;
+pub use directory::foreign_file;
 
 pub(crate) use cct::{Numbered, write as write_cct};
 pub(crate) use file::Form;
@@ -63,7 +63,7 @@ impl Writer {
     /// # Errors
     /// When the directory cannot be made.
     pub fn new(to: &Destination, title: &str) -> Result<Self> {
-        Self::with(to, title, Form::Released)
+        Self::with_form(to, title, Form::Released)
     }
 
     /// Starts a database in the layout that was described first, which is big-endian. It numbers
@@ -72,17 +72,17 @@ impl Writer {
     /// # Errors
     /// When the directory cannot be made.
     pub fn described(to: &Destination, title: &str) -> Result<Self> {
-        Self::with(to, title, Form::Described)
+        Self::with_form(to, title, Form::Described)
     }
 
-    fn with(to: &Destination, title: &str, form: Form) -> Result<Self> {
+    fn with_form(to: &Destination, title: &str, form: Form) -> Result<Self> {
         let meta = MetaWriter::new(title, form);
         let (directory, profile, trace, progress) = (to.directory()?, None, None, None);
         Ok(Self { directory, form, meta, profile, trace, progress })
     }
 
     /// Tells how far it is when it finishes.
-    pub fn tell(&mut self, progress: &Arc<dyn Progress>) {
+    pub fn set_progress(&mut self, progress: &Arc<dyn Progress>) {
         self.progress = Some(Arc::clone(progress));
     }
 
@@ -118,7 +118,7 @@ impl Writer {
     ) -> Result<()> {
         let (meta, profile) = (&self.meta, self.profile.as_mut());
         let profile = profile.ok_or_else(|| Error::request("a summary came before threads"))?;
-        profile.told_summary(values.map(|found| {
+        profile.write_stored_summary(values.map(|found| {
             let (context, column, place, value) = found?;
             Ok((ctx_id(context)?, Self::id(meta, column, place)?, value))
         }))
@@ -144,8 +144,8 @@ impl Writer {
                 trace.map_or(Ok(()), TraceWriter::finish)?;
                 meta.write(&meta_path)?;
                 // The rest of the way to the disk is short then.
-                file::settle(&path(FileKind::Profile));
-                file::settle(&path(FileKind::Cct));
+                file::sync_file(&path(FileKind::Profile));
+                file::sync_file(&path(FileKind::Cct));
                 Ok(())
             },
             || {
@@ -175,7 +175,7 @@ impl Writer {
 /// Returns the id by which values name a column, or its statistic of some place among the
 /// `statistics` that each metric has. The two are numbered apart.
 fn metric_id(column: Column, place: usize, statistics: usize) -> Result<u16> {
-    let scope = place_of_reach(column.reach);
+    let scope = scope_rank(column.reach);
     let metric = usize::try_from(column.metric.0).ok();
     let first = metric.and_then(|metric| metric.checked_mul(statistics.max(1)));
     let first = first.and_then(|first| first.checked_add(place)?.checked_mul(SCOPES as usize));

@@ -6,7 +6,7 @@ use kymo_core::bytes::{Endian, ReadError, ReadResult, Sink};
 use kymo_core::{Error, FileBytes, Result, ahead};
 use kymo_model::profile::{IdPart, Thread, ThreadId};
 
-use super::file::{Form, Out};
+use super::file::{FileWriter, Form};
 use super::rows::Rows;
 use crate::spec::{DESCRIBED_PROFILE_BYTES, FileKind, PROFILE_BYTES};
 use crate::transpose::Stored;
@@ -27,7 +27,7 @@ const DESCRIBED_PROFILES_MAX: u64 = 65_536;
 /// `profile.db`, being written.
 #[derive(Debug)]
 pub(crate) struct ProfileWriter {
-    out: Out,
+    out: FileWriter,
     form: Form,
     /// The summary first.
     infos: Vec<Info>,
@@ -82,18 +82,18 @@ impl ProfileWriter {
                 "the described draft cannot number {count} profiles; the released layout can"
             )));
         }
-        let mut out = Out::create(path)?;
+        let mut out = FileWriter::create(path)?;
         // The described draft has the same bytes in two places.
         out.zeros(INFOS_AT + PROFILE_BYTES * count)?;
-        let start = out.at();
+        let start = out.position();
         let mut infos = vec![Info::default()];
         for thread in threads {
             // In the described draft they are no multiple of 8 bytes long.
             out.align(8)?;
-            infos.push(Info { id_tuple: out.at(), ..Info::default() });
+            infos.push(Info { id_tuple: out.position(), ..Info::default() });
             out.put(tuple(form, thread, kinds).as_slice())?;
         }
-        let tuples = (out.at() - start, start);
+        let tuples = (out.position() - start, start);
         let (summary, summed) = (Block::default(), Rows::new(form));
         Ok(Self { out, form, infos, tuples, summary, summed, is_told: false })
     }
@@ -152,7 +152,7 @@ impl ProfileWriter {
 
     fn begin(&mut self) -> Result<Block> {
         self.out.align(4)?;
-        Ok(Block { values: self.out.at(), ..Block::default() })
+        Ok(Block { values: self.out.position(), ..Block::default() })
     }
 
     /// Puts values that come in order of contexts.
@@ -191,7 +191,7 @@ impl ProfileWriter {
 
     fn end(&mut self, block: &Block) -> Result<Info> {
         self.out.align(4)?;
-        let ctx_indices = self.out.at();
+        let ctx_indices = self.out.position();
         let mut bytes = self.form.sink();
         for index in block.index.chunks(ENTRIES_HELD) {
             bytes.clear();
@@ -209,7 +209,7 @@ impl ProfileWriter {
 
     /// Writes a summary that is not made of what threads have. It comes in order of contexts, and
     /// what a context has is put in order here.
-    pub(crate) fn told_summary(
+    pub(crate) fn write_stored_summary(
         &mut self,
         values: impl Iterator<Item = Result<(u32, u16, f64)>>,
     ) -> Result<()> {
@@ -248,7 +248,7 @@ impl ProfileWriter {
     }
 
     /// Returns what was written so far, to be read again. Infos are written before.
-    pub(crate) fn written(&self, path: &Path) -> Result<Written> {
+    pub(crate) fn written(&self, path: &Path) -> Result<SpilledValues> {
         let profile = |(number, info): (u32, &Info)| {
             let Info { n_values, values, n_ctxs, ctx_indices, .. } = *info;
             let (index, n_ctxs) = (number.into(), n_ctxs.into());
@@ -266,7 +266,7 @@ impl ProfileWriter {
             (number, profile)
         };
         let profiles = (0..).zip(&self.infos).skip(1).map(profile).collect();
-        Ok(Written { file: FileBytes::open(path)?, form: self.form, profiles })
+        Ok(SpilledValues { file: FileBytes::open(path)?, form: self.form, profiles })
     }
 
     fn fill(&mut self) -> Result<()> {
@@ -298,7 +298,7 @@ impl ProfileWriter {
     }
 
     /// Returns true if the summary was not told, and is made of what threads have.
-    pub(crate) fn is_to_be_made(&self) -> bool {
+    pub(crate) fn needs_summary(&self) -> bool {
         !self.is_told
     }
 
@@ -343,13 +343,13 @@ impl ProfileWriter {
 
 /// The values of threads that were written. The file may be larger than memory: it is not mapped.
 #[derive(Debug)]
-pub(crate) struct Written {
+pub(crate) struct SpilledValues {
     file: FileBytes,
     form: Form,
     profiles: Vec<(u32, Profile)>,
 }
 
-impl Stored for Written {
+impl Stored for SpilledValues {
     fn endian(&self) -> Endian {
         self.form.endian()
     }
@@ -371,7 +371,7 @@ impl Stored for Written {
         Ok(room)
     }
 
-    fn told(&self, error: ReadError) -> Error {
+    fn with_file(&self, error: ReadError) -> Error {
         Error::ReadIn { file: FileKind::Profile.name().into(), error }
     }
 }

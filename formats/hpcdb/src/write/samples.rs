@@ -55,7 +55,10 @@ impl Samples {
 
     /// The bytes, and the first and the last sample, where the last one before them was this.
     /// Nothing where there are none.
-    pub(super) fn after(&self, before: Option<Sample>) -> Result<Option<(&[u8], Sample, Sample)>> {
+    pub(super) fn encode_after(
+        &self,
+        before: Option<Sample>,
+    ) -> Result<Option<(&[u8], Sample, Sample)>> {
         let Some((first, last)) = self.ends else { return Ok(None) };
         let is_idle_still = before.map_or(Ok(false), |before| is_idle_still(before, first))?;
         let said = usize::try_from(if is_idle_still { ELEMENT_BYTES } else { 0 }).unwrap_or(0);

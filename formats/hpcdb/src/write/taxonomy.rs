@@ -63,14 +63,14 @@ pub(super) fn taxonomy(
 }
 
 /// A metric, and what its anchors begin with.
-struct Listed<'a> {
+struct ListedMetric<'a> {
     metric: &'a Metric,
     anchor: String,
 }
 
 /// Metrics with anchors that differ. That is the name, as hpcprof has it, and a number behind it where
 /// one before it has the same name and another description.
-fn listed(metrics: &[Metric]) -> Vec<Listed<'_>> {
+fn listed(metrics: &[Metric]) -> Vec<ListedMetric<'_>> {
     let names: HashSet<&str> = metrics.iter().map(|metric| metric.name.as_str()).collect();
     let mut counts: HashMap<&str, u64> = HashMap::new();
     let anchor = |metric: &'_ Metric, count: &mut u64| loop {
@@ -84,13 +84,13 @@ fn listed(metrics: &[Metric]) -> Vec<Listed<'_>> {
     };
     let listed = metrics.iter().map(|metric| {
         let anchor = anchor(metric, counts.entry(&metric.name).or_default());
-        Listed { metric, anchor }
+        ListedMetric { metric, anchor }
     });
     listed.collect()
 }
 
 /// Writes the description of how a metric is shown that is computed from others.
-fn computed_root(text: &mut String, computed: &ComputedMetric, metrics: &[Listed<'_>]) {
+fn computed_root(text: &mut String, computed: &ComputedMetric, metrics: &[ListedMetric<'_>]) {
     let ComputedMetric { metric, format, has_share, formula, .. } = computed;
     name_and_description(text, metric);
     if !format.is_empty() {
@@ -120,14 +120,14 @@ fn formulas(text: &mut String, metric: &Metric, formula: impl Fn(MetricScope) ->
 /// A formula in flow style, of the sums of metrics in a scope; nothing where one has none.
 fn written_formula(
     formula: &Expression,
-    metrics: &[Listed<'_>],
+    metrics: &[ListedMetric<'_>],
     reach: MetricScope,
 ) -> Option<String> {
     match formula {
         Expression::Number(number) => Some(number.to_string()),
         Expression::Metric(id) => {
             let metric = usize::try_from(id.0).ok().and_then(|at| metrics.get(at));
-            let alias = |metric: &Listed<'_>| alias(metric, Statistic::Sum, reach);
+            let alias = |metric: &ListedMetric<'_>| alias(metric, Statistic::Sum, reach);
             metric.map_or_else(|| Some("0".to_owned()), alias)
         }
         Expression::Apply(operation, of) => {
@@ -153,7 +153,7 @@ fn name_and_description(text: &mut String, metric: &Metric) {
 }
 
 /// The statistics of a metric, each under the anchor that formulas know it by.
-fn inputs(text: &mut String, listed: &Listed<'_>, statistics: &[Statistic]) {
+fn inputs(text: &mut String, listed: &ListedMetric<'_>, statistics: &[Statistic]) {
     let name = quoted(&listed.metric.name);
     for reach in SCOPES.into_iter().filter_map(|reach| shown(listed.metric, reach)) {
         let scope = scope_name(reach);
@@ -167,7 +167,7 @@ fn inputs(text: &mut String, listed: &Listed<'_>, statistics: &[Statistic]) {
 }
 
 /// Writes the description of how a metric is shown.
-fn root(text: &mut String, listed: &Listed<'_>, statistics: &[Statistic]) {
+fn root(text: &mut String, listed: &ListedMetric<'_>, statistics: &[Statistic]) {
     name_and_description(text, listed.metric);
     let none = if statistics.is_empty() { " {}" } else { "" };
     let _ = writeln!(text, "    variants:{none}");
@@ -193,7 +193,7 @@ impl Variant {
         self.of.iter().all(|statistic| statistics.contains(statistic))
     }
 
-    fn formula(&self, listed: &Listed<'_>, reach: MetricScope) -> Option<String> {
+    fn formula(&self, listed: &ListedMetric<'_>, reach: MetricScope) -> Option<String> {
         let mut formula = self.formula.to_owned();
         for (statistic, place) in self.of.iter().zip(0..) {
             let alias = alias(listed, *statistic, reach)?;
@@ -234,13 +234,13 @@ fn written(statistic: Statistic) -> (&'static str, &'static str, &'static str) {
 
 /// Returns the alias that stands for a statistic in a formula; `None` where the metric does not
 /// reach so far.
-fn alias(listed: &Listed<'_>, statistic: Statistic, reach: MetricScope) -> Option<String> {
+fn alias(listed: &ListedMetric<'_>, statistic: Statistic, reach: MetricScope) -> Option<String> {
     let reach = shown(listed.metric, reach)?;
     Some(format!("*{}", anchor(listed, statistic, scope_name(reach))))
 }
 
 /// An anchor as hpcprof makes them. `[0x0]` is how it prints `$$`.
-fn anchor(listed: &Listed<'_>, statistic: Statistic, scope: &str) -> String {
+fn anchor(listed: &ListedMetric<'_>, statistic: Statistic, scope: &str) -> String {
     let (_, combine, formula) = written(statistic);
     let mut anchor = String::new();
     for character in format!("{}-{combine}-{formula}-{scope}", listed.anchor).chars() {

@@ -6,7 +6,7 @@ use kymo_core::{Error, Result, ahead};
 use kymo_model::profile::{Parts, SunkSample, ThreadId};
 use kymo_model::timeline::TimeNs;
 
-use super::file::{Form, Out};
+use super::file::{FileWriter, Form};
 use super::samples::Samples;
 use crate::spec::{ELEMENT_BYTES, FileKind, TRACE_BYTES};
 
@@ -21,7 +21,7 @@ type Put<'a> = dyn FnMut(Samples) -> Result<()> + Send + 'a;
 pub(crate) struct TraceWriter {
     path: PathBuf,
     form: Form,
-    out: Option<Out>,
+    out: Option<FileWriter>,
     /// Positions of the samples of each thread.
     lines: Vec<(u64, u64)>,
     moments: Option<(u64, u64)>,
@@ -83,22 +83,22 @@ impl TraceWriter {
         self.lines.get(number).ok_or_else(no_thread)?;
         let (mut start, mut last) = (None, None);
         tell(self.form, &mut |samples| {
-            let Some((bytes, from, to)) = samples.after(last)? else { return Ok(()) };
+            let Some((bytes, from, to)) = samples.encode_after(last)? else { return Ok(()) };
             let (first, latest) = self.moments.unwrap_or((from.0, to.0));
             self.moments = Some((first.min(from.0), latest.max(to.0)));
             last = Some(to);
-            let out = self.out()?;
+            let out = self.create_once()?;
             if start.is_none() {
                 out.align(8)?;
-                start = Some(out.at());
+                start = Some(out.position());
             }
             out.put(bytes)
         })?;
         let (Some(start), Some(out)) = (start, &self.out) else { return Ok(0) };
         if let Some(line) = self.lines.get_mut(number) {
-            *line = (start, out.at());
+            *line = (start, out.position());
         }
-        Ok((out.at() - start) / ELEMENT_BYTES)
+        Ok((out.position() - start) / ELEMENT_BYTES)
     }
 
     /// Takes moments between which something was recorded, whatever is known of it. What is no moment
@@ -112,9 +112,9 @@ impl TraceWriter {
     }
 
     /// The file, which is made when it is asked for first.
-    fn out(&mut self) -> Result<&mut Out> {
+    fn create_once(&mut self) -> Result<&mut FileWriter> {
         if self.out.is_none() {
-            let mut out = Out::create(&self.path)?;
+            let mut out = FileWriter::create(&self.path)?;
             out.zeros(TRACES_AT + TRACE_BYTES * self.lines.len() as u64)?;
             self.out = Some(out);
         }

@@ -20,9 +20,9 @@ impl Printing<'_> {
         let Some(file) = &database.cct else { return Ok(()) };
         self.out.line(at, "ctx_infos: !cct.db/v4/ContextInfos")?;
         self.out.list(at + 2, "contexts", "[]", file.contexts.count == 0)?;
-        let (mut remarks, mut budget) = (Remarks::default(), Budget::of(&file.part));
+        let (mut remarks, mut budget) = (Remarks::default(), Budget::from_part(&file.part));
         for number in 0..file.contexts.count {
-            let Some(info) = file.part.told(file.context(number))? else { continue };
+            let Some(info) = file.part.with_file(file.context(number))? else { continue };
             let name = self.names.context(number)?.unwrap_or_else(|| format!("[{number}]"));
             let remark = remarks.next(&format!("for {name}"));
             self.out.line(at + 2, format_args!("- !cct.db/v4/PerContext{remark}"))?;

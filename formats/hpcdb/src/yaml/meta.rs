@@ -6,7 +6,7 @@ use std::sync::Arc;
 use kymo_core::{Error, Result};
 
 use super::Printing;
-use super::names::{self, of_context, of_function, short_path};
+use super::names::{self, context_text, function_text, short_path};
 use super::out::{Remarks, text};
 use crate::read::{Database, Meta};
 use crate::types::{Context, Metric, PropagationScope, Strided};
@@ -32,7 +32,7 @@ impl Anchors {
             metric.statistics.iter().for_each(|of| anchors.scope(&of.scope));
         }
         for offset in meta.functions.offsets() {
-            let function = meta.part.told(meta.function(offset))?;
+            let function = meta.part.with_file(meta.function(offset))?;
             anchors.record(function.module);
             anchors.record(function.file);
         }
@@ -183,9 +183,9 @@ impl Printing<'_> {
     ) -> Result<()> {
         let mut remarks = Remarks::default();
         for offset in records.offsets() {
-            let path = meta.part.told(meta.path("path", offset))?;
+            let path = meta.part.with_file(meta.path("path", offset))?;
             // Flags of modules have garbage in them.
-            let is_copied = kind == "File" && meta.part.told(meta.is_copied(offset))?;
+            let is_copied = kind == "File" && meta.part.with_file(meta.is_copied(offset))?;
             let flags = if is_copied { "copied" } else { "" };
             let remark = format!("{} [{flags}]", short_path(&path));
             let anchor = anchors.records.get(&offset).copied();
@@ -202,8 +202,8 @@ impl Printing<'_> {
         self.out.list(at + 2, "functions", "[]", meta.functions.count == 0)?;
         let mut remarks = Remarks::default();
         for offset in meta.functions.offsets() {
-            let function = meta.part.told(meta.function(offset))?;
-            let remark = meta.part.told(of_function(meta, &function))?;
+            let function = meta.part.with_file(meta.function(offset))?;
+            let remark = meta.part.with_file(function_text(meta, &function))?;
             let anchor = anchors.records.get(&offset).copied();
             let item = item("meta.db/v4/Function", anchor, &mut remarks, &remark);
             self.out.line(at + 2, item)?;
@@ -231,7 +231,7 @@ impl Printing<'_> {
                 open.push(Remarks::default());
             }
             let Some(remarks) = open.last_mut() else { continue };
-            let remark = meta.part.told(of_context(meta, &context))?;
+            let remark = meta.part.with_file(context_text(meta, &context))?;
             let at = at + 2 + 2 * depth;
             let kind = if context.entry.is_some() { "EntryPoint" } else { "Context" };
             let item = item(&format!("meta.db/v4/{kind}"), None, remarks, &remark);

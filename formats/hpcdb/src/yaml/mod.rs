@@ -17,7 +17,7 @@ use kymo_model::RecordSink;
 
 use crate::read::Database;
 use names::Names;
-use out::Out;
+use out::YamlText;
 
 /// The name of the style.
 pub(crate) const STYLE: &str = "hpctoolkit-yaml";
@@ -28,7 +28,7 @@ pub(crate) fn dump(
     is_whole: bool,
     sink: &mut dyn RecordSink,
 ) -> Result<()> {
-    let mut out = Out::new(sink);
+    let mut out = YamlText::new(sink);
     let names = Names::new(database);
     if is_whole {
         out.line(0, "!db/v4")?;
@@ -45,7 +45,7 @@ pub(crate) fn dump(
 struct Printing<'a> {
     database: &'a Arc<Database>,
     names: Names,
-    out: Out<'a>,
+    out: YamlText<'a>,
     is_whole: bool,
 }
 

@@ -62,15 +62,15 @@ impl Names {
         let Some((_, offset)) = found.and_then(|index| self.contexts.get(index)) else {
             return Ok(None);
         };
-        let node = meta.part.told(meta.node(*offset))?;
-        meta.part.told(of_context(meta, &node)).map(Some)
+        let node = meta.part.with_file(meta.node(*offset))?;
+        meta.part.with_file(context_text(meta, &node)).map(Some)
     }
 
     /// Returns the name of a profile; nothing for the summary.
     pub(super) fn profile(&self, index: u64) -> Result<Option<String>> {
         let Some(file) = &self.database.profile else { return Ok(None) };
-        let ids = match file.part.told(file.profile(index))? {
-            Some(profile) => file.part.told(file.ids(&profile))?,
+        let ids = match file.part.with_file(file.profile(index))? {
+            Some(profile) => file.part.with_file(file.ids(&profile))?,
             None => Vec::new(),
         };
         let name = || thread_of(&self.database, &ids).to_string();
@@ -79,7 +79,7 @@ impl Names {
 }
 
 /// A context: how it was reached, what it is, and where.
-pub(super) fn of_context(meta: &Meta, context: &Context) -> ReadResult<String> {
+pub(super) fn context_text(meta: &Meta, context: &Context) -> ReadResult<String> {
     let number = context.ctx_id;
     if let Some(entry) = &context.entry {
         let kind = entry_kind(entry.entry_point).unwrap_or("<unknown>");
@@ -106,7 +106,7 @@ pub(super) fn of_context(meta: &Meta, context: &Context) -> ReadResult<String> {
 }
 
 /// A function, and where it is.
-pub(super) fn of_function(meta: &Meta, function: &Function) -> ReadResult<String> {
+pub(super) fn function_text(meta: &Meta, function: &Function) -> ReadResult<String> {
     let mut parts = vec![function.name.clone().unwrap_or_default()];
     if let Some(file) = function.file {
         let path = meta.path("file path", file)?;

@@ -9,13 +9,13 @@ use kymo_model::{Flow, RecordSink};
 const TEXT_BYTES: usize = 1 << 16;
 
 /// Lines on their way.
-pub(super) struct Out<'a> {
+pub(super) struct YamlText<'a> {
     text: String,
     sink: &'a mut dyn RecordSink,
     flow: Flow,
 }
 
-impl<'a> Out<'a> {
+impl<'a> YamlText<'a> {
     pub(super) fn new(sink: &'a mut dyn RecordSink) -> Self {
         Self { text: String::new(), sink, flow: Flow::More }
     }

@@ -20,9 +20,9 @@ impl Printing<'_> {
         let Some(file) = &database.profile else { return Ok(()) };
         self.out.line(at, "profile_infos: !profile.db/v4/ProfileInfos")?;
         self.out.list(at + 2, "profiles", "[]", file.profiles.count == 0)?;
-        let (mut remarks, mut budget) = (Remarks::default(), Budget::of(&file.part));
+        let (mut remarks, mut budget) = (Remarks::default(), Budget::from_part(&file.part));
         for index in 0..file.profiles.count {
-            let Some(profile) = file.part.told(file.profile(index))? else { continue };
+            let Some(profile) = file.part.with_file(file.profile(index))? else { continue };
             let name = self.names.profile(index)?;
             let flags = if profile.is_summary { "is_summary" } else { "" };
             let remark = format!("{{{}}} [{flags}]", name.as_deref().unwrap_or("/"));
@@ -56,7 +56,7 @@ impl Printing<'_> {
         self.out.line(at, format_args!("id_tuple: !profile.db/v4/IdentifierTuple{remark}"))?;
         self.out.line(at + 2, "ids:")?;
         let mut remarks = Remarks::default();
-        for id in file.part.told(file.ids(profile))? {
+        for id in file.part.with_file(file.ids(profile))? {
             let one = crate::model::thread_of(self.database, &[id]).to_string();
             let remark = remarks.next(&one);
             self.out.line(at + 2, format_args!("- !profile.db/v4/Identifier{remark}"))?;

@@ -22,9 +22,9 @@ impl Printing<'_> {
         self.out.field(at + 4, "min", file.moments.map(|(first, _)| first))?;
         self.out.field(at + 4, "max", file.moments.map(|(_, last)| last))?;
         self.out.list(at + 2, "traces", "[]", file.traces.count == 0)?;
-        let (mut remarks, mut budget) = (Remarks::default(), Budget::of(&file.part));
+        let (mut remarks, mut budget) = (Remarks::default(), Budget::from_part(&file.part));
         for index in 0..file.traces.count {
-            let Some(trace) = file.part.told(file.trace(index))? else { continue };
+            let Some(trace) = file.part.with_file(file.trace(index))? else { continue };
             let records = (trace.count, ELEMENT_BYTES);
             let is_room = database.has_room(&file.part, &mut budget, trace.offset, records);
             let trace = if is_room { trace } else { Trace { count: 0, ..trace } };
@@ -48,7 +48,8 @@ impl Printing<'_> {
         let Some(last) = trace.count.checked_sub(1) else {
             return Ok(format!("0s (0-0) for {of}"));
         };
-        let moment = |index| file.part.told(file.element(trace, index)).map(|one| one.timestamp);
+        let moment =
+            |index| file.part.with_file(file.element(trace, index)).map(|one| one.timestamp);
         let (first, last) = (moment(0)?, moment(last)?);
         let span = seconds(last.saturating_sub(first));
         Ok(format!("{span}s ({}-{}) for {of}", seconds(first), seconds(last)))
@@ -58,7 +59,7 @@ impl Printing<'_> {
         let mut remarks = Remarks::default();
         let mut first = None;
         for index in 0..trace.count {
-            let element = file.part.told(file.element(trace, index))?;
+            let element = file.part.with_file(file.element(trace, index))?;
             let first = *first.get_or_insert(element.timestamp);
             let since = seconds(element.timestamp.saturating_sub(first));
             let number = u64::from(element.ctx_id);

@@ -9,9 +9,9 @@ use kymo_core::bytes::ReadResult;
 use kymo_core::{Error, Finding, NoProgress, Progress, Result, Severity, ahead, shortened};
 use kymo_model::measurement::{Frame, IsWanted};
 use kymo_model::structure::{Structure, Symbols};
-use kymo_symbols::{Programs, Search, beside};
+use kymo_symbols::{Programs, Search, path_in_measurement};
 
-use crate::frames::{Frames, Meaning};
+use crate::frames::{Frames, NodeMeaning};
 use crate::hpcstruct::StructureFile;
 use crate::measurement::{Measurement, NOWHERE, Part, named};
 
@@ -47,7 +47,7 @@ pub(crate) fn read_structure(
                 let finding = StructureFile::unreadable(&error);
                 reading.findings.extend(named(vec![finding], path));
             }
-            Err(error) => reading.say(Severity::Warning, path, error.to_string()),
+            Err(error) => reading.add_finding(Severity::Warning, path, error.to_string()),
         }
     }
     (reading.structure, reading.findings)
@@ -75,14 +75,18 @@ struct Reading {
 impl Reading {
     fn add(&mut self, path: &Path, file: StructureFile) {
         if file.modules.is_empty() {
-            self.say(Severity::Note, path, "it tells of no module that was loaded".to_owned());
+            self.add_finding(
+                Severity::Note,
+                path,
+                "it tells of no module that was loaded".to_owned(),
+            );
         }
         for module in file.modules {
             let name = module.path().to_owned();
             if let Some(first) = self.told.get(&name) {
                 let (name, first) = (shortened(&name), first.display());
                 let why = format!("{first} tells of {name} already, and counts");
-                self.say(Severity::Warning, path, why);
+                self.add_finding(Severity::Warning, path, why);
                 continue;
             }
             self.told.insert(name, path.to_owned());
@@ -90,13 +94,13 @@ impl Reading {
                 let ranges = if dropped == 1 { "1 range" } else { &*format!("{dropped} ranges") };
                 let why = "of addresses that earlier ones have in part, which is left out";
                 // hpcstruct writes such files, and hpcprof takes them in this way.
-                self.say(Severity::Note, path, format!("it has {ranges} {why}"));
+                self.add_finding(Severity::Note, path, format!("it has {ranges} {why}"));
             }
             self.structure.add(module);
         }
     }
 
-    fn say(&mut self, severity: Severity, path: &Path, why: String) {
+    fn add_finding(&mut self, severity: Severity, path: &Path, why: String) {
         let finding = Finding::for_whole_file(severity, "structure", why);
         self.findings.extend(named(vec![finding], path));
     }
@@ -108,7 +112,7 @@ pub(crate) fn symbols_of(measurement: &Measurement) -> Programs {
     let paths = modules.map(|module| module.path.to_string());
     // Nothing outside of the directory is looked at, wherever it was when it was recorded.
     let directory = measurement.source.path();
-    let beside = |path: String| beside(&path, directory)?.to_str().map(str::to_owned);
+    let beside = |path: String| path_in_measurement(&path, directory)?.to_str().map(str::to_owned);
     let paths: BTreeSet<_> = paths.filter_map(beside).collect();
     let modules = paths.iter().map(|path| (path.as_str(), directory));
     Programs::new(modules, &Search::default(), &measurement.limits)
@@ -116,12 +120,12 @@ pub(crate) fn symbols_of(measurement: &Measurement) -> Programs {
 
 /// Returns the path by which symbols of a module are known: its place in the directory.
 pub(super) fn resolved(directory: &Path, path: &str) -> Option<String> {
-    Some(directory.join(beside(path, directory)?).to_string_lossy().into_owned())
+    Some(directory.join(path_in_measurement(path, directory)?).to_string_lossy().into_owned())
 }
 
 /// Returns the reasons why modules have no names that recorders put into the directory for them.
 /// Only those modules count that something was measured in, and that no structure file describes.
-pub(crate) fn lacking(
+pub(crate) fn missing_module_names(
     measurement: &Measurement,
     symbols: &Programs,
     structure: &Structure,
@@ -129,10 +133,10 @@ pub(crate) fn lacking(
     let mut found = BTreeMap::new();
     let parts = measurement.recordings.iter().filter(|_| measurement.is_directory);
     let mut holding = measurement.holding();
-    for part in parts.filter(|part| !beside_of(part, measurement).is_empty()) {
+    for part in parts.filter(|part| !companion_modules(part, measurement).is_empty()) {
         // What cannot be read any more is told with its values.
         let Ok(part) = holding.part(part) else { continue };
-        for (path, offset) in measured_beside(&part, measurement) {
+        for (path, offset) in measured_companions(&part, measurement) {
             let is_new = structure.module(&path).is_none() && !found.contains_key(&path);
             let resolved = resolved(measurement.source.path(), &path);
             let module = symbols.module(&path, resolved.as_deref()).filter(|_| is_new);
@@ -146,28 +150,30 @@ pub(crate) fn lacking(
     let finding = |(path, lack): (String, Option<String>)| {
         let why = format!("{}: addresses in it have no names", lack?);
         let finding = Finding::for_whole_file(Severity::Warning, "symbols", why);
-        Some(named(vec![finding], &beside(&path, measurement.source.path())?))
+        Some(named(vec![finding], &path_in_measurement(&path, measurement.source.path())?))
     };
     found.into_iter().filter_map(finding).flatten().collect()
 }
 
 /// Modules of an epoch that recorders put into the directory, by their places in the load map.
-fn beside_of(part: &Part, measurement: &Measurement) -> HashMap<u32, String> {
+fn companion_modules(part: &Part, measurement: &Measurement) -> HashMap<u32, String> {
     let modules = part.epoch().into_iter().flat_map(|epoch| &epoch.load_modules).zip(0_u32..);
     let paths = modules.map(|(module, place)| (place, module.path.to_string()));
-    paths.filter(|(_, path)| beside(path, measurement.source.path()).is_some()).collect()
+    paths
+        .filter(|(_, path)| path_in_measurement(path, measurement.source.path()).is_some())
+        .collect()
 }
 
 /// Modules of an epoch that recorders put into the directory, each with an address that was met.
-fn measured_beside(part: &Part, measurement: &Measurement) -> Vec<(String, u64)> {
+fn measured_companions(part: &Part, measurement: &Measurement) -> Vec<(String, u64)> {
     let (Some(profile), Some(epoch)) = (&part.profile, part.epoch()) else { return Vec::new() };
-    let mut open = beside_of(part, measurement);
+    let mut open = companion_modules(part, measurement);
     let (frames, mut found) = (Frames::new(epoch, profile.header.dialect), Vec::new());
     for node in epoch.nodes.iter() {
         if open.is_empty() {
             break;
         }
-        if let Meaning::Frame(Frame::Code { module, offset, .. }) = frames.of(&node, false)
+        if let NodeMeaning::Frame(Frame::Code { module, offset, .. }) = frames.meaning(&node, false)
             && let Some(path) = open.remove(&module)
         {
             found.push((path, offset));

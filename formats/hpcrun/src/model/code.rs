@@ -30,7 +30,7 @@ pub(super) struct Code<'a> {
 
 /// A module as the tree has it, and its structure or its symbols where they are known.
 #[derive(Clone, Copy)]
-pub(super) struct Known {
+pub(super) struct KnownModule {
     pub(super) id: ModuleId,
     structure: Option<usize>,
     resolver: Option<usize>,
@@ -50,10 +50,10 @@ impl<'a> Code<'a> {
     }
 
     /// The module of a path.
-    pub(super) fn module(&mut self, builder: &mut CallTreeBuilder, path: &str) -> Known {
+    pub(super) fn module(&mut self, builder: &mut CallTreeBuilder, path: &str) -> KnownModule {
         let structure = self.structure.position(path);
         let resolver = if structure.is_none() { self.resolver(path) } else { None };
-        Known { id: builder.module(path), structure, resolver }
+        KnownModule { id: builder.module(path), structure, resolver }
     }
 
     fn resolver(&mut self, path: &str) -> Option<usize> {
@@ -68,10 +68,10 @@ impl<'a> Code<'a> {
     }
 
     /// The contexts around an address, from the function in.
-    pub(super) fn around(
+    pub(super) fn contexts_at(
         &mut self,
         builder: &mut CallTreeBuilder,
-        module: Known,
+        module: KnownModule,
         address: u64,
     ) -> Arc<[Node]> {
         if let Some(resolver) = module.resolver.and_then(|index| self.resolvers.get_mut(index)) {

@@ -25,10 +25,10 @@ use crate::measurement::{Measurement, PROFILE, Part};
 use crate::tree::{Ids, Tree};
 use crate::types::{self, Epoch};
 
-pub(crate) use beside::{lacking, read_structure, structure_of, symbols_of};
+pub(crate) use beside::{missing_module_names, read_structure, structure_of, symbols_of};
 use code::Code;
 use placing::{Place, Placing};
-pub(crate) use remarks::{Remarks, words};
+pub(crate) use remarks::{RuleCounts, words};
 
 /// The entry of what came in nobody knows where.
 const UNKNOWN_ENTRY: &str = "unknown entry";
@@ -56,7 +56,7 @@ pub(crate) struct Contexts {
 
 /// Context of a sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Sampled {
+pub(crate) enum SampleTarget {
     /// A calling context. Where several epochs have a node of that id, it is that of the first.
     Context { context: ContextId, is_shared: bool },
     /// The whole program: the root has no context.
@@ -67,11 +67,11 @@ pub(crate) enum Sampled {
 
 impl Contexts {
     /// The context that a node became.
-    pub(crate) fn find(&self, node: u32) -> Sampled {
+    pub(crate) fn find(&self, node: u32) -> SampleTarget {
         match self.ids.find(node).and_then(|place| self.of.get(place)) {
-            None => Sampled::Nothing,
-            Some(&Place::NO_CONTEXT) => Sampled::Program,
-            Some(context) => Sampled::Context {
+            None => SampleTarget::Nothing,
+            Some(&Place::NO_CONTEXT) => SampleTarget::Program,
+            Some(context) => SampleTarget::Context {
                 context: ContextId((*context).into()),
                 is_shared: self.ids.is_shared(node),
             },
@@ -88,14 +88,14 @@ impl Model {
         let (structure, mut findings) = structure_of(measurement);
         let builder = CallTreeBuilder::new(&limits(measurement));
         let symbols = symbols_of(measurement);
-        findings.extend(lacking(measurement, &symbols, &structure));
+        findings.extend(missing_module_names(measurement, &symbols, &structure));
         let code = Code::new(structure, &symbols, measurement.source.path());
         let mut merging = Merging { builder, code, has_strays: false };
         let mut contexts: HashMap<usize, Contexts> = HashMap::new();
         let mut threads = BTreeMap::new();
         let mut holding = measurement.holding();
         for (part, recording) in measurement.recordings.iter().zip(0_usize..) {
-            let mut remarks = Remarks::default();
+            let mut remarks = RuleCounts::default();
             let held = holding.part(part)?;
             let (numbers, places) = merging.recording(&held, &mut threads, &mut remarks)?;
             findings.extend(measurement.in_file(&part.name, PROFILE, remarks.findings()));
@@ -138,7 +138,7 @@ impl Merging<'_> {
         &mut self,
         part: &Part,
         threads: &mut Threads,
-        remarks: &mut Remarks,
+        remarks: &mut RuleCounts,
     ) -> Result<(NodeNumbers, Vec<Place>)> {
         let (Some(profile), Some(epoch)) = (&part.profile, part.epoch()) else {
             return Ok(<_>::default());
@@ -166,7 +166,7 @@ impl Merging<'_> {
 
     /// Adds the values of a recording. Those of the root, and those of nodes that are not there,
     /// count for an entry of their own, so that nothing is missing from the sum.
-    fn values(&mut self, of: &Values<'_>, remarks: &mut Remarks) -> Result<()> {
+    fn values(&mut self, of: &Values<'_>, remarks: &mut RuleCounts) -> Result<()> {
         let (mut entry, mut last) = (None, (None, None));
         let mut done = Ok(());
         of.epoch.values.each(&of.epoch.nodes, 0..usize::MAX, |value| {
@@ -185,8 +185,8 @@ impl Merging<'_> {
                 last = (Some(value.node), node.and_then(|node| of.places.get(node)));
             }
             let place = last.1;
-            let found =
-                place.and_then(|place| if is_of_call(metric) { place.rel() } else { place.full() });
+            let found = place
+                .and_then(|place| if belongs_to_call(metric) { place.rel() } else { place.full() });
             let context = if let Some(context) = found {
                 context
             } else {
@@ -242,7 +242,7 @@ pub(crate) fn same_metrics(metrics: &[types::Metric]) -> impl Iterator<Item = &t
 }
 
 /// Returns true if values belong to what was called, and not to the instruction.
-pub(crate) fn is_of_call(metric: &types::Metric) -> bool {
+pub(crate) fn belongs_to_call(metric: &types::Metric) -> bool {
     metric.flags.fields().is_some_and(|fields| fields.move2proc)
 }
 

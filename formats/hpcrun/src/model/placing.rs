@@ -6,10 +6,10 @@ use kymo_core::Result;
 use kymo_model::measurement::Frame;
 use kymo_model::profile::{ContextId, IDLE, Node, Relation, Scope};
 
-use super::code::Known;
-use super::remarks::Remarks;
+use super::code::KnownModule;
+use super::remarks::RuleCounts;
 use super::{Merging, UNKNOWN_ENTRY, display_name};
-use crate::frames::{Frames, Meaning, code};
+use crate::frames::{Frames, NodeMeaning, code};
 use crate::tree::Tree;
 use crate::types::{self, Dialect, Epoch};
 
@@ -32,7 +32,7 @@ impl Place {
     /// Not known yet.
     const OPEN: Self = Self { full: Self::NO_CONTEXT, rel: 0 };
 
-    fn at(full: ContextId, rel: ContextId) -> Self {
+    fn from_contexts(full: ContextId, rel: ContextId) -> Self {
         let number = |context: ContextId| u32::try_from(context.0).unwrap_or(Self::NO_CONTEXT);
         Self { full: number(full), rel: number(rel) }
     }
@@ -61,9 +61,9 @@ pub(super) struct Placing<'a, 'b> {
     tree: &'a Tree,
     places: Vec<Place>,
     /// The load modules, in the order of their list.
-    modules: Vec<Known>,
+    modules: Vec<KnownModule>,
     /// Modules that are not in the list, by what they are called.
-    others: HashMap<&'static str, Known>,
+    others: HashMap<&'static str, KnownModule>,
 }
 
 impl<'a, 'b> Placing<'a, 'b> {
@@ -81,7 +81,7 @@ impl<'a, 'b> Placing<'a, 'b> {
     }
 
     /// Places every node, and says which are not where they should be.
-    pub(super) fn all(mut self, remarks: &mut Remarks) -> Result<Vec<Place>> {
+    pub(super) fn all(mut self, remarks: &mut RuleCounts) -> Result<Vec<Place>> {
         let on_cycle = match self.tree.cycle() {
             Some(_) => self.tree.on_cycles(),
             None => Vec::new(),
@@ -116,29 +116,29 @@ impl<'a, 'b> Placing<'a, 'b> {
         &mut self,
         index: usize,
         above: Option<usize>,
-        remarks: &mut Remarks,
+        remarks: &mut RuleCounts,
     ) -> Result<Place> {
         let node = self.epoch.nodes.get(index).unwrap_or_default();
         let parent = above.and_then(|above| self.placed(above)?.full());
-        match self.frames.of(&node, above.is_none()) {
-            Meaning::Frame(Frame::UnknownEntry) if self.is_beside_entries(above) => {
+        match self.frames.meaning(&node, above.is_none()) {
+            NodeMeaning::Frame(Frame::UnknownEntry) if self.is_outside_entries(above) => {
                 self.frame(Frame::UnknownEntry, &node, None)
             }
-            Meaning::Frame(frame) => self.frame(frame, &node, parent),
-            Meaning::Special(name) => {
-                let module = self.other(name);
+            NodeMeaning::Frame(frame) => self.frame(frame, &node, parent),
+            NodeMeaning::Special(name) => {
+                let module = self.unlisted_module(name);
                 self.code(parent, module, node.ip)
             }
-            Meaning::Strange => {
+            NodeMeaning::Strange => {
                 remarks.add("node-module", self.epoch.nodes.offset_of(index));
-                let module = self.other("unknown module");
+                let module = self.unlisted_module("unknown module");
                 self.code(parent, module, node.ip)
             }
         }
     }
 
     /// In old files the root is an entry itself, and those of incomplete unwinds are beside it.
-    fn is_beside_entries(&self, above: Option<usize>) -> bool {
+    fn is_outside_entries(&self, above: Option<usize>) -> bool {
         self.frames.is_old() && above.is_some_and(|above| self.tree.parent(above).is_none())
     }
 
@@ -159,7 +159,7 @@ impl<'a, 'b> Placing<'a, 'b> {
             (Frame::UnknownCode, _) => {
                 let function = Some(self.merging.named("<unknown function>", 0));
                 let context = Node { function, ..Node::new(Scope::Function, Relation::Call) };
-                return self.below(parent, [context]);
+                return self.place_chain(parent, [context]);
             }
             // Who does nothing is nowhere in the program.
             (Frame::Idle, _) => return self.idle(),
@@ -173,39 +173,47 @@ impl<'a, 'b> Placing<'a, 'b> {
         }
         // Placeholders of one name and two codes are two.
         let function = Some(self.merging.named(&display_name(node), code(frame)));
-        self.below(parent, [Node { function, ..Node::new(Scope::Placeholder, Relation::Call) }])
+        self.place_chain(
+            parent,
+            [Node { function, ..Node::new(Scope::Placeholder, Relation::Call) }],
+        )
     }
 
     fn entry(&mut self, name: &str) -> Result<Place> {
         let context = self.merging.entry(name)?;
-        Ok(Place::at(context, context))
+        Ok(Place::from_contexts(context, context))
     }
 
     fn idle(&mut self) -> Result<Place> {
         let function = Some(self.merging.named(IDLE, code(Frame::Idle)));
         let node = Node { function, ..Node::new(Scope::Placeholder, Relation::Call) };
         let context = self.merging.builder.child(None, node)?;
-        Ok(Place::at(context, context))
+        Ok(Place::from_contexts(context, context))
     }
 
     /// A module that is not in the list.
-    fn other(&mut self, name: &'static str) -> Known {
+    fn unlisted_module(&mut self, name: &'static str) -> KnownModule {
         let merging = &mut *self.merging;
         let module = || merging.code.module(&mut merging.builder, &format!("<{name}>"));
         *self.others.entry(name).or_insert_with(module)
     }
 
     /// An instruction, within what is known to be around it.
-    fn code(&mut self, parent: Option<ContextId>, module: Known, offset: u64) -> Result<Place> {
-        let chain = self.merging.code.around(&mut self.merging.builder, module, offset);
+    fn code(
+        &mut self,
+        parent: Option<ContextId>,
+        module: KnownModule,
+        offset: u64,
+    ) -> Result<Place> {
+        let chain = self.merging.code.contexts_at(&mut self.merging.builder, module, offset);
         let relation = if chain.is_empty() { Relation::Call } else { Relation::Lexical };
         let point = Some((module.id, offset));
         let instruction = Node { point, ..Node::new(Scope::Instruction, relation) };
-        self.below(parent, chain.iter().copied().chain([instruction]))
+        self.place_chain(parent, chain.iter().copied().chain([instruction]))
     }
 
     /// Puts a chain below a context; what hangs below nothing gets an entry.
-    fn below(
+    fn place_chain(
         &mut self,
         parent: Option<ContextId>,
         chain: impl IntoIterator<Item = Node>,
@@ -219,6 +227,6 @@ impl<'a, 'b> Placing<'a, 'b> {
             full = self.merging.builder.child(Some(full), node)?;
             rel = rel.or(Some(full));
         }
-        Ok(Place::at(full, rel.unwrap_or(full)))
+        Ok(Place::from_contexts(full, rel.unwrap_or(full)))
     }
 }

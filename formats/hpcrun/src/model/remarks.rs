@@ -11,9 +11,9 @@ use crate::types::{Epoch, Metric, MetricValue};
 
 /// Number of times that each rule was broken, and the first byte where it was.
 #[derive(Debug, Default)]
-pub(crate) struct Remarks(BTreeMap<&'static str, (u64, u64)>);
+pub(crate) struct RuleCounts(BTreeMap<&'static str, (u64, u64)>);
 
-impl Remarks {
+impl RuleCounts {
     /// Counts one more.
     pub(crate) fn add(&mut self, rule: &'static str, offset: u64) {
         self.add_many(rule, 1, offset);

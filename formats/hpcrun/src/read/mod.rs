@@ -19,7 +19,7 @@ use crate::types::{Count, Dialect, Epoch, Footer, Header, Id, IdKind};
 
 pub(crate) use arrays::InPlace;
 pub use arrays::{NodeLayout, Nodes, Sparse, Values};
-pub(crate) use times::{Odd, SomeRecords};
+pub(crate) use times::{SomeRecords, TimeAnomaly};
 pub use trace::{Trace, TraceVersion};
 
 /// A profile: what was measured of one thread.
@@ -130,11 +130,11 @@ impl<'a> Reading<'a> {
 
     /// A cursor at a place of the file, and at its end when the place is beyond that.
     fn cursor(&self, offset: u64) -> Cursor<'a> {
-        self.within(offset, self.bytes.len() as u64)
+        self.cursor_in(offset, self.bytes.len() as u64)
     }
 
     /// A cursor through a part of the file, as far as that is there.
-    fn within(&self, start: u64, end: u64) -> Cursor<'a> {
+    fn cursor_in(&self, start: u64, end: u64) -> Cursor<'a> {
         let length = self.bytes.len();
         let place = |offset: u64| usize::try_from(offset).map_or(length, |at| at.min(length));
         let (start, end) = (place(start), place(end));
@@ -179,7 +179,7 @@ impl<'a> Reading<'a> {
 
     /// Reads the pairs after the magic, and says whether the list is whole.
     fn header(&mut self, cursor: &mut Cursor<'a>) -> bool {
-        let (at, told) = (cursor.offset(), told(cursor));
+        let (at, told) = (cursor.offset(), stored_count(cursor));
         self.note_count(at, "nv_pairs", told);
         let (nv, stop) = primitive::nv_pairs(cursor, &self.limits);
         let read = nv.len();
@@ -202,7 +202,7 @@ impl<'a> Reading<'a> {
 }
 
 /// The number of items that a list of the shipped layouts tells, without going on.
-fn told(cursor: &Cursor<'_>) -> Option<u64> {
+fn stored_count(cursor: &Cursor<'_>) -> Option<u64> {
     cursor.clone().u32("number of items").ok().map(u64::from)
 }
 

@@ -35,7 +35,7 @@ impl Header {
         let (dialect, endian) = Self::read_magic(bytes)?;
         let mut cursor = Cursor::new(bytes, endian);
         cursor.skip("magic", Self::magic_bytes(dialect))?;
-        let nv = whole(nv_pairs(&mut cursor, limits))?;
+        let nv = require_whole(nv_pairs(&mut cursor, limits))?;
         Ok((Self { dialect, endian, nv }, cursor.offset()))
     }
 
@@ -90,7 +90,7 @@ impl EpochHeader {
             let granularity = cursor.u64("granularity")?;
             (cursor.u32("return-address distance")?, granularity)
         };
-        let nv = whole(nv_pairs(cursor, limits))?;
+        let nv = require_whole(nv_pairs(cursor, limits))?;
         Ok(Self { flags, ra_distance, granularity, nv })
     }
 
@@ -115,7 +115,7 @@ impl EpochHeader {
 }
 
 /// A list that must be whole.
-fn whole<T>((items, stop): Partly<T>) -> ReadResult<Vec<T>> {
+fn require_whole<T>((items, stop): Partly<T>) -> ReadResult<Vec<T>> {
     stop.map_or(Ok(items), Err)
 }
 
@@ -170,7 +170,7 @@ impl Metric {
         has_sampling: bool,
         limits: &Limits,
     ) -> ReadResult<Vec<Self>> {
-        whole(metrics(cursor, dialect, has_sampling, limits))
+        require_whole(metrics(cursor, dialect, has_sampling, limits))
     }
 
     /// Reads a metric; `has_sampling` tells the later of the shipped layouts.
@@ -221,9 +221,9 @@ impl LoadModule {
         limits: &Limits,
     ) -> ReadResult<Vec<Self>> {
         if dialect != Dialect::Described {
-            return whole(load_modules(cursor, limits, shipped_module));
+            return require_whole(load_modules(cursor, limits, shipped_module));
         }
-        let mut modules = whole(load_modules(cursor, limits, described_module))?;
+        let mut modules = require_whole(load_modules(cursor, limits, described_module))?;
         number(&mut modules);
         Ok(modules)
     }

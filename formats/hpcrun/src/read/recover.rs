@@ -31,7 +31,7 @@ impl<'a> Reading<'a> {
                 index += 1;
                 continue;
             }
-            let found = self.behind(index, start);
+            let found = self.next_section(index, start);
             let (next, offset) = found.unwrap_or((usize::MAX, self.bytes.len() as u64));
             if next == index {
                 // It is further on: nothing of it is lost yet.
@@ -111,7 +111,7 @@ impl<'a> Reading<'a> {
         } else {
             end.is_some_and(|end| self.nodes_end(end, size))
         };
-        if !fits && let Some((_, next)) = self.behind(NODES_INDEX + 1, at) {
+        if !fits && let Some((_, next)) = self.next_section(NODES_INDEX + 1, at) {
             self.nodes_up_to(cursor, next, (at, count), has_flags);
             return false;
         }
@@ -122,7 +122,7 @@ impl<'a> Reading<'a> {
 
     /// Returns true if the last of some nodes may end here: it is one, and zeros follow.
     fn nodes_end(&self, end: u64, size: u64) -> bool {
-        let last = self.within(end.saturating_sub(size), end);
+        let last = self.cursor_in(end.saturating_sub(size), end);
         let is_node = last.rest().iter().any(|byte| *byte != 0);
         is_node && end <= self.bytes.len() as u64 && self.is_gap(end)
     }
@@ -136,7 +136,7 @@ impl<'a> Reading<'a> {
         has_flags: bool,
     ) {
         let size = node_layout(has_flags).size();
-        let bytes = self.within(cursor.offset(), next).rest();
+        let bytes = self.cursor_in(cursor.offset(), next).rest();
         let used = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last as u64 + 1);
         let found = used.div_ceil(size).min(bytes.len() as u64 / size);
         let why = format!("{count} nodes, and {found} before the next section");
@@ -145,7 +145,7 @@ impl<'a> Reading<'a> {
         if found < count {
             self.lose(PartOfProfile::NODES, at, found, Some(count));
         }
-        let mut nodes = self.within(cursor.offset(), next);
+        let mut nodes = self.cursor_in(cursor.offset(), next);
         self.nodes(&mut nodes, at, found, has_flags);
     }
 
@@ -173,7 +173,7 @@ impl<'a> Reading<'a> {
         let limits = Limits { items_max: self.limits.items_max.min(1 << 16), ..self.limits };
         let mut cursor = self.cursor(next);
         let table = primitive::metrics(&mut cursor, Dialect::Shipped0400, true, &limits);
-        self.within(end, next).rest().iter().all(|byte| *byte == 0) && table.1.is_none()
+        self.cursor_in(end, next).rest().iter().all(|byte| *byte == 0) && table.1.is_none()
     }
 
     /// Returns true if each node has its parent before it, and no flags but the one there is.

@@ -18,7 +18,7 @@ const LOOKED_AT_FACTOR: u64 = 4;
 impl<'a> Reading<'a> {
     /// The first section after a place that is the one of an index or a later one: its index, and
     /// where it begins.
-    pub(super) fn behind(&self, index: usize, start: u64) -> Option<(usize, u64)> {
+    pub(super) fn next_section(&self, index: usize, start: u64) -> Option<(usize, u64)> {
         let length = self.bytes.len() as u64;
         let mut budget = length.saturating_mul(LOOKED_AT_FACTOR).saturating_add(LOOKED_AT_MIN);
         let mut offset = aligned(start.saturating_add(1));
@@ -37,7 +37,7 @@ impl<'a> Reading<'a> {
 
     /// Returns true if only zeros follow, up to where a section may begin.
     pub(super) fn is_gap(&self, end: u64) -> bool {
-        self.within(end, aligned(end)).rest().iter().all(|byte| *byte == 0)
+        self.cursor_in(end, aligned(end)).rest().iter().all(|byte| *byte == 0)
     }
 
     /// Returns true if a section with something in it begins here, and goes on to its end.

@@ -4,7 +4,7 @@ use kymo_core::bytes::{Cursor, ReadError, ReadResult};
 use kymo_core::{Finding, Severity};
 
 use super::arrays::{NodeLayout, Nodes, Run, Sparse, Values};
-use super::{PartOfProfile, Reading, primitive, told, too_many};
+use super::{PartOfProfile, Reading, primitive, stored_count, too_many};
 use crate::spec::{FOOTER_BYTES, FOOTER_MAGIC, INDEX_BYTES, VALUE_BYTES};
 use crate::types::{Dialect, Epoch, Footer, Header, Id, IdKind, LoadMap};
 
@@ -79,7 +79,7 @@ impl<'a> Reading<'a> {
                 }
                 continue;
             }
-            let mut cursor = self.within(start, end);
+            let mut cursor = self.cursor_in(start, end);
             let faults = self.profile.faults.len();
             self.section(index, &mut cursor);
             if cursor.remaining() > 0 && self.profile.faults.len() == faults {
@@ -113,7 +113,7 @@ impl<'a> Reading<'a> {
 
     /// Reads the load map, and says whether it is whole.
     pub(super) fn load_modules(&mut self, cursor: &mut Cursor<'a>) -> bool {
-        let (at, told) = (cursor.offset(), told(cursor));
+        let (at, told) = (cursor.offset(), stored_count(cursor));
         self.note_count(at, "load_modules", told);
         let read = primitive::shipped_module;
         let (modules, stop) = primitive::load_modules(cursor, &self.limits, read);
@@ -124,7 +124,7 @@ impl<'a> Reading<'a> {
 
     /// Reads the metric table, and says whether it is whole.
     pub(super) fn metrics(&mut self, cursor: &mut Cursor<'a>) -> bool {
-        let (at, told) = (cursor.offset(), told(cursor));
+        let (at, told) = (cursor.offset(), stored_count(cursor));
         self.note_count(at, "metrics", told);
         let dialect = Dialect::Shipped0400;
         let (metrics, stop) = primitive::metrics(cursor, dialect, true, &self.limits);

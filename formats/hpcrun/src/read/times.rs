@@ -54,7 +54,7 @@ impl Unit {
 
     /// The unit that most times are of, by how large they are. Where they count from a moment of
     /// their own, the version tells: only the first recorders counted microseconds.
-    fn of(times: impl Iterator<Item = u64>, version: TraceVersion) -> Self {
+    fn from_times(times: impl Iterator<Item = u64>, version: TraceVersion) -> Self {
         let own = match version {
             TraceVersion::V0100 => Self::OWN_MICROSECONDS,
             TraceVersion::V0101 => Self::OWN_NANOSECONDS,
@@ -81,13 +81,13 @@ impl Unit {
         self.first > 0
     }
 
-    fn has(self, time: u64) -> bool {
+    fn contains(self, time: u64) -> bool {
         (self.first..=self.last).contains(&time)
     }
 
     /// A time in nanoseconds, if it means one.
     pub(super) fn nanoseconds(self, time: u64) -> Option<i64> {
-        let time = time.checked_mul(self.factor).filter(|_| self.has(time))?;
+        let time = time.checked_mul(self.factor).filter(|_| self.contains(time))?;
         i64::try_from(time).ok()
     }
 
@@ -99,7 +99,7 @@ impl Unit {
 
 /// Oddity of a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Odd {
+pub(crate) enum TimeAnomaly {
     /// It is before the one before it.
     Back,
     /// It means no time: it is not of the unit of the others, or too large for any.
@@ -119,10 +119,10 @@ pub(crate) struct Times {
 }
 
 impl Times {
-    fn add(&mut self, place: usize, odd: Odd) {
+    fn add(&mut self, place: usize, odd: TimeAnomaly) {
         let found = match odd {
-            Odd::Back => &mut self.back,
-            Odd::Meaningless => &mut self.meaningless,
+            TimeAnomaly::Back => &mut self.back,
+            TimeAnomaly::Meaningless => &mut self.meaningless,
         };
         let (count, first) = found.unwrap_or((0, place));
         *found = Some((count + 1, first));
@@ -148,23 +148,23 @@ impl Trace {
     pub(super) fn unit_of_times(&self) -> Unit {
         let step = self.len().div_ceil(SAMPLED).max(1);
         let times = (0..self.len()).step_by(step).filter_map(|place| Some(self.get(place)?.time));
-        Unit::of(times, self.version)
+        Unit::from_times(times, self.version)
     }
 
     /// Takes the unit of the first and the last records of the file: those between may not be where
     /// they should be.
-    pub(crate) fn told_by_ends(&mut self, file: &[u8]) {
+    pub(crate) fn set_from_ends(&mut self, file: &[u8]) {
         let (size, start) = (self.record_bytes(), usize::try_from(self.offset_of(0)));
         let ends = ENDS.min(self.len() / 2);
         let last = (1..=ends).filter_map(|back| file.len().checked_sub(back * size));
         let first = start.into_iter().flat_map(|start| (0..ends).map(move |at| start + at * size));
         let times = first.chain(last).filter_map(|at| Some(self.record_at(file, at)?.time));
-        self.unit = Unit::of(times, self.version);
+        self.unit = Unit::from_times(times, self.version);
     }
 
     /// Takes what a profile knows of the unit. Those of today count nanoseconds, whatever they
     /// count them from; so do older ones that say the same of the first or the last time.
-    pub(crate) fn told_by(&mut self, profile: &super::Profile) {
+    pub(crate) fn set_from_profile(&mut self, profile: &super::Profile) {
         let told = |name| profile.header.value(name)?.parse::<u64>().ok().filter(|time| *time > 0);
         let told = [told("trace-min-time"), told("trace-max-time")];
         let is_told = self.ends.iter().flatten().any(|end| told.contains(&Some(*end)));
@@ -181,7 +181,7 @@ impl Trace {
         self.times.get_or_init(|| {
             let parts = in_parts(self.len(), RECORDS_MIN, |part| {
                 let mut times = Times::default();
-                let ends = self.each_odd(part, &mut |place, odd| times.add(place, odd));
+                let ends = self.for_each_anomaly(part, &mut |place, odd| times.add(place, odd));
                 let [first, last] = ends.map(|time| self.nanoseconds(time));
                 Times { ends: first.zip(last), ..times }
             });
@@ -200,13 +200,13 @@ impl Trace {
 
     /// Gives the places of records of a range whose times are odd. Says the least and the greatest
     /// that is a time, the wrong way round where none is.
-    pub(crate) fn each_odd(
+    pub(crate) fn for_each_anomaly(
         &self,
         range: Range<usize>,
-        take: &mut impl FnMut(usize, Odd),
+        take: &mut impl FnMut(usize, TimeAnomaly),
     ) -> [u64; 2] {
         let time = |place| self.get(place).map(|record| record.time);
-        let before = (0..range.start).rev().filter_map(time).find(|time| self.unit.has(*time));
+        let before = (0..range.start).rev().filter_map(time).find(|time| self.unit.contains(*time));
         let (bytes, start) = (self.records.bytes(range.clone()), range.start);
         let scan = Scan { unit: self.unit, start, last: before.unwrap_or(0) };
         let (big, little) = (u64::from_be_bytes, u64::from_le_bytes);
@@ -224,11 +224,11 @@ impl Trace {
         let bound = usize::try_from(bound).unwrap_or(usize::MAX);
         let (mut waiting, mut given, mut times) = (BinaryHeap::new(), 0, Times::default());
         for (record, place) in self.iter(0..self.len()).zip(0..) {
-            if !self.unit.has(record.time) {
+            if !self.unit.contains(record.time) {
                 continue;
             }
             if record.time < given {
-                times.add(place, Odd::Back);
+                times.add(place, TimeAnomaly::Back);
                 continue;
             }
             waiting.push(Reverse(record.time));
@@ -259,7 +259,7 @@ impl Scan {
         self,
         records: &[[u8; N]],
         number: impl Fn([u8; 8]) -> u64,
-        take: &mut impl FnMut(usize, Odd),
+        take: &mut impl FnMut(usize, TimeAnomaly),
     ) -> [u64; 2] {
         let time = |record: &[u8; N]| record.first_chunk().map_or(0, |bytes| number(*bytes));
         let Self { unit, start, mut last } = self;
@@ -272,17 +272,17 @@ impl Scan {
                 now = next;
             }
             let first = block.first().map_or(now, time);
-            if !goes_back && unit.has(first) && unit.has(now) {
+            if !goes_back && unit.contains(first) && unit.contains(now) {
                 (least, greatest, last) = (least.min(first), greatest.max(now), now);
                 continue;
             }
             for (now, place) in block.iter().map(time).zip(start..) {
-                if !unit.has(now) {
-                    take(place, Odd::Meaningless);
+                if !unit.contains(now) {
+                    take(place, TimeAnomaly::Meaningless);
                     continue;
                 }
                 if now < last {
-                    take(place, Odd::Back);
+                    take(place, TimeAnomaly::Back);
                 }
                 (least, greatest, last) = (least.min(now), greatest.max(now), now);
             }
@@ -337,8 +337,8 @@ mod tests {
                     let goes_back = |place: &usize| *place > 0 && times[*place] < times[place - 1];
                     let expected: Vec<_> = range.clone().filter(goes_back).collect();
                     let mut found = Vec::new();
-                    trace.each_odd(range.clone(), &mut |place, odd| {
-                        assert_eq!(odd, Odd::Back);
+                    trace.for_each_anomaly(range.clone(), &mut |place, odd| {
+                        assert_eq!(odd, TimeAnomaly::Back);
                         found.push(place);
                     });
                     assert_eq!(found, expected, "{range:?}");

@@ -28,7 +28,7 @@ pub struct ProfileBuilder {
     metrics: Vec<Metric>,
     id_kinds: Vec<IdKind>,
     id_tuple: Vec<Id>,
-    nodes: Vec<Built>,
+    nodes: Vec<BuiltNode>,
     /// Nodes by parent, module and address.
     known: BTreeMap<(usize, u16, u64), usize>,
     values: BTreeMap<usize, NodeValues>,
@@ -38,7 +38,7 @@ pub struct ProfileBuilder {
 
 /// A node of the tree; its id follows from its place.
 #[derive(Debug, Clone, Copy)]
-struct Built {
+struct BuiltNode {
     parent: Option<usize>,
     lm_id: u16,
     ip: u64,
@@ -55,7 +55,8 @@ impl ProfileBuilder {
         let kind =
             |(kind, name): &(u16, &str)| IdKind { offset: 0, kind: *kind, name: (*name).into() };
         let nv = vec![NvPair::new("program-name", program)];
-        let root = Built { parent: None, lm_id: 0, ip: placeholder::PRIMARY, is_retained: false };
+        let root =
+            BuiltNode { parent: None, lm_id: 0, ip: placeholder::PRIMARY, is_retained: false };
         Self {
             header: Header { dialect: Dialect::Shipped0400, endian: Endian::Big, nv },
             load_modules: Vec::new(),
@@ -145,7 +146,7 @@ impl ProfileBuilder {
         let next = self.nodes.len();
         let found = *self.known.entry((parent, lm_id, ip)).or_insert(next);
         if found == next {
-            self.nodes.push(Built { parent: Some(parent), lm_id, ip, is_retained: false });
+            self.nodes.push(BuiltNode { parent: Some(parent), lm_id, ip, is_retained: false });
         }
         found
     }
@@ -165,7 +166,7 @@ impl ProfileBuilder {
         place.saturating_mul(2).saturating_add(FIRST_ID) | u32::from(is_retained)
     }
 
-    fn node(&self, index: usize, node: &Built) -> Node {
+    fn node(&self, index: usize, node: &BuiltNode) -> Node {
         let (id, lm_id, ip) = (self.id_of(index), node.lm_id, node.ip);
         let parent = node.parent.map_or(0, |parent| self.id_of(parent));
         Node { id, parent, lm_id, ip, flags: Some(spec::NODE_UNWOUND), ..Node::default() }
@@ -187,7 +188,7 @@ impl ProfileBuilder {
         *bits = if is_real {
             (f64::from_bits(*bits) + amount).to_bits()
         } else {
-            bits.saturating_add(whole(amount))
+            bits.saturating_add(saturating_count(amount))
         };
     }
 
@@ -208,7 +209,7 @@ impl ProfileBuilder {
         out: &mut impl Write,
     ) -> io::Result<()> {
         self.check()?;
-        sparse::write(&Written { header, id_tuple, profile: self }, out)
+        sparse::write(&WrittenProfile { header, id_tuple, profile: self }, out)
     }
 
     /// The header as far as it is known.
@@ -284,7 +285,7 @@ impl ProfileBuilder {
             |has: &dyn Fn(&Metric) -> bool| self.metrics.iter().filter(|m| has(m)).count();
         // The root is the one node that has no address.
         let modules = self.load_modules.len();
-        let is_code = |node: &&Built| (1..=modules).contains(&usize::from(node.lm_id));
+        let is_code = |node: &&BuiltNode| (1..=modules).contains(&usize::from(node.lm_id));
         let nodes = self.nodes.iter().skip(1);
         let lost = [
             ("ids of the thread", self.id_tuple.len()),
@@ -307,7 +308,7 @@ impl ProfileBuilder {
     }
 
     /// A node with its address in the process; a leaf where nothing is below it.
-    fn described(&self, index: usize, node: &Built) -> Node {
+    fn described(&self, index: usize, node: &BuiltNode) -> Node {
         let module = self.load_modules.iter().find(|module| module.id == u32::from(node.lm_id));
         let relocated = module.map_or(0, |module| {
             let place = module.place.unwrap_or(Place { load_addr: 0, load_offset: 0 });
@@ -320,7 +321,7 @@ impl ProfileBuilder {
 }
 
 /// A count from an amount: what is below zero or beyond 64 bits becomes the nearest there is.
-fn whole(amount: f64) -> u64 {
+fn saturating_count(amount: f64) -> u64 {
     #[allow(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -331,13 +332,13 @@ fn whole(amount: f64) -> u64 {
 }
 
 /// A profile that is written, with a header and ids that may be others.
-struct Written<'a> {
+struct WrittenProfile<'a> {
     header: &'a Header,
     id_tuple: &'a [Id],
     profile: &'a ProfileBuilder,
 }
 
-impl Contents for Written<'_> {
+impl Contents for WrittenProfile<'_> {
     fn header(&self) -> &Header {
         self.header
     }

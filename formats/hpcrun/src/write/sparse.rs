@@ -107,7 +107,7 @@ pub(super) fn write(contents: &dyn Contents, out: &mut impl Write) -> io::Result
 fn write_values<W: Write>(
     contents: &dyn Contents,
     sink: &mut Sink,
-    out: &mut Counted<'_, W>,
+    out: &mut CountedOutput<'_, W>,
 ) -> io::Result<()> {
     sink.u16(short(contents.id_tuple().len())?);
     contents.id_tuple().iter().for_each(|id| id.write(sink));
@@ -138,12 +138,12 @@ fn short(length: usize) -> io::Result<u16> {
 }
 
 /// Output that knows how far it is.
-struct Counted<'w, W> {
+struct CountedOutput<'w, W> {
     out: &'w mut W,
     position: u64,
 }
 
-impl<W: Write> Write for Counted<'_, W> {
+impl<W: Write> Write for CountedOutput<'_, W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let written = self.out.write(bytes)?;
         self.position += written as u64;
@@ -158,19 +158,19 @@ impl<W: Write> Write for Counted<'_, W> {
 /// A file being written, section after section.
 struct File<'w, W> {
     sink: Sink,
-    out: Counted<'w, W>,
+    out: CountedOutput<'w, W>,
     bounds: Vec<(u64, u64)>,
 }
 
 impl<'w, W: Write> File<'w, W> {
     fn new(header: &Header, out: &'w mut W) -> Self {
-        let out = Counted { out, position: 0 };
+        let out = CountedOutput { out, position: 0 };
         Self { sink: Sink::new(header.endian), out, bounds: Vec::new() }
     }
 
     fn section(
         &mut self,
-        fill: impl FnOnce(&mut Sink, &mut Counted<'w, W>) -> io::Result<()>,
+        fill: impl FnOnce(&mut Sink, &mut CountedOutput<'w, W>) -> io::Result<()>,
     ) -> io::Result<()> {
         let start = self.out.position;
         fill(&mut self.sink, &mut self.out)?;

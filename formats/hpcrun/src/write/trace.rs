@@ -34,7 +34,12 @@ impl<W: Write> TraceWriter<W> {
     ///
     /// # Errors
     /// When there are flags, and the version has no place for them.
-    pub fn with(out: W, version: TraceVersion, endian: Endian, flags: u64) -> io::Result<Self> {
+    pub fn with_version(
+        out: W,
+        version: TraceVersion,
+        endian: Endian,
+        flags: u64,
+    ) -> io::Result<Self> {
         if version == TraceVersion::V0100 && flags != 0 {
             return Err(too_large("traces of 01.00 have no flags"));
         }
@@ -85,7 +90,7 @@ impl<W: Write> TraceWriter<W> {
 impl Trace {
     /// Writes every record again.
     pub fn write(&self, out: impl Write) -> io::Result<()> {
-        let mut writer = TraceWriter::with(out, self.version, self.endian, self.flags)?;
+        let mut writer = TraceWriter::with_version(out, self.version, self.endian, self.flags)?;
         for record in self.iter(0..self.len()) {
             writer.record(&record)?;
         }

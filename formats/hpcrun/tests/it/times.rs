@@ -152,9 +152,9 @@ fn a_writer_refuses_times_that_are_no_dates() {
 #[test]
 fn a_writer_refuses_what_its_version_has_no_place_for() {
     let endian = kymo_core::bytes::Endian::Big;
-    let error = TraceWriter::with(Vec::new(), TraceVersion::V0100, endian, 1).unwrap_err();
+    let error = TraceWriter::with_version(Vec::new(), TraceVersion::V0100, endian, 1).unwrap_err();
     assert_eq!(error.to_string(), "traces of 01.00 have no flags");
-    let mut writer = TraceWriter::with(Vec::new(), TraceVersion::V0101, endian, 0).unwrap();
+    let mut writer = TraceWriter::with_version(Vec::new(), TraceVersion::V0101, endian, 0).unwrap();
     let record = TraceRecord { time: START, node: 1, metric: Some(0) };
     let error = writer.record(&record).unwrap_err();
     assert_eq!(error.to_string(), "records have a metric in data-centric traces only");

@@ -10,20 +10,20 @@ use crate::types::{Chunk, Message};
 
 /// A message of a chunk, as a message index names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct InChunk {
+pub(super) struct IndexedMessage {
     channel_id: u16,
     offset: u64,
     log_time: u64,
 }
 
-impl InChunk {
+impl IndexedMessage {
     pub(super) fn new(message: &Message, offset: u64) -> Self {
         Self { channel_id: message.channel_id, offset, log_time: message.log_time }
     }
 }
 
 /// Checks a chunk whose messages were read.
-pub(super) fn check(reader: &Reader, chunk: &Chunk, messages: Vec<InChunk>) {
+pub(super) fn check(reader: &Reader, chunk: &Chunk, messages: Vec<IndexedMessage>) {
     times(reader, chunk, &messages);
     match message_indexes(reader.data_section(), chunk.offset + chunk.length) {
         Ok((_, indexed)) if indexed.is_empty() => {}
@@ -33,9 +33,9 @@ pub(super) fn check(reader: &Reader, chunk: &Chunk, messages: Vec<InChunk>) {
 }
 
 /// No message is outside of the times that the chunk says.
-fn times(reader: &Reader, chunk: &Chunk, messages: &[InChunk]) {
+fn times(reader: &Reader, chunk: &Chunk, messages: &[IndexedMessage]) {
     let (start, end) = (chunk.message_start_time, chunk.message_end_time);
-    let is_outside = |message: &&InChunk| !(start..=end).contains(&message.log_time);
+    let is_outside = |message: &&IndexedMessage| !(start..=end).contains(&message.log_time);
     let outside = messages.iter().filter(is_outside).count();
     if outside > 0 {
         let all = messages.len();
@@ -46,7 +46,7 @@ fn times(reader: &Reader, chunk: &Chunk, messages: &[InChunk]) {
 }
 
 /// The entries of the message indexes from an offset on, and the byte after them.
-pub(super) fn message_indexes(bytes: &[u8], offset: u64) -> ReadResult<(u64, Vec<InChunk>)> {
+pub(super) fn message_indexes(bytes: &[u8], offset: u64) -> ReadResult<(u64, Vec<IndexedMessage>)> {
     let mut cursor = cursor_at(bytes, offset);
     let mut indexed = Vec::new();
     let mut end = offset;
@@ -56,17 +56,22 @@ pub(super) fn message_indexes(bytes: &[u8], offset: u64) -> ReadResult<(u64, Vec
         let (channel_id, entries) = record::message_index(frame.body)?;
         for entry in entries {
             let (log_time, offset) = entry?;
-            indexed.push(InChunk { channel_id, offset, log_time });
+            indexed.push(IndexedMessage { channel_id, offset, log_time });
         }
     }
     Ok((end, indexed))
 }
 
 /// Every message is indexed, and every entry is of a message.
-fn compare(reader: &Reader, chunk: &Chunk, mut messages: Vec<InChunk>, mut indexed: Vec<InChunk>) {
+fn compare(
+    reader: &Reader,
+    chunk: &Chunk,
+    mut messages: Vec<IndexedMessage>,
+    mut indexed: Vec<IndexedMessage>,
+) {
     messages.sort_unstable();
     indexed.sort_unstable();
-    let lacks = |of: &[InChunk], from: &[InChunk]| {
+    let lacks = |of: &[IndexedMessage], from: &[IndexedMessage]| {
         of.iter().filter(|one| from.binary_search(one).is_err()).count()
     };
     let (missing, stray) = (lacks(&messages, &indexed), lacks(&indexed, &messages));

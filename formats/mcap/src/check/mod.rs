@@ -15,7 +15,7 @@ use crate::read::{Body, Item, Piece, Walk};
 use crate::spec::FRAME_BYTES;
 use crate::types::{Attachment, Channel, Message, Schema, Statistics};
 
-use chunks::InChunk;
+use chunks::IndexedMessage;
 
 /// Checks every rule, and adds what whoever trusts an index meets.
 pub(crate) fn check(source: &Source, context: &Context<'_>) -> Result<Vec<Finding>> {
@@ -96,7 +96,7 @@ impl<'a> Rules<'a> {
         let mut messages = Vec::new();
         while let Some(item) = walk.next() {
             if let (Body::Message(message), true) = (&item.body, walk.is_in_chunk()) {
-                messages.push(InChunk::new(message, walk.offset_in_chunk()));
+                messages.push(IndexedMessage::new(message, walk.offset_in_chunk()));
             }
             self.item(item);
         }

@@ -92,7 +92,7 @@ fn kind(channel: &Channel) -> Option<TrackKind> {
 }
 
 /// Returns true if messages of a channel are what happened on a track, spelt as JSON.
-pub(super) fn is_spelt(channel: &Channel) -> bool {
+pub(super) fn has_json_events(channel: &Channel) -> bool {
     let content = channel.metadata.get(CONTENT);
     // Texts that are JSON themselves are not spelt; others have another encoding where they are not.
     let is_json = channel.message_encoding == "json" && content.is_none_or(|of| of != "json");

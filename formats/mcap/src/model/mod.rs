@@ -43,7 +43,7 @@ impl Timeline {
         let (clocks, tracks) = channels::tracks(&reader);
         note_orphans(&reader);
         let channels = reader.channels().keys().copied().collect();
-        let spelt = reader.channels().values().map(channels::is_spelt);
+        let spelt = reader.channels().values().map(channels::has_json_events);
         let decoders = tracks.iter().zip(spelt).map(|(track, is)| Decoder::new(track, is));
         let decoders = decoders.collect();
         let tracks = tracks.into();
@@ -57,7 +57,7 @@ impl Timeline {
     }
 
     /// The track of a message that is asked for.
-    fn wanted(&self, message: &Message, window: &Window) -> Option<TrackId> {
+    fn selected_track(&self, message: &Message, window: &Window) -> Option<TrackId> {
         let track = TrackId(self.channels.binary_search(&message.channel_id).ok()?);
         let is_wanted = window.includes_track(track) && window.holds(self.time(track, message));
         is_wanted.then_some(track)
@@ -77,7 +77,7 @@ impl Timeline {
             let mut walk = self.walk(0..self.reader.pieces().len(), &window);
             while let Some(item) = walk.next() {
                 let Body::Message(message) = &item.body else { continue };
-                let Some(track) = self.wanted(message, &window) else { continue };
+                let Some(track) = self.selected_track(message, &window) else { continue };
                 let clock = self.tracks.get(track.0).and_then(|track| track.clock);
                 let range = clock.and_then(|clock| ranges.get_mut(clock.0));
                 let Some((range, time)) = range.zip(self.time(track, message)) else { continue };
@@ -92,7 +92,7 @@ impl Timeline {
     fn walk(&self, pieces: Range<usize>, window: &Window) -> Walk<Arc<Reader>> {
         let moment = |time: Option<TimeNs>| time.map(|time| u64::try_from(time.0).unwrap_or(0));
         let (from, until) = (moment(window.from).unwrap_or(0), moment(window.until));
-        Walk::through(Arc::clone(&self.reader), pieces).within(from, until)
+        Walk::through(Arc::clone(&self.reader), pieces).in_time_range(from, until)
     }
 
     /// The messages of a window, by their fields where these are asked for.
@@ -117,7 +117,7 @@ impl Timeline {
             let mut walk = self.walk(piece..piece + 1, window);
             while let Some(item) = walk.next() {
                 let Body::Message(message) = &item.body else { continue };
-                found += u64::from(self.wanted(message, window).is_some());
+                found += u64::from(self.selected_track(message, window).is_some());
             }
             if found >= last {
                 return (piece, found - last);
@@ -160,7 +160,7 @@ impl TimelineView for Timeline {
     }
 
     fn unsupported(self: Arc<Self>) -> Result<Vec<Finding>> {
-        Ok(untold::untold(&self.reader))
+        Ok(untold::unsupported_findings(&self.reader))
     }
 }
 
@@ -205,7 +205,7 @@ impl Gaps {
     }
 
     /// Sees a message of the file, asked for or not.
-    fn see(&mut self, timeline: &Timeline, message: &Message) {
+    fn add_message(&mut self, timeline: &Timeline, message: &Message) {
         let Some(own) = self.track else { return };
         let Ok(track) = timeline.channels.binary_search(&message.channel_id) else { return };
         let clock = |track: usize| timeline.tracks.get(track).and_then(|track| track.clock);
@@ -230,14 +230,14 @@ impl Messages {
         }
         loop {
             let item = self.walk.next();
-            self.gaps.is_lacking |= self.walk.take_lack();
+            self.gaps.is_lacking |= self.walk.take_missing();
             let Some(item) = item else {
                 return self.gap(self.timeline.reader.bytes().len() as u64);
             };
             let Body::Message(message) = item.body else { continue };
             let gap = self.gap(item.offset);
-            self.gaps.see(&self.timeline, &message);
-            let asked = match self.timeline.wanted(&message, &self.window) {
+            self.gaps.add_message(&self.timeline, &message);
+            let asked = match self.timeline.selected_track(&message, &self.window) {
                 Some(_) if self.skipped > 0 => {
                     self.skipped -= 1;
                     continue;

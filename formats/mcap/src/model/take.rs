@@ -25,7 +25,7 @@ pub(crate) fn write_timeline(
     to: &Destination,
     _context: &Context<'_>,
 ) -> Result<WriteReport> {
-    let mut taking = Taking::new(timeline, to)?;
+    let mut taking = TimelineWriter::new(timeline, to)?;
     let mut events = Fielded::new(timeline)?;
     let mut times = EventTimes::default();
     while let Some((event, fields)) = events.next_event()? {
@@ -39,13 +39,13 @@ pub(crate) fn write_timeline(
 }
 
 /// A timeline being written.
-struct Taking {
+struct TimelineWriter {
     writer: Writer<AtomicFile>,
     clocks: Vec<Clock>,
     tracks: Vec<Track>,
     /// Tracks of messages that have events with fields.
     fielded: HashSet<TrackId>,
-    written: Vec<Option<Taken>>,
+    written: Vec<Option<WrittenTrack>>,
     events: u64,
     without_time: u64,
     before_zero: u64,
@@ -53,7 +53,7 @@ struct Taking {
 
 /// A track that has its channel.
 #[derive(Debug, Clone, Copy)]
-struct Taken {
+struct WrittenTrack {
     channel_id: u16,
     /// True if events are spelt as JSON.
     is_spelt: bool,
@@ -61,7 +61,7 @@ struct Taken {
     sequence: u32,
 }
 
-impl Taking {
+impl TimelineWriter {
     fn new(timeline: &Arc<dyn TimelineView>, to: &Destination) -> Result<Self> {
         let mut tracks = timeline.tracks().to_vec();
         Track::keep_recordings(&mut tracks);
@@ -88,7 +88,7 @@ impl Taking {
         time: TimeNs,
         fields: Option<&Fields<'_>>,
     ) -> Result<()> {
-        let taken = self.numbered(event.track.0, self.is_spelt(event))?;
+        let taken = self.numbered(event.track.0, self.has_json_events(event))?;
         let spelt = match (&event.content, fields) {
             _ if !taken.is_spelt => None,
             (Content::Text(text), Some(fields)) => fields.to_json(text),
@@ -114,7 +114,7 @@ impl Taking {
     }
 
     /// Returns true if events of a track are spelt as JSON, by its first.
-    fn is_spelt(&self, event: &Event<'_>) -> bool {
+    fn has_json_events(&self, event: &Event<'_>) -> bool {
         // That there is no such track is an error of its channel.
         let Some(track) = self.tracks.get(event.track.0) else { return false };
         let is_plain = match &event.content {
@@ -129,8 +129,8 @@ impl Taking {
     /// The channel of a track for an event, with the number of this event. Channels of processors come
     /// before those of what is under them: also where the end of the file is cut off, it is known what
     /// they are of.
-    fn numbered(&mut self, track: usize, is_spelt: bool) -> Result<Taken> {
-        for above in self.unwritten_above(track) {
+    fn numbered(&mut self, track: usize, is_spelt: bool) -> Result<WrittenTrack> {
+        for above in self.unwritten_ancestors(track) {
             self.channel(above, true)?;
         }
         let taken = self.channel(track, is_spelt)?;
@@ -142,7 +142,7 @@ impl Taking {
 
     /// The tracks above one that have no channel yet, from the top, as far as their events are spelt
     /// whatever the first is.
-    fn unwritten_above(&self, track: usize) -> Vec<usize> {
+    fn unwritten_ancestors(&self, track: usize) -> Vec<usize> {
         let is_written = |track: usize| self.written.get(track).is_none_or(Option::is_some);
         let above = |track: &usize| {
             let parent = self.tracks.get(*track).filter(|_| !is_written(*track))?.parent?.0;
@@ -155,7 +155,7 @@ impl Taking {
     }
 
     /// The channel of a track, written where it is not there yet.
-    fn channel(&mut self, track: usize, is_spelt: bool) -> Result<Taken> {
+    fn channel(&mut self, track: usize, is_spelt: bool) -> Result<WrittenTrack> {
         if let Some(Some(taken)) = self.written.get(track) {
             return Ok(*taken);
         }
@@ -170,7 +170,7 @@ impl Taking {
         let clock = of.clock.and_then(|clock| self.clocks.get(clock.0));
         let schema_id = schema.map_or(0, |schema| schema.id);
         self.writer.channel(&channels::channel(of, clock, id, schema_id, is_spelt))?;
-        let taken = Taken { channel_id: id, is_spelt, sequence: 0 };
+        let taken = WrittenTrack { channel_id: id, is_spelt, sequence: 0 };
         *slot(&mut self.written, track) = Some(taken);
         Ok(taken)
     }

@@ -10,9 +10,9 @@ use crate::read::{Body, Walk};
 use crate::types::Message;
 
 /// Goes through all records.
-pub(super) fn untold(reader: &Reader) -> Vec<Finding> {
+pub(super) fn unsupported_findings(reader: &Reader) -> Vec<Finding> {
     let profiles = u64::from(!reader.header().profile.is_empty());
-    let mut counts = Counts { profiles, ..Counts::default() };
+    let mut counts = UnsupportedCounts { profiles, ..UnsupportedCounts::default() };
     let mut walk = Walk::new(reader);
     while let Some(item) = walk.next() {
         match &item.body {
@@ -28,7 +28,7 @@ pub(super) fn untold(reader: &Reader) -> Vec<Finding> {
 
 /// Counts of what the timeline does not have.
 #[derive(Debug, Default)]
-struct Counts {
+struct UnsupportedCounts {
     profiles: u64,
     attachments: u64,
     metadata: u64,
@@ -39,7 +39,7 @@ struct Counts {
     next: BTreeMap<u16, u32>,
 }
 
-impl Counts {
+impl UnsupportedCounts {
     fn message(&mut self, message: &Message) {
         self.publish_times += u64::from(message.publish_time != message.log_time);
         let next = self.next.entry(message.channel_id).or_default();

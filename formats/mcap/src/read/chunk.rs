@@ -49,7 +49,7 @@ impl<'a> Body<'a> {
     }
 
     /// Returns true if the file ends before the records do.
-    fn lacks_records(&self) -> bool {
+    fn is_truncated(&self) -> bool {
         self.is_cut && (self.records.len() as u64) < self.chunk.compressed_size
     }
 
@@ -95,7 +95,7 @@ pub(crate) fn load(
         Content::File(_) => body.records,
         Content::Buffer => buffer.as_slice(),
     };
-    if body.lacks_records() {
+    if body.is_truncated() {
         let why = format!("the file ends in it; {} bytes of its records are there", records.len());
         return Ok((content, Some(("chunk-cut", body.invalid("chunk", why)))));
     }

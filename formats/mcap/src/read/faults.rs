@@ -11,10 +11,10 @@ use kymo_core::{Finding, Findings};
 /// To decompress every chunk at opening would make opening as slow as reading. So a chunk that
 /// turns out to be damaged is passed over when it is read, and found then.
 #[derive(Debug, Default)]
-pub(crate) struct Faults(Mutex<Found>);
+pub(crate) struct Faults(Mutex<ChunkFindings>);
 
 #[derive(Debug, Default)]
-struct Found {
+struct ChunkFindings {
     findings: Findings,
     /// A chunk is read many times, and is damaged once.
     seen: BTreeSet<(&'static str, u64, String)>,
@@ -22,11 +22,11 @@ struct Found {
 
 impl Faults {
     pub(crate) fn new(limits: &Limits) -> Self {
-        let found = Found { findings: Findings::new(limits), seen: BTreeSet::new() };
+        let found = ChunkFindings { findings: Findings::new(limits), seen: BTreeSet::new() };
         Self(Mutex::new(found))
     }
 
-    fn found(&self) -> MutexGuard<'_, Found> {
+    fn found(&self) -> MutexGuard<'_, ChunkFindings> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -28,7 +28,7 @@ pub(crate) use walk::{Body, Item, Walk};
 
 /// Part that is taken without looking at it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Belief {
+enum Trust {
     /// A summary whose checksum is right.
     Summary,
     Nothing,
@@ -61,20 +61,20 @@ impl Reader {
         if !bytes.starts_with(MAGIC) {
             return Err(bad_magic(&bytes).into());
         }
-        Ok(Arc::new(Self::index(bytes, context, Belief::Summary)))
+        Ok(Arc::new(Self::index(bytes, context, Trust::Summary)))
     }
 
     /// Opens what can be read of a file, whatever it is.
     pub fn salvage(source: &Source, context: &Context<'_>) -> Result<Arc<Self>> {
-        Ok(Arc::new(Self::index(source.bytes()?, context, Belief::Summary)))
+        Ok(Arc::new(Self::index(source.bytes()?, context, Trust::Summary)))
     }
 
     /// Like [`salvage`](Self::salvage), and takes nothing on the word of an index.
     pub(crate) fn distrust(source: &Source, context: &Context<'_>) -> Result<Arc<Self>> {
-        Ok(Arc::new(Self::index(source.bytes()?, context, Belief::Nothing)))
+        Ok(Arc::new(Self::index(source.bytes()?, context, Trust::Nothing)))
     }
 
-    fn index(bytes: Bytes, context: &Context<'_>, belief: Belief) -> Self {
+    fn index(bytes: Bytes, context: &Context<'_>, belief: Trust) -> Self {
         let limits = context.limits;
         let faults = Faults::new(&limits);
         if !bytes.starts_with(MAGIC) {
@@ -90,8 +90,8 @@ impl Reader {
             Some(footer) => footer.offset,
             None => bytes.len() as u64,
         };
-        let is_believed = summary.is_trusted && belief == Belief::Summary;
-        let known = summary.known(data_limit);
+        let is_believed = summary.is_trusted && belief == Trust::Summary;
+        let known = summary.indexed_records(data_limit);
         let data_limit = usize::try_from(data_limit).unwrap_or(usize::MAX).min(bytes.len());
         let data = bytes.get(..data_limit).unwrap_or_default();
         let indexing = Indexing::new(data, &known, is_believed, &faults, &limits);
@@ -102,7 +102,7 @@ impl Reader {
         }
         let header = header(&bytes, found.header.map(|range| range.start), &faults);
         let (mut pieces, data_end) = (found.pieces, found.data_end);
-        keep_within_reason(&mut pieces, bytes.len() as u64, &limits, &faults);
+        limit_decompressed_size(&mut pieces, bytes.len() as u64, &limits, &faults);
         let survey = Survey::default();
         let mut reader = Self {
             bytes,
@@ -116,16 +116,16 @@ impl Reader {
             survey,
             faults,
         };
-        reader.survey = reader.look(is_believed);
+        reader.survey = reader.make_survey(is_believed);
         reader
     }
 
     /// Finds schemas and channels: in the summary if that may be trusted, else everywhere.
-    fn look(&self, is_believed: bool) -> Survey {
+    fn make_survey(&self, is_believed: bool) -> Survey {
         let survey = if is_believed && self.summary.is_complete() {
-            Survey::of_summary(&self.summary)
+            Survey::from_summary(&self.summary)
         } else {
-            Survey::of_walk(self, &self.summary)
+            Survey::from_walk(self, &self.summary)
         };
         let items = self.pieces.len() as u64 + survey.definitions();
         if items > self.limits.items_max {
@@ -226,7 +226,12 @@ const DECOMPRESSED_CHUNKS: u64 = 4;
 
 /// Gives up chunks that say to have more decompressed, with those before them, than a command can be
 /// kept busy with: of a small file by all that it may hold, of a large one in proportion to it.
-fn keep_within_reason(pieces: &mut [Piece], size_bytes: u64, limits: &Limits, faults: &Faults) {
+fn limit_decompressed_size(
+    pieces: &mut [Piece],
+    size_bytes: u64,
+    limits: &Limits,
+    faults: &Faults,
+) {
     let in_any_case = limits.value_bytes_max.saturating_mul(DECOMPRESSED_CHUNKS);
     let limit = size_bytes.saturating_mul(DECOMPRESSED_FACTOR).saturating_add(in_any_case);
     let mut sum = 0_u64;

@@ -9,7 +9,7 @@ use kymo_core::{Finding, Severity};
 use super::chunk;
 use super::faults::Faults;
 use super::record::{Frame, cursor_at, is_content};
-use super::summary::Known;
+use super::summary::IndexedRecord;
 use crate::spec::{self, op};
 use crate::types::Chunk;
 
@@ -30,7 +30,7 @@ pub(crate) enum Piece {
 
 impl Piece {
     /// An attachment or metadata, by its opcode.
-    pub(crate) fn of(opcode: u8, start: u64, length: u64) -> Self {
+    pub(crate) fn from_opcode(opcode: u8, start: u64, length: u64) -> Self {
         let range = start..start.saturating_add(length);
         if opcode == op::ATTACHMENT { Self::Attachment(range) } else { Self::Metadata(range) }
     }
@@ -50,7 +50,7 @@ pub(crate) struct DataSection {
 pub(crate) struct Indexing<'a> {
     bytes: &'a [u8],
     /// Pieces of the data section as given by an index.
-    known: &'a BTreeMap<u64, Known>,
+    known: &'a BTreeMap<u64, IndexedRecord>,
     /// True if what it tells may be taken without a look.
     is_trusted: bool,
     faults: &'a Faults,
@@ -62,7 +62,7 @@ impl<'a> Indexing<'a> {
     /// Of a data section that is the end of `bytes`.
     pub(crate) fn new(
         bytes: &'a [u8],
-        known: &'a BTreeMap<u64, Known>,
+        known: &'a BTreeMap<u64, IndexedRecord>,
         is_trusted: bool,
         faults: &'a Faults,
         limits: &Limits,
@@ -108,7 +108,7 @@ impl<'a> Indexing<'a> {
             }
             op::CHUNK => self.chunk(offset),
             op::ATTACHMENT | op::METADATA => {
-                self.found.pieces.push(Piece::of(frame.opcode, offset, end - offset));
+                self.found.pieces.push(Piece::from_opcode(frame.opcode, offset, end - offset));
             }
             op::DATA_END => self.found.data_end = Some(offset),
             op::MESSAGE_INDEX => {}

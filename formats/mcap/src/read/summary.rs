@@ -65,7 +65,7 @@ impl Footer {
 
 /// Piece at an offset of the data section, as given by an index.
 #[derive(Debug, Clone)]
-pub(crate) struct Known {
+pub(crate) struct IndexedRecord {
     pub(crate) piece: Piece,
     /// The byte after it and after what belongs to it.
     pub(crate) end: u64,
@@ -190,19 +190,19 @@ impl Summary {
 
     /// Returns the pieces of the data section by the byte at which they start. Entries that make no
     /// sense are left out: their pieces are found by walking.
-    pub(crate) fn known(&self, data_end: u64) -> BTreeMap<u64, Known> {
+    pub(crate) fn indexed_records(&self, data_end: u64) -> BTreeMap<u64, IndexedRecord> {
         let chunks = self.chunks.iter().map(|index| {
             let chunk_end = index.chunk.offset.checked_add(index.chunk.length);
             let end = chunk_end.and_then(|end| end.checked_add(index.index_length));
             (index.chunk.offset, end, Piece::Chunk(index.chunk.clone()))
         });
         let places = self.places.iter().map(|place| {
-            let piece = Piece::of(place.opcode, place.start, place.length);
+            let piece = Piece::from_opcode(place.opcode, place.start, place.length);
             (place.start, place.start.checked_add(place.length), piece)
         });
         let sensible = chunks.chain(places).filter_map(|(start, end, piece)| {
             let end = end.filter(|end| *end <= data_end && *end >= start + FRAME_BYTES)?;
-            (start >= MAGIC.len() as u64).then_some((start, Known { piece, end }))
+            (start >= MAGIC.len() as u64).then_some((start, IndexedRecord { piece, end }))
         });
         sensible.collect()
     }

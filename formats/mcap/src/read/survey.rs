@@ -25,7 +25,7 @@ pub(crate) struct Survey {
 
 impl Survey {
     /// Returns the contents that a summary gives.
-    pub(crate) fn of_summary(summary: &Summary) -> Self {
+    pub(crate) fn from_summary(summary: &Summary) -> Self {
         let mut survey = Self::default();
         survey.add_definitions(summary);
         if let Some((_, statistics)) = &summary.statistics {
@@ -37,7 +37,7 @@ impl Survey {
     }
 
     /// Goes through a file. What only the summary still has is taken from there.
-    pub(crate) fn of_walk(reader: &Reader, summary: &Summary) -> Self {
+    pub(crate) fn from_walk(reader: &Reader, summary: &Summary) -> Self {
         let mut survey = Self { is_counted: true, ..Self::default() };
         let mut walk = Walk::new(reader);
         let room = reader.limits().items_max.saturating_sub(reader.pieces().len() as u64);

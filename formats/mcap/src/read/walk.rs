@@ -78,7 +78,7 @@ impl<R: Borrow<Reader>> Walk<R> {
     }
 
     /// Leaves out chunks that say to have no message of a time.
-    pub(crate) fn within(self, from: u64, until: Option<u64>) -> Self {
+    pub(crate) fn in_time_range(self, from: u64, until: Option<u64>) -> Self {
         Self { from, until, ..self }
     }
 
@@ -110,12 +110,12 @@ impl<R: Borrow<Reader>> Walk<R> {
 
     /// Returns true if something was passed over since this was asked last, that is not the end of
     /// all.
-    pub(crate) fn take_lack(&mut self) -> bool {
+    pub(crate) fn take_missing(&mut self) -> bool {
         std::mem::take(&mut self.is_lacking)
     }
 
     /// Something is passed over. What lacks its end was cut off: nothing is missing before anything.
-    fn passes_over(&mut self) {
+    fn mark_skipped(&mut self) {
         self.has_damage = true;
         let is_within = self.place.at < self.place.end;
         self.is_lacking |= is_within || self.pieces.start < self.reader.borrow().pieces().len();
@@ -158,7 +158,7 @@ impl<R: Borrow<Reader>> Walk<R> {
                 let at = |offset: u64| usize::try_from(offset).unwrap_or(usize::MAX);
                 (self.place.at, self.place.end) = (at(range.start), at(range.end));
             }
-            Some(Piece::Lost) => self.passes_over(),
+            Some(Piece::Lost) => self.mark_skipped(),
             None => {}
         }
     }
@@ -183,7 +183,7 @@ impl<R: Borrow<Reader>> Walk<R> {
             }
             Err((rule, error)) => {
                 reader.faults().push(Finding::unreadable(rule, &error));
-                self.passes_over();
+                self.mark_skipped();
             }
         }
         self.has_damage |= is_damaged;
@@ -211,7 +211,7 @@ impl<R: Borrow<Reader>> Walk<R> {
 
     /// Says what is wrong. A place in decompressed records is none in the file.
     fn fault(&mut self, error: &ReadError) {
-        self.passes_over();
+        self.mark_skipped();
         let mut finding = Finding::unreadable("record", error);
         if let Some(chunk) = self.place.buffered {
             finding.offset = Some(chunk);

@@ -10,7 +10,7 @@ use kymo_rtc_wire::spec::id;
 /// Positions of the frames of a session, as far as indices give them.
 #[derive(Debug, Default)]
 pub(super) struct Indices {
-    seen: BTreeMap<u32, Seen>,
+    seen: BTreeMap<u32, LastFrame>,
     /// The number of the unit.
     unit: u64,
     /// Start of the Index or index that is being read.
@@ -25,7 +25,7 @@ pub(super) struct Indices {
 
 /// Last position of a stream. Writers differ in whether a frame counts that goes on with a message.
 #[derive(Debug, Default, Clone, Copy)]
-struct Seen {
+struct LastFrame {
     /// The first frame in the last unit, and that unit.
     frame: (u64, u64),
     /// The first frame in the last unit that begins a message.
@@ -112,13 +112,13 @@ impl Indices {
             }
         }
         if is_major {
-            self.leave_out(start, &listed);
+            self.report_unlisted_streams(start, &listed);
         }
         None
     }
 
     /// Takes note of the streams that an Index leaves out. One that is never listed is hidden.
-    fn leave_out(&mut self, start: u64, listed: &[u32]) {
+    fn report_unlisted_streams(&mut self, start: u64, listed: &[u32]) {
         let mut left_out = Vec::new();
         for (id, seen) in &mut self.seen {
             if seen.is_listed && listed.binary_search(id).is_err() {

@@ -7,10 +7,10 @@ use std::collections::HashSet;
 
 use kymo_core::bytes::Limits;
 use kymo_core::{Finding, Findings, Severity, shortened};
-use kymo_rtc_wire::read::{Damage, Why};
+use kymo_rtc_wire::read::{Damage, DamageKind};
 
 use crate::Reader;
-use crate::read::{After, Problem, Scan, Statistics};
+use crate::read::{Continuation, Problem, Scan, Statistics};
 use crate::types::{Session, Stream, UnitChecksum};
 
 /// Returns the findings of opening a file: everything that was lost, or that may be.
@@ -46,7 +46,7 @@ fn session(scan: &Scan, session: &Session, findings: &mut Findings) {
         findings.push(finding);
     }
     let is_cut = |problem: &Problem| match problem {
-        Problem::Damage(damage) => damage.why == Why::Cut && damage.end == session.end,
+        Problem::Damage(damage) => damage.why == DamageKind::Cut && damage.end == session.end,
         _ => false,
     };
     if !session.is_ended && session.crc.is_some() && !scan.problems.iter().any(is_cut) {
@@ -137,11 +137,11 @@ pub(crate) fn wrong_checksum(offset: u64) -> Finding {
 
 /// Bytes that were passed over.
 pub(crate) fn damage(damage: &Damage) -> Finding {
-    if let Why::Missing(_) | Why::TooMany(_) = damage.why {
+    if let DamageKind::Missing(_) | DamageKind::TooMany(_) = damage.why {
         return Finding::at_offset(Severity::Error, "ruler", damage.start, damage.why.to_string());
     }
     let bytes = damage.end - damage.start;
-    if damage.why == Why::Marker && bytes == 0 {
+    if damage.why == DamageKind::Marker && bytes == 0 {
         return Finding::at_offset(
             Severity::Error,
             "marker",
@@ -150,10 +150,10 @@ pub(crate) fn damage(damage: &Damage) -> Finding {
         );
     }
     let (rule, lost) = match damage.why {
-        Why::Cut => ("cut", "are left of it"),
-        Why::Head => ("head", "cannot be read"),
-        Why::Marker => ("marker", "are damaged"),
-        Why::Zeros => ("zeros", "were passed over"),
+        DamageKind::Cut => ("cut", "are left of it"),
+        DamageKind::Head => ("head", "cannot be read"),
+        DamageKind::Marker => ("marker", "are damaged"),
+        DamageKind::Zeros => ("zeros", "were passed over"),
         _ => ("frames", "were passed over"),
     };
     let at = if damage.noticed == damage.start {
@@ -179,8 +179,8 @@ pub(crate) fn finding(streams: &[Stream], problem: &Problem) -> Finding {
         Problem::Unfinished { offset, stream, bytes, after } => {
             let name = name(stream);
             let why = match after {
-                After::Loss => "lost frames",
-                After::End => "the end",
+                Continuation::Loss => "lost frames",
+                Continuation::End => "the end",
             };
             let message = format!("a message of {name} has {bytes} bytes and no end before {why}");
             Finding::at_offset(Severity::Warning, "unfinished", offset, message)

@@ -48,7 +48,7 @@ impl Rules<'_> {
             match item {
                 Item::Frame(frame) => {
                     let completed = tracker.frame(&frame, &view, &walker);
-                    tracker.left_out();
+                    tracker.take_omitted();
                     self.frame(&frame, frame.bytes(&view), &walker);
                     if let Some(completed) = completed {
                         let message = tracker.message(&completed, &frame, &view);

@@ -34,21 +34,21 @@ pub(super) type Falling = BTreeSet<(usize, usize)>;
 /// Last reading that was written for each clock of a session of the output, by the numbers of its
 /// streams.
 #[derive(Debug, Default)]
-pub(super) struct Said {
+pub(super) struct WrittenReadings {
     readings: HashMap<usize, Rc<Reading>>,
     latest: HashMap<usize, TimeNs>,
     /// Clocks that said less than before.
     pub(super) falling: BTreeSet<usize>,
 }
 
-impl Said {
+impl WrittenReadings {
     /// Returns true if a clock shows a reading.
-    pub(super) fn is(&self, clock: usize, reading: &Rc<Reading>) -> bool {
+    pub(super) fn shows(&self, clock: usize, reading: &Rc<Reading>) -> bool {
         self.readings.get(&clock) == Some(reading)
     }
 
     /// Takes note of what a clock says.
-    pub(super) fn say(&mut self, clock: usize, reading: &Rc<Reading>) {
+    pub(super) fn record(&mut self, clock: usize, reading: &Rc<Reading>) {
         if let Some(time) = reading.time {
             let latest = self.latest.entry(clock).or_insert(time);
             if time < *latest {

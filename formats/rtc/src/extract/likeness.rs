@@ -16,7 +16,7 @@ type Described = (usize, usize);
 ///
 /// Where two streams are alike, so are those they refer to.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) struct Likeness {
+pub(super) struct StreamIdentity {
     own: Described,
     about: Option<Described>,
     clocks: Vec<Described>,
@@ -35,7 +35,7 @@ impl Descriptions {
         &mut self,
         input: &Input,
         streams: &[usize],
-    ) -> HashMap<usize, Likeness> {
+    ) -> HashMap<usize, StreamIdentity> {
         let mut counts: HashMap<(usize, usize), usize> = HashMap::new();
         let mut described: HashMap<usize, Described> = HashMap::new();
         for index in streams {
@@ -50,7 +50,7 @@ impl Descriptions {
             let clocks = std::iter::successors(input.clock_of(index), |of| input.clock_of(*of));
             let clocks: Vec<_> = clocks.take(CLOCKS_MAX + 1).filter_map(of).collect();
             let about = input.about(index).and_then(of);
-            let likeness = Likeness { own: of(index)?, about, clocks };
+            let likeness = StreamIdentity { own: of(index)?, about, clocks };
             (likeness.clocks.len() <= CLOCKS_MAX).then_some((index, likeness))
         };
         streams.iter().filter_map(|index| likeness(*index)).collect()

@@ -23,9 +23,9 @@ use kymo_model::timeline::Window;
 use kymo_model::{ExtractRequest, WriteReport};
 use kymo_rtc_wire::meta::StreamMeta;
 
-use self::clocks::{Falling, Reading, Said};
+use self::clocks::{Falling, Reading, WrittenReadings};
 use self::outlets::outlets;
-use crate::read::{Found, Messages, Named, Problem};
+use crate::read::{LocatedMessage, Messages, Named, Problem};
 use crate::types::Stream;
 use crate::write::{Layout, SessionWriter, meta_of};
 use crate::{Reader, check, decode};
@@ -60,7 +60,7 @@ pub(crate) fn extract(
 }
 
 /// Result of writing, and the clocks that went back in it.
-struct Copied {
+struct CopyReport {
     written: WriteReport,
     falling: Falling,
 }
@@ -73,12 +73,12 @@ fn copy(
     context: &Context<'_>,
     falling: &Falling,
     file: &mut dyn Write,
-) -> Result<Copied> {
-    let mut copied = Copied { written: WriteReport::default(), falling: Falling::new() };
+) -> Result<CopyReport> {
+    let mut copied = CopyReport { written: WriteReport::default(), falling: Falling::new() };
     let mut inputs = Vec::new();
     for (source, reader) in sources.iter().zip(readers) {
         let input = Input::new(source, reader, part);
-        input.say_losses(&context.limits, &mut copied.written);
+        input.report_losses(&context.limits, &mut copied.written);
         inputs.push(input);
     }
     for input in &mut inputs {
@@ -96,7 +96,7 @@ fn copy(
     }
     context.progress.end();
     for input in &inputs {
-        input.say_untimed(&mut copied.written);
+        input.report_untimed(&mut copied.written);
     }
     Ok(copied)
 }
@@ -116,7 +116,7 @@ struct Input {
     /// The time of its last message on a clock that counts from the Epoch.
     now: i64,
     /// The message that is next.
-    found: Option<Found>,
+    found: Option<LocatedMessage>,
     /// The number of each stream in the output.
     outlets: HashMap<usize, usize>,
     /// The byte order of the output.
@@ -150,7 +150,7 @@ impl Input {
     }
 
     /// Says how many messages are not in a range of time for want of one.
-    fn say_untimed(&self, written: &mut WriteReport) {
+    fn report_untimed(&self, written: &mut WriteReport) {
         if self.untimed > 0 {
             let message = match self.untimed {
                 1 => "an event has no time and is left out".to_owned(),
@@ -163,7 +163,7 @@ impl Input {
     }
 
     /// Says what cannot be read, and which messages have no end: those are not copied.
-    fn say_losses(&self, limits: &Limits, written: &mut WriteReport) {
+    fn report_losses(&self, limits: &Limits, written: &mut WriteReport) {
         let scan = self.reader.scan();
         let unfinished = scan.problems.iter().filter_map(|problem| match problem {
             Problem::Unfinished { offset, stream, .. } => Some((*offset, *stream)),
@@ -192,7 +192,7 @@ impl Input {
     }
 
     /// The wanted streams of a session, or of all.
-    fn wanted_of(&self, session: Option<usize>) -> Vec<usize> {
+    fn selected_streams(&self, session: Option<usize>) -> Vec<usize> {
         let is_wanted = |index: &usize| self.wanted.contains(index);
         match session {
             Some(session) => self
@@ -225,7 +225,7 @@ impl Input {
     /// The streams that the wanted ones need: their clocks and those under them, and what remarks
     /// are about, which tells the clock that their moments are on.
     fn needed(&self, session: Option<usize>) -> HashSet<usize> {
-        let mut open = self.wanted_of(session);
+        let mut open = self.selected_streams(session);
         let mut needed: HashSet<usize> = open.iter().copied().collect();
         while let Some(index) = open.pop() {
             for other in [self.clock_of(index), self.about(index)].into_iter().flatten() {
@@ -246,7 +246,7 @@ fn abouts(streams: &[Stream]) -> HashMap<usize, usize> {
     }
     let about = |(index, stream): (usize, &Stream)| {
         let name = stream.about.as_deref()?;
-        Some((index, named.get(&stream.session)?.meant(name, stream.id)?))
+        Some((index, named.get(&stream.session)?.find(name, stream.id)?))
     };
     streams.iter().enumerate().filter_map(about).collect()
 }
@@ -258,7 +258,7 @@ fn merge(
     (part, context): (&ExtractRequest, &Context<'_>),
     falling: &Falling,
     out: &mut dyn Write,
-    copied: &mut Copied,
+    copied: &mut CopyReport,
 ) -> Result<()> {
     let number = session.unwrap_or(0);
     let mut outlets = outlets(inputs, session, part.join);
@@ -267,7 +267,9 @@ fn merge(
         copied.written.losses.extend(outlet.fall());
     }
     let layout = match (&*inputs, session) {
-        ([only], Some(session)) => only.reader.scan().sessions.get(session).map(Layout::of),
+        ([only], Some(session)) => {
+            only.reader.scan().sessions.get(session).map(Layout::from_session)
+        }
         _ => None,
     };
     let metas: Vec<(u32, StreamMeta)> =
@@ -287,7 +289,7 @@ fn merge(
         }
     }
     let window = Window { tracks: None, from: part.from, until: part.until, last: None };
-    let (mut said, mut count) = (Said::default(), 0_u64);
+    let (mut said, mut count) = (WrittenReadings::default(), 0_u64);
     // The input that is farthest behind comes first; of those at the same time, the first named.
     while let Some(input) =
         inputs.iter_mut().filter(|input| input.is_in(session)).min_by_key(|input| input.now)
@@ -331,7 +333,7 @@ impl Input {
         &mut self,
         window: &Window,
         writer: &mut SessionWriter<W>,
-        said: &mut Said,
+        said: &mut WrittenReadings,
         written: &mut WriteReport,
     ) -> Result<()> {
         let Some(found) = self.found else { return Ok(()) };
@@ -361,7 +363,7 @@ impl Input {
         }
         let outlet = self.outlets.get(&index).or_broken("what is asked for has an outlet")?;
         let message = self.messages.message(&found);
-        if writer.write(*outlet, &self.turned(index, message.payload))? {
+        if writer.write(*outlet, &self.in_output_order(index, message.payload))? {
             written.events += 1;
         } else {
             let name = self.stream(index).map_or("", |stream| stream.name.as_str());
@@ -374,11 +376,11 @@ impl Input {
     }
 
     /// A payload in the byte order of the output.
-    fn turned<'a>(&self, index: usize, payload: &'a [u8]) -> Cow<'a, [u8]> {
+    fn in_output_order<'a>(&self, index: usize, payload: &'a [u8]) -> Cow<'a, [u8]> {
         match self.stream(index) {
             Some(stream) if self.reader.endian(stream.session) != self.endian => {
                 let mut payload = payload.to_vec();
-                decode::turn(&stream.encoding, &mut payload);
+                decode::swap_bytes(&stream.encoding, &mut payload);
                 payload.into()
             }
             _ => payload.into(),
@@ -391,21 +393,21 @@ impl Input {
         clock: usize,
         is_asked: bool,
         writer: &mut SessionWriter<W>,
-        said: &mut Said,
+        said: &mut WrittenReadings,
     ) -> Result<()> {
         let Some(reading) = self.clocks.get(&clock) else { return Ok(()) };
         let clocks = std::iter::successors(Some(clock), |clock| self.clock_of(*clock));
         let chain = clocks.zip(reading.chain()).map_while(|(of, reading)| {
             let outlet = *self.outlets.get(&of)?;
-            let is_due = (is_asked && of == clock) || !said.is(outlet, reading);
+            let is_due = (is_asked && of == clock) || !said.shows(outlet, reading);
             is_due.then_some((of, outlet, reading))
         });
         // What it counts from comes first, unless that is what it shows.
         for (of, outlet, reading) in chain.collect::<Vec<_>>().into_iter().rev() {
-            let payload = self.turned(of, &reading.payload);
+            let payload = self.in_output_order(of, &reading.payload);
             writer.write(outlet, &payload)?;
             writer.keep(outlet, &payload)?;
-            said.say(outlet, reading);
+            said.record(outlet, reading);
         }
         Ok(())
     }

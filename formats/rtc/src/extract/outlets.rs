@@ -7,20 +7,20 @@ use kymo_core::{Finding, Severity, shortened};
 use serde_json::Value as Json;
 
 use super::Input;
-use super::likeness::{Descriptions, Likeness};
-use crate::kept::Kept;
+use super::likeness::{Descriptions, StreamIdentity};
+use crate::kept::StoredTrack;
 use crate::names::Names;
 use crate::types::Stream;
 
 /// A stream that is written.
-pub(super) struct Outlet {
+pub(super) struct OutputStream {
     /// The streams it is made of, each with the number of its input.
     pub(super) from: Vec<(usize, usize)>,
     pub(super) id: u32,
     pub(super) as_written: Stream,
 }
 
-impl Outlet {
+impl OutputStream {
     /// Takes in a stream that is alike, and returns the name that it has now.
     fn join(&mut self, number: usize, index: usize, stream: &Stream) -> String {
         self.from.push((number, index));
@@ -45,9 +45,13 @@ impl Outlet {
 
 /// The streams that are written, under names that differ: what several files have a stream of is
 /// named by its file, or joined if it is alike and asked to.
-pub(super) fn outlets(inputs: &[Input], session: Option<usize>, join: bool) -> Vec<Outlet> {
-    let mut outlets =
-        Outlets { session, join, files: labels(inputs).unwrap_or_default(), ..Outlets::default() };
+pub(super) fn outlets(inputs: &[Input], session: Option<usize>, join: bool) -> Vec<OutputStream> {
+    let mut outlets = OutputStreams {
+        session,
+        join,
+        files: labels(inputs).unwrap_or_default(),
+        ..OutputStreams::default()
+    };
     if session.is_none() && !join {
         outlets.shared = shared(inputs);
     }
@@ -87,18 +91,18 @@ fn shared(inputs: &[Input]) -> HashSet<String> {
 
 /// The streams that are written, as they come together.
 #[derive(Default)]
-struct Outlets {
+struct OutputStreams {
     session: Option<usize>,
     join: bool,
     /// Labels for streams of each file, unless numbers are used instead, and names that need
     /// labels.
     files: Vec<String>,
     shared: HashSet<String>,
-    all: Vec<Outlet>,
+    all: Vec<OutputStream>,
     names: Names,
     descriptions: Descriptions,
     /// Streams that others may be joined to.
-    alike: HashMap<Likeness, usize>,
+    alike: HashMap<StreamIdentity, usize>,
     sets: Sets,
 }
 
@@ -112,7 +116,7 @@ struct Sets {
     numbered: HashMap<(u64, u64), usize>,
 }
 
-impl Outlets {
+impl OutputStreams {
     /// Adds the streams of an input.
     fn add(&mut self, number: usize, input: &Input) {
         let mut needed: Vec<usize> = input.needed(self.session).into_iter().collect();
@@ -146,7 +150,7 @@ impl Outlets {
         number: usize,
         index: usize,
         stream: &Stream,
-        likeness: Option<&Likeness>,
+        likeness: Option<&StreamIdentity>,
     ) -> String {
         let place = self.all.len();
         if let Some(likeness) = likeness {
@@ -156,10 +160,10 @@ impl Outlets {
         // One session keeps its names and numbers, whatever they are.
         if self.session.is_none() {
             as_written.name = self.name(number, &stream.name);
-            self.sets.set_apart(&mut as_written, number, place);
+            self.sets.renumber_tracks(&mut as_written, number, place);
         }
         let name = as_written.name.clone();
-        self.all.push(Outlet { from: vec![(number, index)], id: stream.id, as_written });
+        self.all.push(OutputStream { from: vec![(number, index)], id: stream.id, as_written });
         name
     }
 
@@ -178,24 +182,26 @@ impl Outlets {
         &mut self,
         number: usize,
         input: &Input,
-        likenesses: &HashMap<usize, Likeness>,
+        likenesses: &HashMap<usize, StreamIdentity>,
     ) -> HashSet<usize> {
         let streams = || {
             likenesses.iter().filter_map(|(index, likeness)| {
                 let stream = input.stream(*index)?;
-                let kept = Kept::of(&stream.attributes)?;
+                let kept = StoredTrack::from_attributes(&stream.attributes)?;
                 Some((stream.session, kept, self.alike.get(likeness).copied()))
             })
         };
         let mut joined: BTreeMap<(usize, u64), u64> = BTreeMap::new();
         for (session, kept, like) in streams() {
             let like = like.and_then(|like| self.all.get(like));
-            if let Some(like) = like.and_then(|like| Kept::of(&like.as_written.attributes)) {
+            if let Some(like) =
+                like.and_then(|like| StoredTrack::from_attributes(&like.as_written.attributes))
+            {
                 let set = joined.entry((session, kept.set)).or_insert(like.set);
                 *set = like.set.min(*set);
             }
         }
-        let is_other = |(session, kept, like): &(usize, Kept, Option<usize>)| {
+        let is_other = |(session, kept, like): &(usize, StoredTrack, Option<usize>)| {
             let set = joined.get(&(*session, kept.set));
             let there = set.and_then(|set| self.sets.numbered.get(&(*set, kept.track)));
             there.is_some_and(|there| Some(*there) != *like)
@@ -213,8 +219,8 @@ impl Outlets {
 
 impl Sets {
     /// Tells the numbers of tracks that a stream knows apart from those of other inputs.
-    fn set_apart(&mut self, stream: &mut Stream, input: usize, place: usize) {
-        let Some(mut kept) = Kept::take(&mut stream.attributes) else { return };
+    fn renumber_tracks(&mut self, stream: &mut Stream, input: usize, place: usize) {
+        let Some(mut kept) = StoredTrack::take(&mut stream.attributes) else { return };
         kept.set = *self.new.entry((input, stream.session, kept.set)).or_insert_with(|| {
             self.count += 1;
             self.count - 1

@@ -12,9 +12,9 @@ use kymo_core::Value;
 use kymo_core::bytes::Endian;
 use kymo_model::timeline::{Clock, ClockId, Content, Event, Track, TrackId, TrackKind};
 
-use crate::decode::{self, Decoded, Encoding};
+use crate::decode::{self, DecodedPayload, Encoding};
 use crate::dump::partial;
-use crate::kept::Kept;
+use crate::kept::StoredTrack;
 use crate::types::{Message, Stream};
 
 pub(crate) use timeline::Timeline;
@@ -31,7 +31,7 @@ pub(crate) struct Lanes {
     of_stream: HashMap<usize, ClockId>,
     epoch: Option<(usize, ClockId)>,
     /// Facts that each track gives about the track that it was.
-    kept: Vec<Option<Kept>>,
+    kept: Vec<Option<StoredTrack>>,
     /// Tracks by their session, their set and the number they had.
     numbered: HashMap<(usize, u64, u64), TrackId>,
 }
@@ -99,11 +99,11 @@ impl Lanes {
             None
         };
         let mut attributes = all_attributes(stream);
-        let mut kept = Kept::take(&mut attributes);
+        let mut kept = StoredTrack::take(&mut attributes);
         if let Some(kept) = kept.as_mut().filter(|_| stream.encoding != Encoding::Json) {
             kept.of = None;
         }
-        let number = |kept: &Kept, track: u64| (stream.session, kept.set, track);
+        let number = |kept: &StoredTrack, track: u64| (stream.session, kept.set, track);
         let parent = kept.as_ref().and_then(|kept| Some(number(kept, kept.parent?)));
         let parent = parent.and_then(|parent| self.numbered.get(&parent).copied());
         let of = kept.as_ref().and_then(|kept| kept.of.clone());
@@ -130,14 +130,14 @@ impl Lanes {
     }
 
     /// Returns the content of a message of a track whose events were spelt.
-    fn spelt(&self, message: &Message<'_>, tell: Tell) -> Option<Content<'static>> {
+    fn json_content(&self, message: &Message<'_>, tell: FieldMode) -> Option<Content<'static>> {
         let track = self.tracks.get(message.stream)?;
         let kept = self.kept.get(message.stream)?.as_ref().filter(|kept| kept.of.is_some())?;
         let number = |number: u64| (track.recording, kept.set, number);
         let numbered = |of| self.numbered.get(&number(of)).copied();
         match tell {
-            Tell::Text => Content::from_json(message.payload, numbered),
-            Tell::Fields => Content::from_json_with_fields(message.payload, numbered),
+            FieldMode::Text => Content::from_json(message.payload, numbered),
+            FieldMode::Fields => Content::from_json_with_fields(message.payload, numbered),
         }
     }
 
@@ -184,7 +184,7 @@ fn all_attributes(stream: &Stream) -> serde_json::Map<String, serde_json::Value>
 
 /// Form in which events with fields are given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Tell {
+pub(crate) enum FieldMode {
     Text,
     Fields,
 }
@@ -193,20 +193,20 @@ pub(crate) enum Tell {
 pub(crate) fn event<'a>(
     lanes: &Lanes,
     message: &Message<'a>,
-    decode: impl FnOnce() -> Decoded,
+    decode: impl FnOnce() -> DecodedPayload,
     stream: Option<&Stream>,
     endian: Endian,
     turned: &'a mut Vec<u8>,
-    tell: Tell,
+    tell: FieldMode,
 ) -> Event<'a> {
-    let content = lanes.spelt(message, tell).unwrap_or_else(|| content_of(decode()));
+    let content = lanes.json_content(message, tell).unwrap_or_else(|| content_of(decode()));
     let (track, time, offset) = (TrackId(message.stream), message.time, message.offset);
     let mut payload = message.payload;
     let stream = stream.filter(|stream| !has_named_order(stream));
     if let (Some(stream), Endian::Big) = (stream, endian) {
         turned.clear();
         turned.extend_from_slice(payload);
-        if decode::turn(&stream.encoding, turned) {
+        if decode::swap_bytes(&stream.encoding, turned) {
             payload = turned;
         }
     }
@@ -214,7 +214,7 @@ pub(crate) fn event<'a>(
     Event { track, time, offset, content, payload, partial }
 }
 
-fn content_of(decoded: Decoded) -> Content<'static> {
+fn content_of(decoded: DecodedPayload) -> Content<'static> {
     match decoded.value {
         _ if decoded.fault.is_some() => Content::Payload,
         Value::Bytes(_) => Content::Payload,

@@ -9,9 +9,9 @@ use kymo_model::timeline::{
     TrackId, Tracks, Window,
 };
 
-use super::{Lanes, Tell, event};
+use super::{FieldMode, Lanes, event};
 use crate::Reader;
-use crate::read::{Doubt, Messages, Seeker, Sure, Tick};
+use crate::read::{Messages, Seeker, Sure, Tick, Uncertain};
 use crate::types::Message;
 
 /// Streams that are looked for one by one; of more, everything is read.
@@ -41,8 +41,8 @@ impl Timeline {
         Self { reader, lanes, gaps }
     }
 
-    fn walk(self: Arc<Self>, window: &Window, tell: Tell) -> Walk {
-        let reading = self.sought(window).unwrap_or_else(|_| self.whole(window));
+    fn walk(self: Arc<Self>, window: &Window, tell: FieldMode) -> Walk {
+        let reading = self.read_window(window).unwrap_or_else(|_| self.read_all(window));
         Walk { timeline: self, reading, window: window.clone(), turned: Vec::new(), tell }
     }
 
@@ -55,7 +55,7 @@ impl Timeline {
     }
 
     /// All messages, of which the first events of a window are left out.
-    fn whole(&self, window: &Window) -> Reading {
+    fn read_all(&self, window: &Window) -> Reading {
         let reading = || self.reading_of(self.reader.messages(), None);
         let Some(last) = window.last else { return reading() };
         let skip = reading().count(window).saturating_sub(last);
@@ -65,18 +65,18 @@ impl Timeline {
     }
 
     /// The messages of a window, read from the tick on where the first of them may be.
-    fn sought(&self, window: &Window) -> Sure<Reading> {
+    fn read_window(&self, window: &Window) -> Sure<Reading> {
         if window.from.or(window.until).is_none() && window.last.is_none() {
-            return Err(Doubt);
+            return Err(Uncertain);
         }
-        let wanted = self.wanted(window)?;
+        let wanted = self.window_streams(window)?;
         let Some(&first) = wanted.first() else {
             return Ok(self.reading_of(Messages::none(&self.reader), None));
         };
         let is_timed = window.from.or(window.until).is_some();
         self.reader.seek(first, |seeker| {
             if is_timed && wanted.iter().any(|stream| seeker.may_go_back(*stream)) {
-                return Err(Doubt);
+                return Err(Uncertain);
             }
             let low = earliest(seeker, &wanted, window.from)?;
             let Some(last) = window.last else {
@@ -100,7 +100,7 @@ impl Timeline {
     }
 
     /// The streams of a window, where all of them are in one session and on clocks that rise.
-    fn wanted(&self, window: &Window) -> Sure<Vec<usize>> {
+    fn window_streams(&self, window: &Window) -> Sure<Vec<usize>> {
         let streams = self.reader.streams();
         let is_timed = window.from.or(window.until).is_some();
         let has_time = |index: &usize| {
@@ -112,7 +112,7 @@ impl Timeline {
             |index: &usize| streams.get(*index).is_some_and(crate::Stream::is_annotation);
         let all = (0..streams.len()).filter(is_wanted);
         if is_timed && all.clone().any(|index| is_remark(&index)) {
-            return Err(Doubt);
+            return Err(Uncertain);
         }
         let wanted: Vec<usize> = all.filter(|index| !is_timed || has_time(index)).collect();
         let session = |index: usize| streams.get(index).map(|stream| stream.session);
@@ -124,7 +124,7 @@ impl Timeline {
             scan.statistics.iter().all(|statistics| statistics.went_back.is_none())
         });
         let is_sound = is_one_session && rises && wanted.len() <= SOUGHT_MAX;
-        if is_sound { Ok(wanted) } else { Err(Doubt) }
+        if is_sound { Ok(wanted) } else { Err(Uncertain) }
     }
 
     fn reading(
@@ -138,15 +138,15 @@ impl Timeline {
             wanted.iter().flat_map(|stream| seeker.with_clocks(*stream)).collect();
         needed.sort_unstable();
         needed.dedup();
-        let tick = seeker.settled_all(tick, &needed)?;
+        let tick = seeker.reading_start(tick, &needed)?;
         let (mut walker, end) = seeker.walk_from(tick);
         let mut tracker = seeker.tracker_at(tick, wanted, 0)?;
         let open = seeker.open_at(tick, wanted)?;
         let settled = wanted.iter().filter(|stream| !open.contains(stream));
         let streams = self.reader.streams();
-        walker.settle(settled.filter_map(|stream| Some(streams.get(*stream)?.id)));
-        tracker.pass_over_rests(open);
-        let messages = Messages::within(Arc::clone(&self.reader), walker, tracker, end);
+        walker.close_messages(settled.filter_map(|stream| Some(streams.get(*stream)?.id)));
+        tracker.skip_remainders(open);
+        let messages = Messages::from_walker(Arc::clone(&self.reader), walker, tracker, end);
         let stop = window.until.map(|until| {
             let mut clocks: Vec<usize> =
                 wanted.iter().filter_map(|stream| seeker.own_clock(*stream).ok()?).collect();
@@ -164,7 +164,7 @@ impl Timeline {
         let events = streams.filter(|(index, stream)| !stream.is_clock() && is_on(*index));
         let events: Vec<usize> = events.map(|(index, _)| index).take(SOUGHT_MAX + 1).collect();
         if events.len() > SOUGHT_MAX {
-            return Err(Doubt);
+            return Err(Uncertain);
         }
         self.reader.seek(clock, |seeker| match range_of(seeker, &events)? {
             Some(range) => Ok(Some(range)),
@@ -181,7 +181,7 @@ fn range_of(seeker: &mut Seeker<'_>, streams: &[usize]) -> Sure<Option<RangeIncl
         let Some(first) = first else { continue };
         let last = seeker.last(*stream)?.and_then(|last| last.time);
         // A clock that goes back may end before it began.
-        let last = last.filter(|last| first <= *last).ok_or(Doubt)?;
+        let last = last.filter(|last| first <= *last).ok_or(Uncertain)?;
         all = Some(joined(all, first..=last));
     }
     Ok(all)
@@ -204,7 +204,7 @@ fn earliest(seeker: &mut Seeker<'_>, streams: &[usize], from: Option<TimeNs>) ->
             first = Some(first.map_or(tick, |first: Tick| first.min(tick)));
         }
     }
-    first.ok_or(Doubt)
+    first.ok_or(Uncertain)
 }
 
 /// The last tick at which any of some streams may still be early enough.
@@ -229,11 +229,11 @@ impl TimelineView for Timeline {
     }
 
     fn events(self: Arc<Self>, window: &Window) -> Result<Box<dyn Events>> {
-        Ok(Box::new(self.walk(window, Tell::Text)))
+        Ok(Box::new(self.walk(window, FieldMode::Text)))
     }
 
     fn events_with_fields(self: Arc<Self>, window: &Window) -> Result<Box<dyn Events>> {
-        Ok(Box::new(self.walk(window, Tell::Fields)))
+        Ok(Box::new(self.walk(window, FieldMode::Fields)))
     }
 
     fn has_fields(&self) -> bool {
@@ -263,14 +263,14 @@ struct Reading {
     messages: Messages,
     stop: Option<Stop>,
     /// The message behind something that is missing.
-    held: Option<crate::read::Found>,
+    held: Option<crate::read::LocatedMessage>,
 }
 
 /// Next thing of a window.
 enum Next {
-    Message(crate::read::Found),
+    Message(crate::read::LocatedMessage),
     /// Something is missing since then, before this message.
-    Gap(TimeNs, crate::read::Found),
+    Gap(TimeNs, crate::read::LocatedMessage),
 }
 
 /// Stop for reading: clocks that rise have all passed the end of a window.
@@ -302,7 +302,7 @@ impl Reading {
     }
 
     /// Goes to the next message of a window.
-    fn advance(&mut self, window: &Window) -> Option<crate::read::Found> {
+    fn advance(&mut self, window: &Window) -> Option<crate::read::LocatedMessage> {
         loop {
             if let Next::Message(found) = self.next(window)? {
                 return Some(found);
@@ -344,13 +344,13 @@ struct Walk {
     window: Window,
     /// The payload of an event whose byte order was turned around.
     turned: Vec<u8>,
-    tell: Tell,
+    tell: FieldMode,
 }
 
 impl Walk {
     /// Returns the event that something is missing before a message, where it may be something that
     /// tasks, functions or machines did. It may be of any of them.
-    fn gap(&self, time: TimeNs, before: &crate::read::Found) -> Option<Event<'static>> {
+    fn gap(&self, time: TimeNs, before: &crate::read::LocatedMessage) -> Option<Event<'static>> {
         let message = self.reading.messages.message(before);
         let session = self.timeline.reader.streams().get(message.stream)?.session;
         let track = self.timeline.gaps.get(session).copied().flatten()?;

@@ -7,7 +7,7 @@ use kymo_rtc_wire::read::{Frame, Item, View, Walker};
 
 use super::Reader;
 use super::scan::Problem;
-use super::tracker::{Completed, Open, Tracker};
+use super::tracker::{CompletedItem, Open, Tracker};
 use crate::types::Message;
 
 /// The messages of a file, read as they are asked for.
@@ -20,12 +20,12 @@ pub struct Messages {
     end: u64,
     /// Of each session, the clock that tells since when something is missing.
     watched: Vec<Option<usize>>,
-    lost: Option<Lost>,
+    lost: Option<LostFrames>,
 }
 
 /// Frames were lost.
 #[derive(Debug, Clone, Copy)]
-struct Lost {
+struct LostFrames {
     /// The clock that tells since when, and what it showed then.
     clock: usize,
     time: TimeNs,
@@ -38,17 +38,22 @@ impl Messages {
         let scan = reader.scan();
         let (end, known) = (scan.end, Arc::clone(&scan.catalog));
         let tracker = Tracker::knowing(known, reader.limits());
-        Self::within(reader, Walker::new().without_checksums(), tracker, end)
+        Self::from_walker(reader, Walker::new().without_checksums(), tracker, end)
     }
 
     /// No message at all.
     pub(crate) fn none(reader: &Arc<Reader>) -> Self {
         let tracker = Tracker::new(reader.limits());
-        Self::within(Arc::clone(reader), Walker::new(), tracker, 0)
+        Self::from_walker(Arc::clone(reader), Walker::new(), tracker, 0)
     }
 
     /// Messages from a tick on, up to the end of its session.
-    pub(crate) fn within(reader: Arc<Reader>, walker: Walker, tracker: Tracker, end: u64) -> Self {
+    pub(crate) fn from_walker(
+        reader: Arc<Reader>,
+        walker: Walker,
+        tracker: Tracker,
+        end: u64,
+    ) -> Self {
         Self { reader, walker, tracker, end, watched: Vec::new(), lost: None }
     }
 
@@ -62,15 +67,15 @@ impl Messages {
     /// again may have happened later than their times. So the loss is reported once more behind
     /// them.
     pub(crate) fn take_loss(&mut self) -> Option<TimeNs> {
-        let Lost { clock, time, is_told } = self.lost?;
+        let LostFrames { clock, time, is_told } = self.lost?;
         let is_set = !self.tracker.is_stale(clock);
-        self.lost = (!is_set).then_some(Lost { clock, time, is_told: true });
+        self.lost = (!is_set).then_some(LostFrames { clock, time, is_told: true });
         (is_set || !is_told).then_some(time)
     }
 
     /// The streams that were met so far, in the order in which the file defines them.
-    pub(crate) fn met(&self) -> &[usize] {
-        self.tracker.met()
+    pub(crate) fn known_streams(&self) -> &[usize] {
+        self.tracker.known_streams()
     }
 
     /// Returns the time that a clock shows now.
@@ -87,23 +92,23 @@ impl Messages {
 
     /// Goes to the next message, which [`message`](Self::message) then gives. Where something is
     /// wrong it is said what, and that takes all of the file.
-    pub(crate) fn advance(&mut self) -> Option<Found> {
-        let view = View::whole(&self.reader.bytes);
+    pub(crate) fn advance(&mut self) -> Option<LocatedMessage> {
+        let view = View::from_file(&self.reader.bytes);
         while self.walker.position() < self.end
             && let Ok(item) = self.walker.next(&view)
         {
             match item {
                 Item::Frame(frame) => {
                     let completed = self.tracker.frame(&frame, &view, &self.walker);
-                    let is_meta_damaged = Problem::of_meta(&frame, &self.walker).is_some();
+                    let is_meta_damaged = Problem::from_meta(&frame, &self.walker).is_some();
                     // Where reading began within a message, its rest is nothing that is wrong.
                     let is_left_out =
-                        self.tracker.left_out().iter().any(Open::is_from_its_beginning);
+                        self.tracker.take_omitted().iter().any(Open::is_from_its_beginning);
                     if is_left_out || is_meta_damaged {
                         self.reader.scan();
                     }
                     if let Some(completed) = completed {
-                        return Some(Found { completed, frame });
+                        return Some(LocatedMessage { completed, frame });
                     }
                 }
                 Item::Unit(unit) => {
@@ -130,16 +135,16 @@ impl Messages {
     }
 
     /// The message that was just found.
-    pub(crate) fn message(&self, found: &Found) -> Message<'_> {
-        let view = View::whole(&self.reader.bytes);
+    pub(crate) fn message(&self, found: &LocatedMessage) -> Message<'_> {
+        let view = View::from_file(&self.reader.bytes);
         self.tracker.message(&found.completed, &found.frame, &view)
     }
 }
 
 /// Since when something is missing, where frames are lost now.
-fn lost(watched: &[Option<usize>], tracker: &Tracker) -> Option<Lost> {
+fn lost(watched: &[Option<usize>], tracker: &Tracker) -> Option<LostFrames> {
     let clock = watched.get(tracker.session()).copied().flatten()?;
-    Some(Lost { clock, time: tracker.shows(clock)?, is_told: false })
+    Some(LostFrames { clock, time: tracker.shows(clock)?, is_told: false })
 }
 
 /// A message without an end is left out, and that is said.
@@ -151,12 +156,12 @@ fn end_session(reader: &Reader, tracker: &mut Tracker) {
 
 /// A message and the frame that ended it.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Found {
-    completed: Completed,
+pub(crate) struct LocatedMessage {
+    completed: CompletedItem,
     frame: Frame,
 }
 
-impl Found {
+impl LocatedMessage {
     pub(crate) fn stream(&self) -> usize {
         self.completed.stream
     }

@@ -19,16 +19,16 @@ use kymo_core::{Context, Progress, Result, Source};
 use kymo_model::timeline::TimeNs;
 use kymo_rtc_wire::read::View;
 
-use crate::decode::{self, Decoded, Decoders};
+use crate::decode::{self, DecodedPayload, Decoders};
 use crate::types::{Message, OwnedMessage, Stream, root_of};
 
-pub(crate) use messages::Found;
+pub(crate) use messages::LocatedMessage;
 pub use messages::Messages;
 pub(crate) use named::Named;
 pub(crate) use outline::{Outline, Tick};
-pub(crate) use scan::{After, Problem, Scan, begin_unit};
-pub(crate) use seek::{Doubt, Seeker, Sure};
-pub(crate) use tally::{Statistics, Tally};
+pub(crate) use scan::{Continuation, Problem, Scan, begin_unit};
+pub(crate) use seek::{Seeker, Sure, Uncertain};
+pub(crate) use tally::{FileStatistics, Statistics};
 pub(crate) use tracker::{Catalog, Open, Tracker};
 
 /// An open file. Nothing of it is held but what it has of streams, sessions and Units.
@@ -58,7 +58,7 @@ impl Reader {
         decoders: Decoders,
     ) -> Result<Arc<Self>> {
         let bytes = source.bytes()?;
-        let outline = Outline::new(&View::whole(&bytes), &context.limits);
+        let outline = Outline::new(&View::from_file(&bytes), &context.limits);
         if outline.is_none() {
             // Nothing less than all of it tells what it has.
             let all = Scan::new(&bytes, Arc::default(), context)?;
@@ -87,7 +87,7 @@ impl Reader {
     }
 
     pub(crate) fn view(&self) -> View<'_> {
-        View::whole(&self.bytes)
+        View::from_file(&self.bytes)
     }
 
     pub(crate) fn limits(&self) -> &Limits {
@@ -99,13 +99,13 @@ impl Reader {
         self.scan.get_or_init(|| {
             let context = Context { progress: &self.progress, ..Context::with_limits(self.limits) };
             // What is over the limits is left out, and said.
-            Scan::salvage(&self.bytes, self.known(), &context)
+            Scan::salvage(&self.bytes, self.outlined_catalog(), &context)
         })
     }
 
     /// The streams that are known before the file is gone through: every time the same, so that
     /// the same messages are found.
-    pub(crate) fn known(&self) -> Arc<Catalog> {
+    pub(crate) fn outlined_catalog(&self) -> Arc<Catalog> {
         self.outline.as_ref().map(|outline| Arc::clone(&outline.catalog)).unwrap_or_default()
     }
 
@@ -163,7 +163,7 @@ impl Reader {
             let mut last = None;
             while let Some(found) = messages.advance() {
                 if found.stream() == stream {
-                    last = Some(OwnedMessage::of(&messages.message(&found)));
+                    last = Some(OwnedMessage::from_message(&messages.message(&found)));
                 }
             }
             last
@@ -205,7 +205,7 @@ impl Reader {
             while let Some(found) = messages.advance() {
                 let message = messages.message(&found);
                 if message.stream == stream && message.time.is_some_and(|at| at >= time) {
-                    return Some(OwnedMessage::of(&message));
+                    return Some(OwnedMessage::from_message(&message));
                 }
             }
             None
@@ -218,7 +218,7 @@ impl Reader {
         stream: usize,
         look: impl FnOnce(&mut Seeker<'_>) -> Sure<T>,
     ) -> Sure<T> {
-        let outline = self.outline.as_ref().ok_or(Doubt)?;
+        let outline = self.outline.as_ref().ok_or(Uncertain)?;
         look(&mut Seeker::new(self.view(), outline, &self.limits, stream)?)
     }
 
@@ -231,14 +231,14 @@ impl Reader {
 
     /// Decodes a message of this file.
     #[must_use]
-    pub fn decode(&self, message: &Message<'_>) -> Decoded {
+    pub fn decode(&self, message: &Message<'_>) -> DecodedPayload {
         match self.streams().get(message.stream) {
             Some(stream) => self.decode_payload(message.payload, stream),
-            None => Decoded { value: message.payload.to_vec().into(), fault: None },
+            None => DecodedPayload { value: message.payload.to_vec().into(), fault: None },
         }
     }
 
-    pub(crate) fn decode_payload(&self, payload: &[u8], stream: &Stream) -> Decoded {
+    pub(crate) fn decode_payload(&self, payload: &[u8], stream: &Stream) -> DecodedPayload {
         decode::decode(payload, stream, self.endian(stream.session), &self.decoders)
     }
 

@@ -25,7 +25,7 @@ impl Named {
 
     /// The stream that another one, of this id, means by a name: of several, the last that was
     /// defined before it, or else the first.
-    pub(crate) fn meant(&self, name: &str, by: u32) -> Option<usize> {
+    pub(crate) fn find(&self, name: &str, by: u32) -> Option<usize> {
         let of_name = self.streams.get(name)?;
         let before = of_name.partition_point(|(id, _)| *id < by);
         of_name.get(before.saturating_sub(1)).map(|(_, index)| *index)

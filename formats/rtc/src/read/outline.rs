@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use kymo_core::bytes::{Endian, Limits};
 use kymo_rtc_wire::read::{
-    Begin, Damage, Definition, Item, Listed, Lookup, Place, Ruler, Streams, View, Walker, Why,
-    is_marker, major_index,
+    Begin, Damage, DamageKind, Definition, IndexedStream, Item, Lookup, Place, Ruler, Streams,
+    View, Walker, is_marker, major_index,
 };
 use kymo_rtc_wire::spec::{MARKER_BYTES, id};
 
@@ -135,18 +135,18 @@ impl Ticks {
     fn lookup<'a>(&self, view: &View<'a>, tick: Tick) -> Option<Lookup<'a>> {
         let position = self.position(tick);
         let is_unit = self.unit_of(tick) == tick;
-        Lookup::at(view, if is_unit { position + MARKER_BYTES as u64 } else { position })
+        Lookup::read(view, if is_unit { position + MARKER_BYTES as u64 } else { position })
     }
 
     /// Returns the entry for a stream in the indices at a tick: its last position before.
-    pub(crate) fn find(&self, view: &View<'_>, tick: Tick, id: u32) -> Option<Listed> {
+    pub(crate) fn find(&self, view: &View<'_>, tick: Tick, id: u32) -> Option<IndexedStream> {
         let mut listed = self.lookup(view, tick)?.find(id)?;
         let unit = self.unit_of(tick);
-        if listed == Listed::Absent && unit != tick {
+        if listed == IndexedStream::Absent && unit != tick {
             listed = self.lookup(view, unit)?.find(id)?;
         }
         match listed {
-            Listed::At(at) if at < self.start || at >= self.position(tick) => None,
+            IndexedStream::At(at) if at < self.start || at >= self.position(tick) => None,
             listed => Some(listed),
         }
     }
@@ -178,8 +178,8 @@ impl Ticks {
         id: u32,
     ) -> impl Iterator<Item = u64> + 'a {
         let before = move |tick| match self.find(view, tick, id)? {
-            Listed::At(frame) => Some(frame),
-            Listed::Absent | Listed::Never => None,
+            IndexedStream::At(frame) => Some(frame),
+            IndexedStream::Absent | IndexedStream::Never => None,
         };
         std::iter::successors(before(tick), move |frame| before(self.tick_at(*frame)))
     }
@@ -212,7 +212,9 @@ impl Ticks {
             return Some(self.lookup(view, tick)?.end());
         }
         match self.lookup(view, Tick(tick.0 + 1))?.find(id::PLATFORM)? {
-            Listed::At(platform) if platform > self.position(tick) => Some(platform + PLATFORM),
+            IndexedStream::At(platform) if platform > self.position(tick) => {
+                Some(platform + PLATFORM)
+            }
             _ => None,
         }
     }
@@ -224,7 +226,7 @@ impl Ticks {
         let (session, tick) = (self.number as u64, self.position(tick));
         let is_big_endian = self.endian.map(|endian| endian == Endian::Big);
         let place = Place { session, ruler, count, tick, frame };
-        Walker::within(view, &place, self.streams.clone(), is_big_endian)
+        Walker::in_session(view, &place, self.streams.clone(), is_big_endian)
     }
 }
 
@@ -239,7 +241,7 @@ fn first_begins(
             Ok(Item::Frame(frame)) if frame.id >= id::FIRST_USER => {
                 return Ok((frame.id, frame.begin));
             }
-            Ok(Item::Damage(Damage { why: Why::Rest(id), .. })) => return Err(Some(id)),
+            Ok(Item::Damage(Damage { why: DamageKind::Rest(id), .. })) => return Err(Some(id)),
             Ok(Item::Damage(_) | Item::Streams(_)) => return Err(None),
             Ok(Item::End) | Err(_) => return Ok((id::NUL, Begin::Start)),
             Ok(Item::Frame(_) | Item::Unit(_) | Item::Checksum(_)) => {}
@@ -276,7 +278,7 @@ impl<'a> Survey<'a> {
         if !is_marker(view, start) || major_index(view, start)?.count != 0 {
             return None;
         }
-        let mut walker = Walker::at(start).without_checksums();
+        let mut walker = Walker::from_position(start).without_checksums();
         walker.next(view).ok()?;
         let (ruler, streams) = (walker.ruler()?, Streams::new());
         let ticks = Ticks { number, start, end: view.end(), ruler, endian: None, streams };
@@ -411,7 +413,9 @@ impl<'a> Survey<'a> {
             if ids.all(|id| self.ticks.streams.is_described(id)) {
                 break;
             }
-            let Listed::At(meta) = self.ticks.find(self.view, unit, id::META)? else { break };
+            let IndexedStream::At(meta) = self.ticks.find(self.view, unit, id::META)? else {
+                break;
+            };
             unit = self.ticks.unit_of(self.ticks.tick_at(meta));
             self.walk(&mut self.ticks.walker(self.view, unit), self.ticks.end_of(unit))?;
         }

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use kymo_core::bytes::{Endian, Limits, ReadErrorKind};
 use kymo_core::{Context, Error, Result};
 use kymo_rtc_wire::crc::Polynomial;
-use kymo_rtc_wire::read::{self, Checksum, Damage, Frame, Item, View, Walker, Why};
+use kymo_rtc_wire::read::{self, Checksum, Damage, DamageKind, Frame, Item, View, Walker};
 use kymo_rtc_wire::spec::id;
 
-use super::tally::{Statistics, Tally};
-use super::tracker::{Catalog, Completed, Open, Tracker};
+use super::tally::{FileStatistics, Statistics};
+use super::tracker::{Catalog, CompletedItem, Open, Tracker};
 use crate::types::{Session, Unit, UnitChecksum};
 
 /// Number of bytes after which progress is reported.
@@ -43,7 +43,7 @@ pub(crate) struct Scan {
 
 /// Kind of what comes after a message that has no end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum After {
+pub(crate) enum Continuation {
     /// Frames that were lost.
     Loss,
     /// The end of a session, whether or not its writer ended it.
@@ -56,7 +56,7 @@ pub(crate) enum Problem {
     /// Bytes that were passed over.
     Damage(Damage),
     /// A message without an end.
-    Unfinished { offset: u64, stream: usize, bytes: u64, after: After },
+    Unfinished { offset: u64, stream: usize, bytes: u64, after: Continuation },
     /// A message that is too long, or of which only the end is there.
     LeftOut { offset: u64, stream: usize, bytes: u64 },
     /// The limits allow no more: the rest was not read.
@@ -72,22 +72,22 @@ pub(crate) enum Problem {
 }
 
 impl Problem {
-    pub(crate) fn unfinished(open: &Open, after: After) -> Self {
+    pub(crate) fn unfinished(open: &Open, after: Continuation) -> Self {
         let Open { offset, stream, length, .. } = *open;
         Self::Unfinished { offset, stream, bytes: length, after }
     }
 
-    pub(crate) fn left_out(open: &Open) -> Self {
+    pub(crate) fn omitted_message(open: &Open) -> Self {
         let Open { offset, stream, length, .. } = *open;
         Self::LeftOut { offset, stream, bytes: length }
     }
 
-    pub(crate) fn may_lack_beginning(completed: &Completed) -> Self {
+    pub(crate) fn may_miss_beginning(completed: &CompletedItem) -> Self {
         Self::MayLackBeginning { offset: completed.offset, stream: completed.stream }
     }
 
     /// Returns the problem of a Meta or meta that a frame ends.
-    pub(crate) fn of_meta(frame: &Frame, walker: &Walker) -> Option<Self> {
+    pub(crate) fn from_meta(frame: &Frame, walker: &Walker) -> Option<Self> {
         let is_meta = matches!(frame.id, id::META | id::MINOR_META) && !frame.more;
         let (told, offset) = (walker.definitions(), frame.position);
         let is_mended = !told.streams.is_empty() && told.streams.iter().all(|of| of.is_proven);
@@ -129,24 +129,24 @@ impl Scan {
 
     /// Goes through a file. What is over the limits is left out, which is a problem of its own.
     pub(crate) fn salvage(bytes: &[u8], known: Arc<Catalog>, context: &Context<'_>) -> Self {
-        let scan = Self::once(bytes, known, context);
+        let scan = Self::single_pass(bytes, known, context);
         if !scan.has_replaced {
             return scan;
         }
         // What was said of a stream first was wrong, and messages before were read as it said.
-        Self::once(bytes, Arc::clone(&scan.catalog), context)
+        Self::single_pass(bytes, Arc::clone(&scan.catalog), context)
     }
 
-    fn once(bytes: &[u8], known: Arc<Catalog>, context: &Context<'_>) -> Self {
+    fn single_pass(bytes: &[u8], known: Arc<Catalog>, context: &Context<'_>) -> Self {
         let mut pass = Pass {
             scan: Self::default(),
             tracker: Tracker::knowing(known, &context.limits),
             walker: Walker::new(),
             limits: context.limits,
-            tally: Tally::default(),
+            tally: FileStatistics::default(),
             has_index: false,
         };
-        let view = View::whole(bytes);
+        let view = View::from_file(bytes);
         context.progress.begin("reading", view.end());
         let mut told = 0;
         while let Ok(item) = pass.walker.next(&view) {
@@ -189,7 +189,7 @@ struct Pass {
     tracker: Tracker,
     walker: Walker,
     limits: Limits,
-    tally: Tally,
+    tally: FileStatistics,
     /// True if the last index is that of the Unit.
     has_index: bool,
 }
@@ -255,7 +255,7 @@ impl Pass {
     fn end_session(&mut self, position: u64) {
         let last = self.scan.units.last();
         let is_ended = last.is_some_and(|unit| unit.checksum != UnitChecksum::Absent);
-        self.unfinished(After::End);
+        self.unfinished(Continuation::End);
         let number = self.scan.sessions.len().saturating_sub(1);
         let mut units = self.scan.units.iter().rev().take_while(|unit| unit.session == number);
         let whole = units.clone().count();
@@ -268,10 +268,10 @@ impl Pass {
         }
     }
 
-    fn unfinished(&mut self, after: After) {
+    fn unfinished(&mut self, after: Continuation) {
         let open = match after {
-            After::Loss => self.tracker.lose_frames(),
-            After::End => self.tracker.drop_open(),
+            Continuation::Loss => self.tracker.lose_frames(),
+            Continuation::End => self.tracker.drop_open(),
         };
         for open in &open {
             self.problem(Problem::unfinished(open, after));
@@ -293,13 +293,13 @@ impl Pass {
         }
         let known = self.tracker.streams().len();
         let completed = self.tracker.frame(frame, view, &self.walker);
-        for open in self.tracker.left_out() {
-            self.problem(Problem::left_out(&open));
+        for open in self.tracker.take_omitted() {
+            self.problem(Problem::omitted_message(&open));
         }
         if self.tracker.streams().len() > known {
             self.within_limits()?;
         }
-        if let Some(problem) = Problem::of_meta(frame, &self.walker) {
+        if let Some(problem) = Problem::from_meta(frame, &self.walker) {
             self.problem(problem);
         }
         match frame.id {
@@ -319,7 +319,7 @@ impl Pass {
         let Some(completed) = completed else { return Ok(()) };
         self.scan.messages += 1;
         if completed.may_lack_beginning {
-            self.problem(Problem::may_lack_beginning(&completed));
+            self.problem(Problem::may_miss_beginning(&completed));
         }
         Ok(())
     }
@@ -342,11 +342,11 @@ impl Pass {
 
     fn damage(&mut self, damage: &Damage) {
         if damage.loses_frames() {
-            self.unfinished(After::Loss);
+            self.unfinished(Continuation::Loss);
             self.tally.has_lost = true;
         }
         self.problem(Problem::Damage(*damage));
-        let missing = if let Why::Missing(bytes) = damage.why { bytes } else { 0 };
+        let missing = if let DamageKind::Missing(bytes) = damage.why { bytes } else { 0 };
         let lost = (damage.end - damage.start).saturating_add(missing);
         self.scan.lost_bytes = self.scan.lost_bytes.saturating_add(lost);
         if let Some(unit) = self.scan.units.last_mut() {
@@ -362,7 +362,7 @@ impl Pass {
         self.tally.reach(self.tracker.streams().len());
         self.scan.statistics = self.tally.statistics;
         self.scan.clocks = self.tracker.all_clocks();
-        self.scan.defined = self.tracker.met().to_vec();
+        self.scan.defined = self.tracker.known_streams().to_vec();
         self.scan.catalog = Arc::clone(self.tracker.catalog());
         self.scan.note_hidden();
         self.scan

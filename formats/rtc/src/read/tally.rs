@@ -8,12 +8,12 @@ use kymo_rtc_wire::index::split_count;
 use kymo_rtc_wire::read::{Frame, Walker};
 use kymo_rtc_wire::spec::id;
 
-use super::tracker::{Completed, Tracker};
+use super::tracker::{CompletedItem, Tracker};
 use crate::types::Stream;
 
 /// Statistics of the streams of a file so far.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Tally {
+pub(crate) struct FileStatistics {
     /// Of each stream.
     pub statistics: Vec<Statistics>,
     /// True if something of the session was lost.
@@ -46,12 +46,12 @@ pub(crate) struct Statistics {
     is_left_out: bool,
 }
 
-impl Tally {
+impl FileStatistics {
     /// Counts a frame of a stream that a tracker has taken, and the message that it completes.
     pub(crate) fn frame(
         &mut self,
         frame: &Frame,
-        completed: Option<&Completed>,
+        completed: Option<&CompletedItem>,
         tracker: &mut Tracker,
     ) {
         if frame.id < id::FIRST_USER {
@@ -73,8 +73,8 @@ impl Tally {
             statistics.stale_at = statistics.stale_at.or(Some(completed.offset));
         }
         match completed.time {
-            Some(time) => statistics.see(time, is_clock, completed.offset),
-            None if is_unset => statistics.miss_time(completed.offset, self.has_lost),
+            Some(time) => statistics.add_message(time, is_clock, completed.offset),
+            None if is_unset => statistics.add_untimed(completed.offset, self.has_lost),
             // One whose description is damaged shows no time anyway.
             None if is_clock && is_whole => {
                 statistics.unfit = statistics.unfit.or(Some(completed.offset));
@@ -119,13 +119,13 @@ impl Statistics {
     }
 
     /// Counts a message without a time.
-    fn miss_time(&mut self, offset: u64, has_lost: bool) {
+    fn add_untimed(&mut self, offset: u64, has_lost: bool) {
         self.untimed += 1;
         self.untimed_by_loss += u64::from(has_lost);
         self.untimed_at = self.untimed_at.or(Some(offset));
     }
 
-    fn see(&mut self, time: TimeNs, is_clock: bool, offset: u64) {
+    fn add_message(&mut self, time: TimeNs, is_clock: bool, offset: u64) {
         self.first_time = self.first_time.or(Some((offset, time)));
         self.times = Some(match self.times.take() {
             None => time..=time,

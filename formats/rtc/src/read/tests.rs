@@ -87,7 +87,7 @@ fn all(bytes: &[u8]) -> Vec<OwnedMessage> {
     let mut messages = reader.messages();
     let mut all = Vec::new();
     while let Some(message) = messages.next() {
-        all.push(OwnedMessage::of(&message));
+        all.push(OwnedMessage::from_message(&message));
     }
     all
 }

@@ -88,7 +88,7 @@ impl Open {
 
 /// Message that a frame completed.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Completed {
+pub(crate) struct CompletedItem {
     pub stream: usize,
     pub offset: u64,
     pub time: Option<TimeNs>,
@@ -135,7 +135,7 @@ impl Tracker {
     }
 
     /// Begins in the middle of a session whose streams and clocks are known.
-    pub(crate) fn within(
+    pub(crate) fn from_session(
         catalog: Arc<Catalog>,
         clocks: &[Option<usize>],
         session: usize,
@@ -158,7 +158,7 @@ impl Tracker {
     }
 
     /// The streams that were met so far, in the order in which the file defines them.
-    pub(crate) fn met(&self) -> &[usize] {
+    pub(crate) fn known_streams(&self) -> &[usize] {
         &self.met
     }
 
@@ -271,7 +271,7 @@ impl Tracker {
         frame: &Frame,
         view: &View<'_>,
         walker: &Walker,
-    ) -> Option<Completed> {
+    ) -> Option<CompletedItem> {
         match frame.id {
             id::META | id::MINOR_META if !frame.more => self.define(frame.position, walker),
             id::PLATFORM => {
@@ -300,7 +300,7 @@ impl Tracker {
                 self.add(Stream::new(self.session, offset, definition));
                 continue;
             };
-            self.meet(index, offset);
+            self.note_definition(index, offset);
             let is_whole = self.streams().get(index).is_none_or(|known| known.is_whole);
             // A repetition, as most are; a damaged one is replaced by one that is not.
             if definition.is_whole
@@ -335,7 +335,7 @@ impl Tracker {
         self.is_met.push(false);
         self.shown.push(None);
         self.clocks.push(None);
-        self.meet(index, offset);
+        self.note_definition(index, offset);
         index
     }
 
@@ -351,7 +351,7 @@ impl Tracker {
     }
 
     /// Takes note of where the file first tells of a stream.
-    fn meet(&mut self, index: usize, offset: u64) {
+    fn note_definition(&mut self, index: usize, offset: u64) {
         let Some(is_met) = self.is_met.get_mut(index).filter(|is_met| !**is_met) else { return };
         *is_met = true;
         self.met.push(index);
@@ -366,14 +366,14 @@ impl Tracker {
     /// of its stream.
     fn find_clock(&self, index: usize) -> Option<usize> {
         let stream = self.streams().get(index)?;
-        let about = stream.about.as_deref().and_then(|name| self.names.meant(name, stream.id));
+        let about = stream.about.as_deref().and_then(|name| self.names.find(name, stream.id));
         let (about, stream) = match about {
             Some(about) => (about, self.streams().get(about)?),
             None => (index, stream),
         };
         match &stream.clock {
             ClockRole::Clock | ClockRole::Delta(_) if about != index => Some(about),
-            ClockRole::On(name) | ClockRole::Delta(name) => self.clock_names.meant(name, stream.id),
+            ClockRole::On(name) | ClockRole::Delta(name) => self.clock_names.find(name, stream.id),
             ClockRole::Clock | ClockRole::None => None,
         }
     }
@@ -396,7 +396,7 @@ impl Tracker {
 
     /// Passes over what comes first of some streams, up to the end of a message: reading begins
     /// within it.
-    pub(crate) fn pass_over_rests(&mut self, streams: Vec<usize>) {
+    pub(crate) fn skip_remainders(&mut self, streams: Vec<usize>) {
         self.rests = streams;
     }
 
@@ -410,7 +410,7 @@ impl Tracker {
         !begins
     }
 
-    fn join(&mut self, stream: usize, frame: &Frame, payload: &[u8]) -> Option<Completed> {
+    fn join(&mut self, stream: usize, frame: &Frame, payload: &[u8]) -> Option<CompletedItem> {
         if !self.rests.is_empty() && self.is_passed_over(stream, frame) {
             return None;
         }
@@ -425,7 +425,7 @@ impl Tracker {
             let time = self.time(stream, payload);
             let is_joined = false;
             let relative = self.relative(stream, time);
-            return Some(Completed {
+            return Some(CompletedItem {
                 stream,
                 offset,
                 time,
@@ -460,7 +460,7 @@ impl Tracker {
         let Open { offset, may_lack_beginning, .. } = open;
         let relative = self.relative(stream, time);
         let is_joined = true;
-        Some(Completed { stream, offset, time, relative, may_lack_beginning, is_joined })
+        Some(CompletedItem { stream, offset, time, relative, may_lack_beginning, is_joined })
     }
 
     /// Returns true if a frame that may lack its beginning does: messages of its stream are longer.
@@ -471,7 +471,7 @@ impl Tracker {
 
     /// Messages that were left out: longer than the limits allow, or only the end of one of fixed
     /// length.
-    pub(crate) fn left_out(&mut self) -> Vec<Open> {
+    pub(crate) fn take_omitted(&mut self) -> Vec<Open> {
         std::mem::take(&mut self.left_out)
     }
 
@@ -527,11 +527,11 @@ impl Tracker {
     /// The message that a frame completed.
     pub(crate) fn message<'a>(
         &'a self,
-        completed: &Completed,
+        completed: &CompletedItem,
         frame: &Frame,
         view: &View<'a>,
     ) -> Message<'a> {
-        let Completed { stream, offset, time, relative, may_lack_beginning, is_joined } =
+        let CompletedItem { stream, offset, time, relative, may_lack_beginning, is_joined } =
             *completed;
         let payload = if is_joined { &self.joined } else { frame.bytes(view) };
         Message { stream, offset, time, relative, payload, may_lack_beginning }

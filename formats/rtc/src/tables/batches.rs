@@ -50,7 +50,7 @@ impl Table for Sequence {
 
     fn scan(self: Arc<Self>, scan: &Scan) -> Result<Batches> {
         scan.output_schema(&self.schema)?;
-        let mut rows = (self.begin)(&wanted(scan, self.schema.fields().len()));
+        let mut rows = (self.begin)(&needed_columns(scan, self.schema.fields().len()));
         let batch_rows = scan.batch_rows.max(1);
         let schema = Arc::clone(&self.schema);
         let batches = std::iter::from_fn(move || match rows.read(batch_rows) {
@@ -65,7 +65,7 @@ impl Table for Sequence {
 }
 
 /// Returns flags of the columns that a scan needs, for output or for its filters.
-fn wanted(scan: &Scan, columns: usize) -> Vec<bool> {
+fn needed_columns(scan: &Scan, columns: usize) -> Vec<bool> {
     let mut wanted = vec![scan.columns.is_none(); columns];
     let filtered = scan.filters.iter().map(|filter| filter.column);
     for index in scan.columns.iter().flatten().copied().chain(filtered) {

@@ -41,18 +41,18 @@ pub(super) fn messages(reader: &Arc<Reader>) -> Arc<dyn Table> {
         begin: Box::new(move |wanted| {
             let messages = of.messages();
             let wants_value = wanted.iter().skip(8).any(|is_wanted| *is_wanted);
-            Box::new(All { reader: Arc::clone(&of), messages, wants_value })
+            Box::new(AllMessages { reader: Arc::clone(&of), messages, wants_value })
         }),
     })
 }
 
-struct All {
+struct AllMessages {
     reader: Arc<Reader>,
     messages: read::Messages,
     wants_value: bool,
 }
 
-impl Rows for All {
+impl Rows for AllMessages {
     fn read(&mut self, rows: usize) -> Result<Option<Vec<ArrayRef>>> {
         let (mut recording, mut time, mut offset, mut bytes) = (vec![], vec![], vec![], vec![]);
         let (mut stream, mut partial) = (StringBuilder::new(), StringBuilder::new());
@@ -73,7 +73,7 @@ impl Rows for All {
             total += message.payload.len();
             let value =
                 if self.wants_value { self.reader.decode(&message).value } else { Value::Null };
-            let (value, payload) = dump::told(value);
+            let (value, payload) = dump::message_values(value);
             values.push(value);
             payloads.push(payload);
         }
@@ -129,19 +129,19 @@ pub(super) fn stream(reader: &Arc<Reader>, name: &str) -> Option<Arc<dyn Table>>
         begin: Box::new(move |_| {
             let (reader, ids) = (Arc::clone(&of), ids.clone());
             let messages = of.messages();
-            Box::new(One { reader, messages, ids, data_type: data_type.clone() })
+            Box::new(StreamMessages { reader, messages, ids, data_type: data_type.clone() })
         }),
     }))
 }
 
-struct One {
+struct StreamMessages {
     reader: Arc<Reader>,
     messages: read::Messages,
     ids: Vec<usize>,
     data_type: DataType,
 }
 
-impl Rows for One {
+impl Rows for StreamMessages {
     fn read(&mut self, rows: usize) -> Result<Option<Vec<ArrayRef>>> {
         let (mut recording, mut time, mut offset) = (vec![], vec![], vec![]);
         let (mut relative, mut not_after) = (vec![], vec![]);
@@ -164,7 +164,7 @@ impl Rows for One {
                 value.push(told);
                 continue;
             }
-            let (of_format, bytes) = dump::told(told);
+            let (of_format, bytes) = dump::message_values(told);
             value.push(of_format);
             payload.push(bytes);
         }

@@ -16,7 +16,7 @@ kymo_conformance::promises!(Subject::new(&Rtc).unsound(&["bad/"]); zeros_are_sur
 
 /// A recording may end after any frame: a writer that is killed leaves such a file.
 fn ends_between_frames(bytes: &[u8], end: usize) -> bool {
-    let view = View::whole(bytes);
+    let view = View::from_file(bytes);
     let mut walker = Walker::new().without_checksums();
     loop {
         match walker.next(&view) {

@@ -28,7 +28,7 @@ fn read(bytes: &[u8]) -> Vec<Message> {
 }
 
 fn frames(bytes: &[u8]) -> Vec<Frame> {
-    let view = View::whole(bytes);
+    let view = View::from_file(bytes);
     let mut walker = Walker::new();
     let mut frames = Vec::new();
     loop {

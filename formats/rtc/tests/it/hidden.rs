@@ -4,7 +4,7 @@ use kymo_core::{Context, Destination, Severity, Source};
 use kymo_model::{ExtractRequest, Format as _};
 use kymo_rtc::Rtc;
 use kymo_rtc_wire::meta::StreamMeta;
-use kymo_rtc_wire::read::{Listed, Lookup, View, find_marker};
+use kymo_rtc_wire::read::{IndexedStream, Lookup, View, find_marker};
 use kymo_rtc_wire::spec::MARKER_BYTES;
 use kymo_rtc_wire::write::{Options, Writer};
 
@@ -22,11 +22,11 @@ fn recording() -> Vec<u8> {
 
 /// What the last Index says of the two streams.
 fn listed(bytes: &[u8]) -> [bool; 2] {
-    let view = View::whole(bytes);
+    let view = View::from_file(bytes);
     let markers = std::iter::successors(find_marker(&view, 0), |at| find_marker(&view, at + 1));
     let last = markers.last().unwrap();
-    let index = Lookup::at(&view, last + MARKER_BYTES as u64).unwrap();
-    [9, 10].map(|id| matches!(index.find(id), Some(Listed::At(_))))
+    let index = Lookup::read(&view, last + MARKER_BYTES as u64).unwrap();
+    [9, 10].map(|id| matches!(index.find(id), Some(IndexedStream::At(_))))
 }
 
 #[test]

@@ -212,7 +212,7 @@ fn what_is_whole_of_a_damaged_meta_counts() {
 /// What to change four bytes of a file by so that the checksum of a range becomes another: each of
 /// their bits changes the checksum in its own way, whatever the other bytes are.
 fn forced(bytes: &mut [u8], range: std::ops::Range<usize>, at: usize, wanted: u32) {
-    let of = |bytes: &[u8]| Polynomial::Ieee.of(&bytes[range.clone()]);
+    let of = |bytes: &[u8]| Polynomial::Ieee.checksum(&bytes[range.clone()]);
     let before = of(bytes);
     let mut effects: Vec<(u32, u32)> = (0..32)
         .map(|bit| {
@@ -327,7 +327,7 @@ fn a_changed_bit_of_a_meta_that_its_writer_spoilt_costs_nothing_else() {
     });
     let mut whole = spoilt.unwrap();
     let crc = whole.len() - 5;
-    let value = Polynomial::Ieee.of(&whole[1025..crc]);
+    let value = Polynomial::Ieee.checksum(&whole[1025..crc]);
     whole[crc + 1..].copy_from_slice(&value.to_le_bytes());
     let original = seen(&whole);
     let rules = |bytes: &[u8]| said(bytes).into_iter().map(|(rule, _)| rule).collect::<Vec<_>>();

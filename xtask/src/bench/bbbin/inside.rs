@@ -36,7 +36,7 @@ pub(super) fn scan(file: &Path) -> Result<()> {
 
 /// Finds ten events by their times through the index, so many times. Says how long one took in the
 /// median.
-pub(super) fn look_up(file: &Path, lookups: u32) -> Result<()> {
+pub(super) fn time_lookups(file: &Path, lookups: u32) -> Result<()> {
     let reader = open(file)?;
     let mut took_ns = Vec::new();
     for lookup in 0..i64::from(lookups) {
@@ -46,7 +46,7 @@ pub(super) fn look_up(file: &Path, lookups: u32) -> Result<()> {
         let until = Some(TimeNs(from.0 + 10 * STEP));
         let window = Window { from: Some(from), until, ..Window::default() };
         let start = Instant::now();
-        let found = reader.events_within(&window).count();
+        let found = reader.events_in_window(&window).count();
         took_ns.push(start.elapsed().as_nanos());
         ensure!(found == FOUND, "{found} events are found");
     }

@@ -30,7 +30,7 @@ with structure files), on another machine; and how many instructions it executes
 second table says what the seconds of a clock go to.\n";
 
 /// A measurement that is made up.
-struct Made {
+struct MadeMeasurement {
     name: &'static str,
     threads: u32,
     nodes: u32,
@@ -39,10 +39,10 @@ struct Made {
     records: u64,
 }
 
-const MADE: [Made; 3] = [
-    Made { name: "huge", threads: 4, nodes: 500_000, metrics: 4, records: 0 },
-    Made { name: "many", threads: 4096, nodes: 200, metrics: 2, records: 0 },
-    Made { name: "long", threads: 8, nodes: 4096, metrics: 1, records: 5_000_000 },
+const MADE: [MadeMeasurement; 3] = [
+    MadeMeasurement { name: "huge", threads: 4, nodes: 500_000, metrics: 4, records: 0 },
+    MadeMeasurement { name: "many", threads: 4096, nodes: 200, metrics: 2, records: 0 },
+    MadeMeasurement { name: "long", threads: 8, nodes: 4096, metrics: 1, records: 5_000_000 },
 ];
 
 /// A measurement, and what its case is called.
@@ -60,12 +60,12 @@ impl Input {
             "prof: 8 traces of 5 M records",
         ];
         let mut inputs = Vec::new();
-        for (made, case) in MADE.iter().zip(names).filter(|(_, case)| setup.wants(case)) {
+        for (made, case) in MADE.iter().zip(names).filter(|(_, case)| setup.includes(case)) {
             inputs.push(Self { case, path: made.make(&setup.folder)? });
         }
         let case = "prof: 64 threads with structure";
         if let Some(path) = measured::copied(setup, "matmul-omp-64", true)? {
-            inputs.extend(setup.wants(case).then_some(Self { case, path }));
+            inputs.extend(setup.includes(case).then_some(Self { case, path }));
         }
         Ok(inputs)
     }
@@ -110,7 +110,7 @@ fn is_on_path(program: &str) -> bool {
     std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
 }
 
-impl Made {
+impl MadeMeasurement {
     /// A directory of profiles and traces; what is there already is left.
     fn make(&self, folder: &Path) -> Result<PathBuf> {
         let folder = folder.join(format!("prof-{}-measurements", self.name));

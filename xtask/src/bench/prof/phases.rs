@@ -17,7 +17,7 @@ const PHASES: [&str; 5] = ["opening", "reading structure", "merging", "listing",
 
 /// What `kymo prof --json` prints, as far as it is looked at.
 #[derive(Deserialize)]
-struct Printed {
+struct PrintedPhases {
     contexts: f64,
     phases: Vec<Phase>,
 }
@@ -29,9 +29,9 @@ struct Phase {
 }
 
 /// One run.
-struct Ran {
+struct PhaseRun {
     wall_s: f64,
-    printed: Printed,
+    printed: PrintedPhases,
 }
 
 /// A table of phases, contexts and megabytes a second: of several runs the one that took least.
@@ -44,7 +44,7 @@ pub(crate) fn table(setup: &Setup, repetitions: u32) -> Result<String> {
     for input in Input::all(setup)? {
         let sizes = input.files()?.into_iter().map(|path| Ok(fs::metadata(path)?.len()));
         let bytes: u64 = sizes.collect::<Result<Vec<_>>>()?.iter().sum();
-        let mut best: [Option<Ran>; 2] = [None, None];
+        let mut best: [Option<PhaseRun>; 2] = [None, None];
         for _ in 0..repetitions {
             for (jobs, best) in ["1", "2"].iter().zip(&mut best) {
                 let ran = run(setup, &input, jobs)?;
@@ -61,7 +61,7 @@ pub(crate) fn table(setup: &Setup, repetitions: u32) -> Result<String> {
     Ok(table)
 }
 
-fn run(setup: &Setup, input: &Input, jobs: &str) -> Result<Ran> {
+fn run(setup: &Setup, input: &Input, jobs: &str) -> Result<PhaseRun> {
     let outputs = setup.outputs();
     if outputs.exists() {
         fs::remove_dir_all(&outputs)?;
@@ -73,11 +73,11 @@ fn run(setup: &Setup, input: &Input, jobs: &str) -> Result<Ran> {
     let json = repo::output(Command::new(program).args(args))?;
     let wall_s = began.elapsed().as_secs_f64();
     let printed = serde_json::from_str(&json).context("`kymo prof` printed something unknown")?;
-    Ok(Ran { wall_s, printed })
+    Ok(PhaseRun { wall_s, printed })
 }
 
-fn row(case: &str, jobs: u32, ran: &Ran, alone_s: f64, bytes: u64) -> String {
-    let Ran { wall_s, printed } = ran;
+fn row(case: &str, jobs: u32, ran: &PhaseRun, alone_s: f64, bytes: u64) -> String {
+    let PhaseRun { wall_s, printed } = ran;
     let contexts = report::amount(printed.contexts / wall_s);
     // Nobody has a measurement of so many bytes that a few are missing here.
     #[allow(clippy::cast_precision_loss, reason = "a rate of three digits")]
@@ -99,8 +99,8 @@ mod tests {
     #[test]
     fn a_row_has_rates_and_phases() {
         let phase = Phase { phase: "merging".into(), seconds: 0.75 };
-        let printed = Printed { contexts: 2_000_000.0, phases: vec![phase] };
-        let row = row("huge", 2, &Ran { wall_s: 2.0, printed }, 3.0, 142_000_000);
+        let printed = PrintedPhases { contexts: 2_000_000.0, phases: vec![phase] };
+        let row = row("huge", 2, &PhaseRun { wall_s: 2.0, printed }, 3.0, 142_000_000);
         let expected = "| huge | 2 | 2.00 s | 1.50 | 1.0 M | 71 \
                         | 0.00 s | 0.00 s | 0.75 s | 0.00 s | 0.00 s |";
         assert_eq!(row, expected);

@@ -15,12 +15,12 @@ use super::block::Block;
 
 /// What was seen of the messages: enough to tell that none was left out.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Seen {
+struct MessageCounts {
     messages: u64,
     sum: u64,
 }
 
-impl Seen {
+impl MessageCounts {
     fn message(&mut self, payload: &[u8]) {
         let head = payload.first_chunk().copied().unwrap_or_default();
         self.messages += 1;
@@ -38,9 +38,9 @@ impl Seen {
 /// Ours.
 pub(super) fn rtc(file: &Path, shape: Shape) -> Result<()> {
     let bytes = Source::open(file, &Limits::default())?.bytes()?;
-    let view = View::whole(&bytes);
+    let view = View::from_file(&bytes);
     let mut walker = Walker::new();
-    let mut seen = Seen::default();
+    let mut seen = MessageCounts::default();
     let mut joined = Vec::new();
     loop {
         match walker.next(&view) {
@@ -68,7 +68,7 @@ pub(super) fn rtc(file: &Path, shape: Shape) -> Result<()> {
 /// The `mcap` crate, which verifies the checksums of chunks as it goes.
 pub(super) fn mcap(file: &Path, shape: Shape) -> Result<()> {
     let bytes = Source::open(file, &Limits::default())?.bytes()?;
-    let mut seen = Seen::default();
+    let mut seen = MessageCounts::default();
     for message in mcap::MessageStream::new(&bytes)? {
         seen.message(&message?.data);
     }

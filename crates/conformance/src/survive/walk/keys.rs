@@ -39,7 +39,7 @@ impl RecordKeys {
         Self { is_folder, ..Self::default() }
     }
 
-    pub(super) fn see(&mut self, record: &Record<'_>) {
+    pub(super) fn add(&mut self, record: &Record<'_>) {
         let position = std::mem::take(&mut self.position);
         if record.fields.iter().any(|(name, _)| *name == NODE) {
             return;
@@ -69,7 +69,7 @@ fn assert_unique(mut keys: Vec<Key>, of: impl Fn() -> String) {
 }
 
 /// Values that an event gives of the record that it was read from.
-pub(super) struct Stored {
+pub(super) struct StoredEvent {
     of: Stream,
     time: Option<TimeNs>,
     offset: u64,
@@ -79,8 +79,8 @@ pub(super) struct Stored {
 /// A track, and the file that its events are in.
 type Stream = (TrackId, Option<String>);
 
-impl Stored {
-    pub(super) fn of(event: &Event<'_>, file: Option<String>) -> Self {
+impl StoredEvent {
+    pub(super) fn from_event(event: &Event<'_>, file: Option<String>) -> Self {
         let Event { track, time, offset, payload, .. } = *event;
         Self { of: (track, file), time, offset, payload_bytes: payload.len() as u64 }
     }
@@ -88,7 +88,7 @@ impl Stored {
 
 /// The keys of the events of a track and file.
 #[derive(Default)]
-struct OfStream {
+struct StreamKeys {
     keys: Vec<Key>,
     last: Option<Key>,
     last_time: Option<TimeNs>,
@@ -99,7 +99,7 @@ struct OfStream {
 /// The keys of events, and how many bytes of payload they have.
 #[derive(Default)]
 pub(super) struct EventKeys {
-    of_streams: BTreeMap<Stream, OfStream>,
+    of_streams: BTreeMap<Stream, StreamKeys>,
     /// The event whose payload was counted last, and the bytes of all.
     payload_of: Option<Key>,
     payload_bytes: u64,
@@ -110,8 +110,8 @@ pub(super) struct EventKeys {
 impl EventKeys {
     /// Fails where an event of a track and file does not come behind the last one, but for events
     /// that come in the order of their times.
-    pub(super) fn see(&mut self, stored: Stored, position: u64) {
-        let Stored { of, time, offset, payload_bytes } = stored;
+    pub(super) fn add(&mut self, stored: StoredEvent, position: u64) {
+        let StoredEvent { of, time, offset, payload_bytes } = stored;
         let key = (offset, position);
         let of_stream = self.of_streams.entry(of).or_default();
         let last = of_stream.last;
@@ -159,7 +159,7 @@ mod tests {
         for (offset, position) in offsets {
             keys.position = *position;
             let fields = vec![("bytes", 3_u64.into())];
-            keys.see(&Record { kind: "message", index: 0, offset: *offset, fields });
+            keys.add(&Record { kind: "message", index: 0, offset: *offset, fields });
         }
         catch_unwind(|| keys.assert_once()).is_ok()
     }
@@ -169,7 +169,7 @@ mod tests {
             let mut keys = EventKeys::default();
             for (offset, time) in offsets {
                 let (of, time) = ((TrackId(0), None), time.map(TimeNs));
-                keys.see(Stored { of, time, offset: *offset, payload_bytes: 10 }, 0);
+                keys.add(StoredEvent { of, time, offset: *offset, payload_bytes: 10 }, 0);
             }
             keys.assert_once(size_bytes);
         });

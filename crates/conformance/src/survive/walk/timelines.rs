@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use super::keys::{EventKeys, Stored};
+use super::keys::{EventKeys, StoredEvent};
 use kymo_core::Result;
 use kymo_model::timeline::{Activity, ClockId, Content, TimeNs, TimelineView, Track, Window};
 
 /// Results of going through events.
 #[derive(Default)]
-struct Seen {
+struct TimelineSummary {
     events: u64,
     /// Number of reports that something is missing.
     gaps: u64,
@@ -52,8 +52,11 @@ fn events(
     window: &Window,
     tracks: &[Track],
     size_bytes: u64,
-) -> Result<Seen> {
-    let mut seen = Seen { tracks: vec![<_>::default(); tracks.len()], ..Seen::default() };
+) -> Result<TimelineSummary> {
+    let mut seen = TimelineSummary {
+        tracks: vec![<_>::default(); tracks.len()],
+        ..TimelineSummary::default()
+    };
     let mut events = Arc::clone(view).events(window)?;
     let mut keys = EventKeys::default();
     while let Some(event) = events.next()? {
@@ -74,8 +77,8 @@ fn events(
         // Which file of a directory an event is in is found by its time, which may be damaged.
         if size_bytes < u64::MAX {
             let file = view.file_of(event.track, event.time, event.offset);
-            let stored = Stored::of(&event, file);
-            keys.see(stored, events.position());
+            let stored = StoredEvent::from_event(&event, file);
+            keys.add(stored, events.position());
         }
     }
     keys.assert_once(size_bytes);

@@ -18,30 +18,30 @@ pub(crate) enum TextAttributes {
 }
 
 /// Adds the attributes of a dataset.
-pub(crate) fn of_dataset(
+pub(crate) fn add_to_dataset(
     to: &H5Dataset,
     attributes: &[Attribute],
     texts: TextAttributes,
 ) -> Result<()> {
-    attributes.iter().try_for_each(|attribute| add(&On::Dataset(to), attribute, texts))
+    attributes.iter().try_for_each(|attribute| add(&AttributeOwner::Dataset(to), attribute, texts))
 }
 
 /// Adds the attributes of a group.
-pub(crate) fn of_group(
+pub(crate) fn add_to_group(
     to: &H5Group,
     attributes: &[Attribute],
     texts: TextAttributes,
 ) -> Result<()> {
-    attributes.iter().try_for_each(|attribute| add(&On::Group(to), attribute, texts))
+    attributes.iter().try_for_each(|attribute| add(&AttributeOwner::Group(to), attribute, texts))
 }
 
 /// Object that an attribute is put on.
-enum On<'a> {
+enum AttributeOwner<'a> {
     Dataset(&'a H5Dataset),
     Group(&'a H5Group),
 }
 
-fn add(to: &On<'_>, attribute: &Attribute, texts: TextAttributes) -> Result<()> {
+fn add(to: &AttributeOwner<'_>, attribute: &Attribute, texts: TextAttributes) -> Result<()> {
     let name = attribute.name.as_str();
     let done = match &attribute.content {
         Content::Text(text) if texts == TextAttributes::Fixed && !text.is_empty() => {
@@ -60,7 +60,7 @@ fn add(to: &On<'_>, attribute: &Attribute, texts: TextAttributes) -> Result<()> 
 }
 
 /// Adds several numbers.
-fn numbers(to: &On<'_>, name: &str, kind: Kind, bytes: &[u8]) -> Result<()> {
+fn numbers(to: &AttributeOwner<'_>, name: &str, kind: Kind, bytes: &[u8]) -> Result<()> {
     let done = match kind {
         Kind::Signed(1) => to.array(name, &each(bytes, i8::from_le_bytes)),
         Kind::Signed(2) => to.array(name, &each(bytes, i16::from_le_bytes)),
@@ -90,7 +90,7 @@ fn each<T, const N: usize>(bytes: &[u8], make: impl Fn([u8; N]) -> T) -> Vec<T> 
     bytes.as_chunks::<N>().0.iter().map(|bytes| make(*bytes)).collect()
 }
 
-impl On<'_> {
+impl AttributeOwner<'_> {
     fn typed(
         &self,
         name: &str,

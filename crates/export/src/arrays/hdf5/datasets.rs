@@ -46,7 +46,7 @@ pub(crate) struct Cells {
 
 impl Cells {
     /// A cell a value, or for unknown types a cell a byte.
-    pub(crate) fn of(array: &Array) -> Self {
+    pub(crate) fn from_array(array: &Array) -> Self {
         let lengths =
             array.shape.iter().map(|&length| usize::try_from(length).unwrap_or(usize::MAX));
         let cells = Self {

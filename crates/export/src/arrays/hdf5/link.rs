@@ -8,7 +8,7 @@ use rust_hdf5::{ByteOrder, DatatypeMessage};
 
 use crate::arrays::Reading;
 use crate::arrays::plan::Array;
-use crate::arrays::runs::{in_order, turned};
+use crate::arrays::runs::{in_order, in_storage_order};
 
 /// Arrays smaller than this are copied: referring to them would take as much.
 const COPIED_BYTES_MAX: u64 = 4096;
@@ -32,13 +32,13 @@ pub(super) fn is_small(array: &Array) -> bool {
 /// The runs that make up an array; nothing where it must be copied: its values are not stored as
 /// HDF5 has them, its blocks lie across each other's rows, or they are too many.
 pub(super) fn runs(array: &Array, reading: &Reading<'_>) -> Result<Option<Runs>> {
-    if crate::arrays::Kind::of(&array.data_type).is_none() {
+    if crate::arrays::Kind::from_type(&array.data_type).is_none() {
         return Ok(None);
     }
     let width = array.kind.width() as u64;
     let mut found: Option<Runs> = None;
     for step in array.steps.clone() {
-        let step = turned(reading.view().step(array.variable, step)?, reading.order());
+        let step = in_storage_order(reading.view().step(array.variable, step)?, reading.order());
         let Some(blocks) = in_order(step) else {
             return Ok(None);
         };

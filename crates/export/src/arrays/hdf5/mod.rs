@@ -14,7 +14,7 @@ use rust_hdf5::{H5Dataset, H5File, Hdf5Error};
 use crate::arrays::plan::{Array, Group, Plan, Rules, kept_name};
 use crate::arrays::{Kind, Loss, LossKind, Reading, Target};
 
-pub(crate) use attributes::{TextAttributes, of_dataset};
+pub(crate) use attributes::{TextAttributes, add_to_dataset};
 pub(crate) use datasets::{Cells, datatype};
 
 /// HDF5.
@@ -79,7 +79,7 @@ fn write_array(file: &H5File, array: &Array, reading: &mut Reading<'_>, to: &Pat
         cells.write(&dataset, array, reading, to)?;
         dataset
     };
-    of_dataset(&dataset, &array.attributes, TextAttributes::Variable)
+    add_to_dataset(&dataset, &array.attributes, TextAttributes::Variable)
 }
 
 /// Returns the way an array is stored.
@@ -88,9 +88,9 @@ fn cells(array: &Array, reading: &mut Reading<'_>) -> Cells {
         Kind::Text(bytes) if array.size_bytes() > TEXTS_BYTES_MAX => {
             let what = format!("stored as characters along a last dimension of {bytes}");
             reading.losses.push(Loss::new(LossKind::Reshaped, &array.source, what));
-            Cells::of(array).characters(bytes)
+            Cells::from_array(array).characters(bytes)
         }
-        _ => Cells::of(array),
+        _ => Cells::from_array(array),
     }
 }
 
@@ -104,7 +104,7 @@ fn link(file: &H5File, array: &Array, reading: &mut Reading<'_>) -> Result<Optio
         return Ok(None);
     };
     let files: Vec<_> = found.runs.iter().map(|&(at, bytes)| (source, at, bytes)).collect();
-    let cells = Cells::of(array);
+    let cells = Cells::from_array(array);
     let datatype = link::ordered(cells.datatype, found.endian);
     let builder = file.new_dataset::<u8>().datatype(datatype).shape(&cells.shape);
     builder.external(&files).create(&array.path).map(Some).map_err(failed)
@@ -136,7 +136,7 @@ pub(crate) fn create_groups(file: &H5File, plan: &[Group], texts: TextAttributes
             "" => file.root_group(),
             path => file.create_group(path).map_err(failed)?,
         };
-        attributes::of_group(&made, &group.attributes, texts)?;
+        attributes::add_to_group(&made, &group.attributes, texts)?;
     }
     Ok(())
 }

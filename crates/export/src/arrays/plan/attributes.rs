@@ -45,7 +45,7 @@ pub enum Content {
 }
 
 /// The attributes of a view, or those of its chosen variables alone.
-pub(super) fn wanted(
+pub(super) fn selected_attributes(
     view: &dyn ArraysView,
     variables: &[(VariableId, Variable)],
     is_part: bool,
@@ -78,7 +78,7 @@ pub(super) struct Holders<'a> {
 
 /// Outcome for an attribute.
 #[derive(Debug, PartialEq, Eq)]
-enum Put {
+enum Placement {
     /// It has this name.
     As(String),
     /// The same one is there, which was said when it was put there.
@@ -88,7 +88,7 @@ enum Put {
 }
 
 /// Places of an attribute, its name there, and the message about that.
-struct Goal {
+struct AttributeTarget {
     places: Vec<Place>,
     name: String,
     said: Option<(LossKind, String)>,
@@ -119,7 +119,7 @@ impl<'a> Holders<'a> {
             let what = format!("left out: with its {bytes} bytes attributes have over {most} MiB");
             return say(LossKind::LeftOut, &what);
         }
-        let Goal { places, name, said } = self.goal(&found, places, names);
+        let AttributeTarget { places, name, said } = self.goal(&found, places, names);
         let is_recoded = found.is_recoded;
         let (content, change) = match content(found.value) {
             Ok((content, change)) => (narrowed(content, found.data_type.as_ref()), change),
@@ -132,17 +132,17 @@ impl<'a> Holders<'a> {
         let mut is_new = false;
         for place in &places {
             match self.put(place, &legal, &content, names.rules().attributes_max) {
-                Put::Again => continue,
-                Put::Full => {
+                Placement::Again => continue,
+                Placement::Full => {
                     let most = names.rules().attributes_max;
                     let what = format!("left out: {most} attributes are there already");
                     say(LossKind::LeftOut, &what);
                     continue;
                 }
-                Put::As(stored) if stored != name => {
+                Placement::As(stored) if stored != name => {
                     say(LossKind::Renamed, &format!("stored as {stored}"));
                 }
-                Put::As(_) => {}
+                Placement::As(_) => {}
             }
             is_new = true;
         }
@@ -156,12 +156,17 @@ impl<'a> Holders<'a> {
         }
     }
 
-    fn goal(&self, found: &Found, places: &HashMap<String, Vec<Place>>, names: &Names<'_>) -> Goal {
+    fn goal(
+        &self,
+        found: &Found,
+        places: &HashMap<String, Vec<Place>>,
+        names: &Names<'_>,
+    ) -> AttributeTarget {
         let mut parts = names.parts(&found.path);
         let last = match found.target {
             Target::Variable => {
                 let places = places.get(&found.path).cloned().unwrap_or_default();
-                return Goal { places, name: found.name.clone(), said: None };
+                return AttributeTarget { places, name: found.name.clone(), said: None };
             }
             Target::Group => None,
             Target::Nothing => parts.pop(),
@@ -184,7 +189,7 @@ impl<'a> Holders<'a> {
                 (LossKind::Changed, what)
             }),
         };
-        Goal { places: place.into_iter().collect(), name, said }
+        AttributeTarget { places: place.into_iter().collect(), name, said }
     }
 
     /// Returns the loss of a group that cannot have its name; once.
@@ -202,26 +207,26 @@ impl<'a> Holders<'a> {
     }
 
     /// Adds an attribute under a name that is free.
-    fn put(&mut self, place: &Place, name: &str, content: &Content, most: usize) -> Put {
+    fn put(&mut self, place: &Place, name: &str, content: &Content, most: usize) -> Placement {
         let hashes = self.hashers.each_ref().map(|hasher| hasher.hash_one(content));
         if self.put.contains(&(place.clone(), name.to_owned(), hashes)) {
-            return Put::Again;
+            return Placement::Again;
         }
-        if self.held(place).is_none_or(|held| held.len() >= most) {
-            return Put::Full;
+        if self.attributes_at(place).is_none_or(|held| held.len() >= most) {
+            return Placement::Full;
         }
         self.put.insert((place.clone(), name.to_owned(), hashes));
         let next = self.next.entry((place.clone(), name.to_owned())).or_insert(2);
         let is_free = |name: &String| !self.taken.contains(&(place.clone(), name.clone()));
         let stored = unused(name.to_owned(), next, is_free);
         self.taken.insert((place.clone(), stored.clone()));
-        if let Some(held) = self.held(place) {
+        if let Some(held) = self.attributes_at(place) {
             held.push(Attribute { name: stored.clone(), content: content.clone() });
         }
-        Put::As(stored)
+        Placement::As(stored)
     }
 
-    fn held(&mut self, place: &Place) -> Option<&mut Vec<Attribute>> {
+    fn attributes_at(&mut self, place: &Place) -> Option<&mut Vec<Attribute>> {
         match place {
             Place::Array(index) => self.arrays.get_mut(*index).map(|array| &mut array.attributes),
             Place::Group(path) => {
@@ -234,7 +239,7 @@ impl<'a> Holders<'a> {
 
 /// A whole number as wide as the source has it.
 fn narrowed(content: Content, data_type: Option<&DataType>) -> Content {
-    match (content, data_type.and_then(Kind::of)) {
+    match (content, data_type.and_then(Kind::from_type)) {
         (
             Content::Number(Kind::Signed(8) | Kind::Unsigned(8), mut bytes),
             Some(kind @ (Kind::Signed(width) | Kind::Unsigned(width))),
@@ -318,14 +323,14 @@ mod tests {
         let mut holders = Holders::new(&mut groups, &mut []);
         let root = Place::Group(String::new());
         let mut put = |name, value| holders.put(&root, name, &text(value), 4);
-        let stored = |name: &str| Put::As(name.to_owned());
+        let stored = |name: &str| Placement::As(name.to_owned());
         assert_eq!(put("units", "m"), stored("units"));
-        assert_eq!(put("units", "m"), Put::Again);
+        assert_eq!(put("units", "m"), Placement::Again);
         assert_eq!(put("units", "cm"), stored("units~2"));
-        assert_eq!(put("units", "cm"), Put::Again);
+        assert_eq!(put("units", "cm"), Placement::Again);
         assert_eq!(put("units~2", "m"), stored("units~2~2"));
         assert_eq!(put("units", "mm"), stored("units~3"));
-        assert_eq!(put("units", "km"), Put::Full);
+        assert_eq!(put("units", "km"), Placement::Full);
         assert_eq!(groups[0].attributes.len(), 4);
     }
 

@@ -25,7 +25,7 @@ impl DimensionNames {
 
     /// The name of an array's dimension. Most readers want those of an array to differ: the `nth`
     /// that would have the same name, counted from 0, is numbered.
-    pub(crate) fn of(&mut self, name: &str, nth: usize) -> String {
+    pub(crate) fn name(&mut self, name: &str, nth: usize) -> String {
         let is_free = |name: &String| !self.taken.contains(name);
         let first = || (vec![unused(name.to_owned(), &mut 2, is_free)], 2);
         let (known, next) = self.known.entry(name.to_owned()).or_insert_with(first);
@@ -53,7 +53,7 @@ pub(super) fn name(arrays: &mut [Array], groups: &[Group]) -> DimensionNames {
                 (false, _) => format!("dim_{length}"),
             };
             let nth = wanted.iter().filter(|other| **other == name).count();
-            array.dimensions.push(all.of(&name, nth));
+            array.dimensions.push(all.name(&name, nth));
             wanted.push(name);
         }
     }
@@ -72,10 +72,10 @@ mod tests {
     fn names_that_something_has_are_not_used() {
         let taken = ["step", "dim_3", "dim_3~2", "dim_3~3_2"].map(str::to_owned);
         let mut names = DimensionNames { taken: taken.into(), known: HashMap::new() };
-        assert_eq!(names.of("step", 0), "step~2");
-        assert_eq!(names.of("dim_3", 0), "dim_3~3");
-        assert_eq!(names.of("dim_3", 1), "dim_3~3_3");
-        assert_eq!(names.of("dim_3", 0), "dim_3~3");
-        assert_eq!([0, 1, 2].map(|nth| names.of("dim_4", nth)), ["dim_4", "dim_4_2", "dim_4_3"]);
+        assert_eq!(names.name("step", 0), "step~2");
+        assert_eq!(names.name("dim_3", 0), "dim_3~3");
+        assert_eq!(names.name("dim_3", 1), "dim_3~3_3");
+        assert_eq!(names.name("dim_3", 0), "dim_3~3");
+        assert_eq!([0, 1, 2].map(|nth| names.name("dim_4", nth)), ["dim_4", "dim_4_2", "dim_4_3"]);
     }
 }

@@ -112,9 +112,11 @@ impl Plan {
             named => named.to_vec(),
         };
         let variables: Vec<_> = ids.iter().map(|&id| (id, view.variable(id))).collect();
-        let presence = |(id, variable): &(_, _)| Presence::of(view.as_ref(), *id, variable);
+        let presence =
+            |(id, variable): &(_, _)| Presence::from_variable(view.as_ref(), *id, variable);
         let presences = variables.iter().map(presence).collect::<Result<Vec<_>>>()?;
-        let attributes = attributes::wanted(view.as_ref(), &variables, !only.is_empty());
+        let attributes =
+            attributes::selected_attributes(view.as_ref(), &variables, !only.is_empty());
         let mut names = Names::new(rules);
         for (_, variable) in &variables {
             names.add_groups_above(&variable.path);
@@ -129,7 +131,7 @@ impl Plan {
             arrays: Vec::new(),
             losses: Vec::new(),
             places: HashMap::new(),
-            allowance: Allowance::of(presences.iter()),
+            allowance: Allowance::from_presences(presences.iter()),
         };
         for ((id, variable), presence) in variables.into_iter().zip(presences) {
             builder.add(id, &variable, &presence)?;
@@ -345,7 +347,7 @@ impl Builder<'_> {
         variable: &Variable,
         there: Option<u64>,
     ) -> Result<Option<Kinds>> {
-        if let Some(kind) = Kind::of(&variable.data_type) {
+        if let Some(kind) = Kind::from_type(&variable.data_type) {
             return Ok(Some(Kinds::One(kind)));
         }
         let mut measured = sizes::measure(self.view, id, variable, self.order)?;

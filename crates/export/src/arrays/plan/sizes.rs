@@ -41,7 +41,11 @@ pub(super) struct Presence {
 }
 
 impl Presence {
-    pub(super) fn of(view: &dyn ArraysView, id: VariableId, variable: &Variable) -> Result<Self> {
+    pub(super) fn from_variable(
+        view: &dyn ArraysView,
+        id: VariableId,
+        variable: &Variable,
+    ) -> Result<Self> {
         let mut presence = Self::default();
         if volume(&variable.max_shape) > SMALL_VALUES {
             for step in 0..variable.steps {
@@ -71,7 +75,7 @@ pub(super) struct Allowance(u64);
 impl Allowance {
     /// The most of which all arrays that lack no more can be written. So what lacks as much as
     /// another becomes the same, wherever it is in the file.
-    pub(super) fn of<'a>(presences: impl Iterator<Item = &'a Presence>) -> Self {
+    pub(super) fn from_presences<'a>(presences: impl Iterator<Item = &'a Presence>) -> Self {
         let mut hollow: Vec<_> = presences.map(|presence| presence.hollow).collect();
         hollow.sort_unstable();
         let (mut most, mut total) = (0, 0_u64);
@@ -251,7 +255,7 @@ mod tests {
         let allowed = |hollow: &[u64]| -> Vec<bool> {
             let presence = |hollow: &u64| Presence { hollow: *hollow, ..Presence::default() };
             let presences: Vec<_> = hollow.iter().map(presence).collect();
-            let allowance = Allowance::of(presences.iter());
+            let allowance = Allowance::from_presences(presences.iter());
             presences.iter().map(|presence| allowance.covers(presence)).collect()
         };
         assert_eq!(allowed(&[half, half]), [true, true]);

@@ -15,8 +15,8 @@ use crate::cli::OpenArgs;
 use crate::moment::MOMENTS;
 use crate::render::grid::{Column, Grid, GridArgs, Look, maybe};
 use crate::render::{escaped, measure, numbers, style};
-use crate::scope::{Reading, Scope, ScopeArgs};
-use crate::session::{Opened, Outcome, Session};
+use crate::scope::{EventNeeds, Scope, ScopeArgs};
+use crate::session::{OpenedFile, Outcome, Session};
 use rules::RulesFile;
 
 /// Look whether rules hold: response times, gaps, values, order, latencies, states.
@@ -82,15 +82,15 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
         Grid::new(COLUMNS).csv_header(&mut session.out)?;
     }
     args.scope.each(session, &args.files, &args.open, |session, opened, scope, _| {
-        let found = Checked::new(session, opened, scope, &rules)?;
+        let found = RuleResults::new(session, opened, scope, &rules)?;
         session.note(if found.broken() > 0 { Outcome::Findings } else { Outcome::Done });
         found.print(session, opened, args.grid)?;
-        Ok(found.say(session, opened))
+        Ok(found.report(session, opened))
     })
 }
 
 /// Results of checking rules.
-pub(super) struct Checked {
+pub(super) struct RuleResults {
     timeline: Arc<dyn TimelineView>,
     tracks: Tracks,
     labels: Labels,
@@ -104,21 +104,21 @@ pub(super) struct Checked {
     outcome: Outcome,
 }
 
-impl Checked {
+impl RuleResults {
     pub(super) fn new(
         session: &mut Session,
-        opened: &Opened,
+        opened: &OpenedFile,
         scope: &Scope,
         rules: &RulesFile,
     ) -> anyhow::Result<Self> {
         let rules = rules.rules(&Arc::new(scope.idle_names()))?;
         let (tracks, clocks) = (scope.timeline.tracks(), scope.timeline.clocks());
-        let mut analysis = scope.analysis(Reading::Everything)?;
+        let mut analysis = scope.analysis(EventNeeds::Everything)?;
         let mut rules = Rules::new((&tracks, &clocks), analysis.meant(), rules);
         let mut load = Load::new();
         let names = (0..rules.len()).map(|rule| rules.name(rule).to_owned()).collect();
         let outcome = scope.run(session, opened, &mut analysis, &mut [&mut rules, &mut load])?;
-        let outcome = outcome.max(scope.say_doubts(session, opened, rules.latency_caveats()));
+        let outcome = outcome.max(scope.report_caveats(session, opened, rules.latency_caveats()));
         let (violations, more) = rules.violations(&load, analysis.tasks());
         let vacuous = rules.vacuous();
         let timeline = Arc::clone(&scope.timeline);
@@ -163,7 +163,12 @@ impl Checked {
         time.map_or(String::new(), |time| time.to_string())
     }
 
-    fn print(&self, session: &mut Session, opened: &Opened, how: GridArgs) -> anyhow::Result<()> {
+    fn print(
+        &self,
+        session: &mut Session,
+        opened: &OpenedFile,
+        how: GridArgs,
+    ) -> anyhow::Result<()> {
         if how.is_text() {
             return self.lines(session, opened);
         }
@@ -186,7 +191,7 @@ impl Checked {
         Ok(grid.print(&mut session.out, how, &opened.name)?)
     }
 
-    fn lines(&self, session: &mut Session, opened: &Opened) -> anyhow::Result<()> {
+    fn lines(&self, session: &mut Session, opened: &OpenedFile) -> anyhow::Result<()> {
         let out = &mut session.out;
         let error = out.paint().style(style::ERROR);
         for violation in &self.violations {
@@ -208,7 +213,7 @@ impl Checked {
 
     /// Returns, for each rule, the number of violations besides the first few, which are listed one
     /// by one.
-    pub(super) fn more(&self, told: usize) -> Vec<String> {
+    pub(super) fn omitted_violations(&self, told: usize) -> Vec<String> {
         let mut more = self.more.clone();
         for violation in self.violations.iter().skip(told) {
             *kymo_core::slot(&mut more, violation.rule) += 1;
@@ -232,12 +237,13 @@ impl Checked {
 
     /// Says what is not shown, and which rules prove nothing. Tells what that means for the exit
     /// code.
-    pub(super) fn say(&self, session: &mut Session, opened: &Opened) -> Outcome {
+    pub(super) fn report(&self, session: &mut Session, opened: &OpenedFile) -> Outcome {
         let mut outcome = self.outcome;
         if self.broken() > 0 {
             outcome = outcome.max(Outcome::Findings);
         }
-        for text in self.more(self.violations.len()).into_iter().chain(self.vacuous()) {
+        for text in self.omitted_violations(self.violations.len()).into_iter().chain(self.vacuous())
+        {
             session.report.remark(&opened.name, text);
         }
         if self.vacuous.iter().any(|of| of.is_suspect) {

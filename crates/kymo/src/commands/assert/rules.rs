@@ -226,7 +226,7 @@ impl Reader<'_> {
     }
 
     fn follows(&self) -> Result<Demand, Failure> {
-        let (after, expect) = (self.meant("after")?, self.meant("expect")?);
+        let (after, expect) = (self.event_selector("after")?, self.event_selector("expect")?);
         Ok(Demand::Follows { after, expect, within: self.time("within")? })
     }
 
@@ -270,7 +270,7 @@ impl Reader<'_> {
         Ok(Box::new(move |name| name == text || glob.is_match(name)))
     }
 
-    fn meant(&self, key: &str) -> Result<EventSelector, Failure> {
+    fn event_selector(&self, key: &str) -> Result<EventSelector, Failure> {
         let wrong = || self.refuse(&format!("{key} is a stream, or {{ stream = …, text = … }}"));
         let item = self.table.get(key).ok_or_else(wrong)?;
         if let Some(stream) = item.as_str() {

@@ -15,12 +15,12 @@ use serde_json::json;
 
 use super::Args;
 use crate::commands::convert::arrays::outputs::Outputs;
-use crate::commands::convert::arrays::said::say;
+use crate::commands::convert::arrays::said::report;
 use crate::failure::{self, Failure, quoted};
 use crate::inputs;
 use crate::outlet;
 use crate::render::escaped;
-use crate::session::{Named, Opened, Outcome, Session};
+use crate::session::{Named, OpenedFile, Outcome, Session};
 use crate::variables;
 
 /// Options that apply to arrays alone.
@@ -83,21 +83,21 @@ pub(super) fn run(
     let is_one = is_one && !outputs::is_folder(&args.output, target);
     let mut outputs = if is_one { Outputs::One } else { Outputs::many(args, target, &found)? };
     for (path, error) in found.iter().filter_map(|input| input.as_ref().err()) {
-        say_failure(session, args, path, &[], error)?;
+        report_failure(session, args, path, &[], error)?;
     }
     let is_order_said = Cell::new(false);
     let (mut number, total) = (0, found.iter().flatten().count());
     session.each(found, |session, input| {
         number += 1;
         session.bars.part(number, total);
-        let converted = outputs.of(args, input).and_then(|output| {
+        let converted = outputs.output_path(args, input).and_then(|output| {
             session.with_dataset(input, &args.open, |session, opened| {
                 let parts = std::slice::from_ref(opened);
-                one(session, args, parts, target, &output, &is_order_said)
+                convert_one(session, args, parts, target, &output, &is_order_said)
             })
         });
         if let Err(error) = &converted {
-            say_failure(session, args, input, &[], error)?;
+            report_failure(session, args, input, &[], error)?;
         }
         converted
     })
@@ -137,15 +137,15 @@ fn joined(
         match opened {
             Ok(opened) => parts.push(opened),
             Err((path, error)) => {
-                say_failure(session, args, &path, &[], &error)?;
+                report_failure(session, args, &path, &[], &error)?;
                 return Err(Named::error(inputs::display(&path), error));
             }
         }
     }
     let is_order_said = Cell::new(false);
-    let outcome = one(session, args, &parts, target, &args.output, &is_order_said);
+    let outcome = convert_one(session, args, &parts, target, &args.output, &is_order_said);
     if let Err(error) = &outcome {
-        say_failure(session, args, Path::new(&joined_name(&parts)), &parts, error)?;
+        report_failure(session, args, Path::new(&joined_name(&parts)), &parts, error)?;
     }
     for part in &parts {
         part.source.verify()?;
@@ -154,7 +154,7 @@ fn joined(
 }
 
 /// Returns the name of several files together.
-fn joined_name(parts: &[Opened]) -> String {
+fn joined_name(parts: &[OpenedFile]) -> String {
     match parts {
         [part] => part.name.clone(),
         parts => format!("{} files", parts.len()),
@@ -162,19 +162,19 @@ fn joined_name(parts: &[Opened]) -> String {
 }
 
 /// The files that are made one.
-fn joined_files(parts: &[Opened]) -> Option<Vec<&str>> {
+fn joined_files(parts: &[OpenedFile]) -> Option<Vec<&str>> {
     (parts.len() > 1).then(|| parts.iter().map(|part| part.name.as_str()).collect())
 }
 
 /// Input for one output: a file, or several that are joined.
 struct Input<'a> {
     name: String,
-    parts: &'a [Opened],
+    parts: &'a [OpenedFile],
     view: Arc<dyn ArraysView>,
 }
 
 impl<'a> Input<'a> {
-    fn of(parts: &'a [Opened], target: &dyn Target) -> anyhow::Result<Self> {
+    fn from_parts(parts: &'a [OpenedFile], target: &dyn Target) -> anyhow::Result<Self> {
         let mut views =
             parts.iter().map(|part| arrays(part, target)).collect::<Result<Vec<_>, _>>()?;
         let view = match parts {
@@ -211,7 +211,7 @@ impl<'a> Input<'a> {
     }
 }
 
-fn arrays(part: &Opened, target: &dyn Target) -> anyhow::Result<Arc<dyn ArraysView>> {
+fn arrays(part: &OpenedFile, target: &dyn Target) -> anyhow::Result<Arc<dyn ArraysView>> {
     part.dataset.arrays().ok_or_else(|| {
         let why = format!("it has no arrays, which {} holds", target.name());
         Named::error(&part.name, Failure::new(why).hint("tables go to csv or jsonl"))
@@ -219,30 +219,30 @@ fn arrays(part: &Opened, target: &dyn Target) -> anyhow::Result<Arc<dyn ArraysVi
 }
 
 /// Converts a file, or several into one.
-fn one(
+fn convert_one(
     session: &mut Session,
     args: &Args,
-    parts: &[Opened],
+    parts: &[OpenedFile],
     target: &dyn Target,
     output: &Path,
     is_order_said: &Cell<bool>,
 ) -> anyhow::Result<Outcome> {
-    let input = Input::of(parts, target)?;
+    let input = Input::from_parts(parts, target)?;
     let converted = convert(session, args, &input, target, output)?;
-    say_order(session, args, &input, is_order_said);
-    let outcome = say(session, args, &input, output, &converted)?;
+    report_order(session, args, &input, is_order_said);
+    let outcome = report(session, args, &input, output, &converted)?;
     Ok(outcome.max(input.report(session)))
 }
 
 /// With `--json`, says of a file that it was not converted. Strictness has said so itself.
-fn say_failure(
+fn report_failure(
     session: &mut Session,
     args: &Args,
     input: &Path,
-    parts: &[Opened],
+    parts: &[OpenedFile],
     error: &anyhow::Error,
 ) -> anyhow::Result<()> {
-    if args.arrays.json && !error.is::<Refused>() {
+    if args.arrays.json && !error.is::<StrictRefusal>() {
         let nothing: [&str; 0] = [];
         session.out.json(&json!({
             "input": inputs::display(input),
@@ -262,7 +262,7 @@ fn say_failure(
 }
 
 /// Says which order is taken where nobody said, once: the files do not tell.
-fn say_order(session: &mut Session, args: &Args, input: &Input<'_>, is_said: &Cell<bool>) {
+fn report_order(session: &mut Session, args: &Args, input: &Input<'_>, is_said: &Cell<bool>) {
     let view = &input.view;
     let mut ranks = (0..view.variable_count()).map(|id| view.variable(VariableId(id)).rank);
     let is_silent = args.order.is_some() || args.arrays.json || is_said.get();
@@ -275,15 +275,15 @@ fn say_order(session: &mut Session, args: &Args, input: &Input<'_>, is_said: &Ce
 
 /// Reason why there is no output: strictness refused it.
 #[derive(Debug)]
-pub(super) struct Refused;
+pub(super) struct StrictRefusal;
 
-impl std::fmt::Display for Refused {
+impl std::fmt::Display for StrictRefusal {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("not converted: --strict, and not everything can stay as it is")
     }
 }
 
-impl std::error::Error for Refused {}
+impl std::error::Error for StrictRefusal {}
 
 /// Arrays are converted whole.
 fn refuse_parts(args: &Args) -> Result<(), Failure> {
@@ -303,7 +303,7 @@ fn convert(
     output: &Path,
 ) -> anyhow::Result<Converted> {
     let view = &input.view;
-    let only = only(args, input, target)?;
+    let only = selected_variables(args, input, target)?;
     let only = only.as_slice();
     let linked = input.parts.first().filter(|_| args.arrays.link);
     let link = linked.map(|part| linked_path(part, target)).transpose()?;
@@ -347,7 +347,7 @@ fn refuse_other_directory(to: &Destination) -> kymo_core::Result<()> {
 }
 
 /// The file to refer to, by a path that means the same wherever one is.
-fn linked_path(opened: &Opened, target: &dyn Target) -> anyhow::Result<PathBuf> {
+fn linked_path(opened: &OpenedFile, target: &dyn Target) -> anyhow::Result<PathBuf> {
     if !target.can_link() {
         let failure = Failure::usage(format!("{} cannot refer to other files", target.name()));
         return Err(failure.hint("--link is for hdf5").into());
@@ -360,7 +360,11 @@ fn linked_path(opened: &Opened, target: &dyn Target) -> anyhow::Result<PathBuf> 
 }
 
 /// The variables that are wanted; none where all are. A path has several where its type changed.
-fn only(args: &Args, input: &Input<'_>, target: &dyn Target) -> anyhow::Result<Vec<VariableId>> {
+fn selected_variables(
+    args: &Args,
+    input: &Input<'_>,
+    target: &dyn Target,
+) -> anyhow::Result<Vec<VariableId>> {
     let (view, listed) = (&input.view, input.parts.first().map_or("", |part| &part.name));
     let Some(name) = args.table.as_deref().filter(|name| *name != "all") else {
         let count = view.variable_count();

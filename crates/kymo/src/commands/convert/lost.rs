@@ -3,21 +3,21 @@
 use kymo_core::Severity;
 use serde_json::{Value, json};
 
-use super::{Args, Chosen, Written};
+use super::{Args, ChosenTable, WrittenTable};
 use crate::inputs;
-use crate::session::{Opened, Outcome, Session};
+use crate::session::{OpenedFile, Outcome, Session};
 
 /// Losses of a table, for programs and for strictness.
-pub(super) struct Lost {
+pub(super) struct TableLosses {
     losses: Vec<Value>,
     table: String,
     rows: u64,
     has_faults: bool,
 }
 
-impl Lost {
+impl TableLosses {
     /// Ask once all rows are written.
-    pub(super) fn new(opened: &Opened, chosen: &Chosen, written: &Written) -> Self {
+    pub(super) fn new(opened: &OpenedFile, chosen: &ChosenTable, written: &WrittenTable) -> Self {
         let table = chosen.table.name().to_owned();
         let mut losses = Vec::new();
         let mut add = |kind: &str, what: &str| {
@@ -51,7 +51,7 @@ impl Lost {
         &self,
         session: &mut Session,
         args: &Args,
-        opened: &Opened,
+        opened: &OpenedFile,
         is_written: bool,
     ) -> anyhow::Result<()> {
         Ok(session.out.json(&json!({

@@ -28,7 +28,7 @@ use crate::progress::Bars;
 use crate::render::escaped;
 use crate::report::Report;
 use crate::selection::Steps;
-use crate::session::{Named, Opened, Outcome, Session};
+use crate::session::{Named, OpenedFile, Outcome, Session};
 use crate::variables;
 
 use part::Part;
@@ -164,8 +164,8 @@ fn target_names() -> PossibleValuesParser {
 }
 
 pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome> {
-    let target = match To::of(args)? {
-        To::Arrays(target) => return arrays::run(session, args, target),
+    let target = match ConvertTarget::from_args(args)? {
+        ConvertTarget::Arrays(target) => return arrays::run(session, args, target),
         target => target,
     };
     let [input] = args.inputs.as_slice() else {
@@ -185,10 +185,10 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
             .map_err(|error| outlet::about(&args.output, error))?;
         refuse_unread(session, opened)?;
         let converted = match target {
-            To::Recording(format) => recording::convert(session, args, opened, format),
-            To::Table(target) => to_table(session, args, opened, target),
+            ConvertTarget::Recording(format) => recording::convert(session, args, opened, format),
+            ConvertTarget::Table(target) => to_table(session, args, opened, target),
             // It is another command.
-            To::Arrays(target) => return arrays::run(session, args, target),
+            ConvertTarget::Arrays(target) => return arrays::run(session, args, target),
         };
         let outcome = converted.map_err(|error| outlet::blamed(&args.output, error))?;
         Ok(outcome.max(session.findings(opened)))
@@ -198,8 +198,8 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
 
 /// Refuses a recording of which nothing could be read: there is nothing to convert. One that is sound
 /// and has nothing in it is converted.
-fn refuse_unread(session: &mut Session, opened: &Opened) -> anyhow::Result<()> {
-    if Outcome::of(&opened.dataset.findings()) == Outcome::Done {
+fn refuse_unread(session: &mut Session, opened: &OpenedFile) -> anyhow::Result<()> {
+    if Outcome::from_findings(&opened.dataset.findings()) == Outcome::Done {
         return Ok(());
     }
     let first = Scan { limit: Some(1), ..Scan::default() };
@@ -218,7 +218,7 @@ fn refuse_unread(session: &mut Session, opened: &Opened) -> anyhow::Result<()> {
 fn to_table(
     session: &mut Session,
     args: &Args,
-    opened: &Opened,
+    opened: &OpenedFile,
     target: &dyn Target,
 ) -> anyhow::Result<Outcome> {
     let is_all = args.table.as_deref() == Some("all");
@@ -231,7 +231,7 @@ fn to_table(
 
 /// Target to convert to.
 #[derive(Clone, Copy)]
-enum To {
+enum ConvertTarget {
     /// A table as text.
     Table(&'static dyn Target),
     /// All arrays, or one of them.
@@ -240,8 +240,8 @@ enum To {
     Recording(&'static dyn Format),
 }
 
-impl To {
-    fn of(args: &Args) -> anyhow::Result<Self> {
+impl ConvertTarget {
+    fn from_args(args: &Args) -> anyhow::Result<Self> {
         let extension = args.output.extension().and_then(|extension| extension.to_str());
         let found = match (args.to.as_deref(), extension) {
             (Some(name), _) => Self::by_name(name).or_else(|| Self::by_extension(name)),
@@ -275,7 +275,7 @@ impl To {
 fn to_stream(
     session: &mut Session,
     args: &Args,
-    opened: &Opened,
+    opened: &OpenedFile,
     target: &dyn Target,
 ) -> anyhow::Result<Outcome> {
     if args.arrays.is_strict() || args.arrays.is_json() {
@@ -291,14 +291,14 @@ fn to_stream(
 }
 
 /// The output, made from the one input.
-fn destination(args: &Args, opened: &Opened) -> Destination {
+fn destination(args: &Args, opened: &OpenedFile) -> Destination {
     Destination::new(&args.output, args.force).made_from(std::slice::from_ref(&opened.source))
 }
 
 fn to_file(
     session: &mut Session,
     args: &Args,
-    opened: &Opened,
+    opened: &OpenedFile,
     target: &dyn Target,
 ) -> anyhow::Result<Outcome> {
     let to = destination(args, opened);
@@ -309,7 +309,7 @@ fn to_file(
     let mut file = to.file().map_err(about)?;
     let written = write(&chosen, &scan, target, &mut file, &session.bars)?;
     opened.source.verify()?;
-    let lost = lost::Lost::new(opened, &chosen, &written);
+    let lost = lost::TableLosses::new(opened, &chosen, &written);
     let is_kept = !args.arrays.is_strict() || lost.is_nothing();
     if is_kept {
         file.commit().map_err(about)?;
@@ -318,15 +318,15 @@ fn to_file(
         lost.print(session, args, opened, is_kept)?;
     }
     let outcome = finish(session, args, opened, &chosen, written.missing);
-    if is_kept { Ok(outcome) } else { Err(arrays::Refused.into()) }
+    if is_kept { Ok(outcome) } else { Err(arrays::StrictRefusal.into()) }
 }
 
 /// Says what was lost, and what else one could have had.
 fn finish(
     session: &mut Session,
     args: &Args,
-    opened: &Opened,
-    chosen: &Chosen,
+    opened: &OpenedFile,
+    chosen: &ChosenTable,
     missing: Missing,
 ) -> Outcome {
     let has_variables = || opened.dataset.arrays().is_some_and(|view| view.variable_count() > 0);
@@ -336,12 +336,12 @@ fn finish(
         session.report.hint(&hint);
     }
     let (report, name) = (&mut session.report, &opened.name);
-    let lost = missing.say(report, name, chosen.table.name());
+    let lost = missing.report(report, name, chosen.table.name());
     let rounded = chosen
         .of
         .as_ref()
         .map(|(view, variable)| losses::rounding(report, name, view.as_ref(), variable));
-    let recoded = chosen.say_recoded(report, name);
+    let recoded = chosen.report_recoded(report, name);
     chosen.outcome.max(lost).max(rounded.unwrap_or(Outcome::Done)).max(recoded)
 }
 
@@ -349,7 +349,7 @@ fn finish(
 fn to_directory(
     session: &mut Session,
     args: &Args,
-    opened: &Opened,
+    opened: &OpenedFile,
     target: &dyn Target,
 ) -> anyhow::Result<Outcome> {
     if args.arrays.is_strict() || args.arrays.is_json() {
@@ -374,9 +374,9 @@ fn to_directory(
         let file = File::create(path).map_err(Error::io("create a file"));
         let mut file = BufWriter::with_capacity(1 << 18, file.map_err(about)?);
         let scan = scan(args, table.as_ref())?;
-        let chosen = Chosen::fixed(table, opened);
+        let chosen = ChosenTable::fixed(table, opened);
         write(&chosen, &scan, target, &mut file, &session.bars)?;
-        outcome = outcome.max(chosen.say_recoded(&mut session.report, &opened.name));
+        outcome = outcome.max(chosen.report_recoded(&mut session.report, &opened.name));
         file.flush().map_err(Error::io("write a file")).map_err(about)?;
     }
     opened.source.verify()?;
@@ -385,19 +385,19 @@ fn to_directory(
 }
 
 /// Amount of a table that was written.
-struct Written {
+struct WrittenTable {
     rows: u64,
     missing: Missing,
 }
 
 /// Writes the rows of a table. Of a variable, says how many values are not there.
 fn write(
-    chosen: &Chosen,
+    chosen: &ChosenTable,
     scan: &Scan,
     target: &dyn Target,
     out: &mut dyn Write,
     bars: &Bars,
-) -> anyhow::Result<Written> {
+) -> anyhow::Result<WrittenTable> {
     let table = &chosen.table;
     let schema = scan.output_schema(&table.schema())?;
     let values = if chosen.of.is_some() { schema.index_of(VALUE).ok() } else { None };
@@ -416,11 +416,11 @@ fn write(
     }
     bars.end();
     writer.finish()?;
-    Ok(Written { rows, missing })
+    Ok(WrittenTable { rows, missing })
 }
 
 /// The table that is wanted, and what converting it means for the exit code.
-struct Chosen {
+struct ChosenTable {
     table: Arc<dyn Table>,
     /// Greatest number of rows that it has.
     rows: u64,
@@ -431,8 +431,8 @@ struct Chosen {
     outcome: Outcome,
 }
 
-impl Chosen {
-    fn fixed(table: Arc<dyn Table>, opened: &Opened) -> Self {
+impl ChosenTable {
+    fn fixed(table: Arc<dyn Table>, opened: &OpenedFile) -> Self {
         let rows = table.row_count().unwrap_or(0);
         let view = opened.dataset.arrays();
         let recoded = view.and_then(|view| losses::recoded_table(view.as_ref(), table.name()));
@@ -440,7 +440,7 @@ impl Chosen {
     }
 
     /// Says that texts are in another encoding than in the file, where they are.
-    fn say_recoded(&self, report: &mut Report, file: &str) -> Outcome {
+    fn report_recoded(&self, report: &mut Report, file: &str) -> Outcome {
         match self.recoded {
             Some(what) => {
                 report.remark(file, format_args!("{}: {what}", escaped(self.table.name())));
@@ -451,7 +451,7 @@ impl Chosen {
     }
 }
 
-fn choose(session: &mut Session, args: &Args, opened: &Opened) -> anyhow::Result<Chosen> {
+fn choose(session: &mut Session, args: &Args, opened: &OpenedFile) -> anyhow::Result<ChosenTable> {
     let tables = opened.dataset.tables();
     let fixed = match args.table.as_deref() {
         None => tables.first(),
@@ -471,10 +471,10 @@ fn choose(session: &mut Session, args: &Args, opened: &Opened) -> anyhow::Result
             let failure = Failure::usage(why);
             return Err(failure.hint("--start, --count and --step are for variables").into());
         }
-        return Ok(Chosen::fixed(Arc::clone(table), opened));
+        return Ok(ChosenTable::fixed(Arc::clone(table), opened));
     }
     let name = args.table.as_deref().unwrap_or_default();
-    let of_stream = || opened.dataset.table(name).map(|table| Chosen::fixed(table, opened));
+    let of_stream = || opened.dataset.table(name).map(|table| ChosenTable::fixed(table, opened));
     let found = variable(session, args, opened, name)?.or_else(of_stream);
     found.or_else(|| common(name, opened)).ok_or_else(|| {
         let names: Vec<_> = tables.iter().map(|table| table.name().to_owned()).collect();
@@ -490,18 +490,18 @@ fn choose(session: &mut Session, args: &Args, opened: &Opened) -> anyhow::Result
 
 /// A table that every format has: by its name, or as `common.NAME` where the format has another of
 /// that name.
-fn common(name: &str, opened: &Opened) -> Option<Chosen> {
+fn common(name: &str, opened: &OpenedFile) -> Option<ChosenTable> {
     let name = name.strip_prefix("common.").unwrap_or(name);
     let table = opened.common_tables().into_iter().find(|table| table.name() == name)?;
-    Some(Chosen::fixed(table, opened))
+    Some(ChosenTable::fixed(table, opened))
 }
 
 fn variable(
     session: &mut Session,
     args: &Args,
-    opened: &Opened,
+    opened: &OpenedFile,
     name: &str,
-) -> anyhow::Result<Option<Chosen>> {
+) -> anyhow::Result<Option<ChosenTable>> {
     let Some(view) = opened.dataset.arrays() else {
         return Ok(None);
     };
@@ -516,13 +516,14 @@ fn variable(
         && !others.is_empty()
     {
         let name = &opened.name;
-        outcome = variables::say_others(session, name, view.as_ref(), *id, others, "converted");
+        outcome =
+            variables::report_other_types(session, name, view.as_ref(), *id, others, "converted");
     }
     let part = Part::new(&view, id, args)?;
     let rows = part.rows()?;
     let recoded = losses::recoded_text(view.as_ref(), id, &variable)?;
     let of = Some((view, variable));
-    Ok(Some(Chosen { table: part.table(), rows, of, recoded, outcome }))
+    Ok(Some(ChosenTable { table: part.table(), rows, of, recoded, outcome }))
 }
 
 fn scan(args: &Args, table: &dyn Table) -> anyhow::Result<Scan> {

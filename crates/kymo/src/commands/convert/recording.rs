@@ -11,12 +11,12 @@ use kymo_core::{Context, Destination, Error, Finding, Origin, Progress, Severity
 use kymo_model::{Capability, ExtractRequest, Format, WriteReport};
 
 use super::Args;
-use super::arrays::Refused;
+use super::arrays::StrictRefusal;
 use crate::extracting;
 use crate::failure::Failure;
 use crate::inputs::display;
 use crate::outlet;
-use crate::session::{Opened, Outcome, Session};
+use crate::session::{OpenedFile, Outcome, Session};
 
 /// The formats that take timelines.
 pub(super) fn formats() -> impl Iterator<Item = &'static dyn Format> {
@@ -39,7 +39,7 @@ pub(super) fn by_extension(extension: &str) -> Option<&'static dyn Format> {
 pub(super) fn convert(
     session: &mut Session,
     args: &Args,
-    opened: &Opened,
+    opened: &OpenedFile,
     format: &dyn Format,
 ) -> anyhow::Result<Outcome> {
     let title = format.info().title;
@@ -84,10 +84,10 @@ pub(super) fn convert(
     });
     session.bars.end();
     if let Some(written) = refused {
-        extracting::say_losses(session, &args.output, &written);
-        return Err(Refused.into());
+        extracting::report_losses(session, &args.output, &written);
+        return Err(StrictRefusal.into());
     }
-    Ok(extracting::say(session, &args.output, &made?))
+    Ok(extracting::report(session, &args.output, &made?))
 }
 
 /// Writes a recording elsewhere first, and puts it where it belongs if nothing is lost.
@@ -100,9 +100,9 @@ fn strictly(
     let directory = tempfile::tempdir().map_err(Error::io("make a temporary directory"))?;
     let made = directory.path().join("made");
     let written = work(&Destination::new(&made, false), context)?;
-    if Outcome::of(&written.losses) != Outcome::Done {
+    if Outcome::from_findings(&written.losses) != Outcome::Done {
         *refused = Some(written);
-        return Err(Error::request(Refused.to_string()));
+        return Err(Error::request(StrictRefusal.to_string()));
     }
     let mut made = File::open(&made).map_err(Error::io("read the temporary file"))?;
     let mut file = to.file()?;
@@ -112,7 +112,7 @@ fn strictly(
 }
 
 /// Returns the origin of a recording, for formats that keep it.
-fn origin(opened: &Opened) -> Origin {
+fn origin(opened: &OpenedFile) -> Origin {
     // Figures of streams are named by it: a path would not fit beside them.
     let name = opened.source.path().file_name();
     Origin {
@@ -137,7 +137,7 @@ fn now_ms() -> i64 {
 }
 
 /// Says that a profile stays behind: a timeline has no place for it.
-fn profile_left(opened: &Opened, title: &str) -> Option<Finding> {
+fn profile_left(opened: &OpenedFile, title: &str) -> Option<Finding> {
     let dataset = &opened.dataset;
     // Where there is a measurement, its profile need not be made to know that there is one.
     let has_profile = dataset.measurement().is_some() || dataset.profile().is_some();

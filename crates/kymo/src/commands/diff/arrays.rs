@@ -8,7 +8,7 @@ use kymo_model::arrays::{Block, Step, Variable, VariableId, unravel, volume};
 use serde_json::{Value, json};
 
 use super::sides::{View, values};
-use super::values::{Apart, Gap, Size};
+use super::values::{DifferingPair, Size, ValueDifferences};
 use super::{Difference, attributes};
 use crate::render::numbers;
 
@@ -79,14 +79,14 @@ fn matched(left: Vec<(VariableId, Variable)>, right: Vec<(VariableId, Variable)>
 
 /// A variable of one side. Another may have its name in another encoding.
 fn only_variable(path: &str, found: Option<(VariableId, Variable)>, is_in_one: bool) -> Difference {
-    let mut difference = only(path.to_owned(), is_in_one);
+    let mut difference = only_in_one(path.to_owned(), is_in_one);
     if found.is_some_and(|(_, variable)| variable.is_recoded) {
         difference.what.push_str(", where its name is Latin-1");
     }
     difference
 }
 
-pub(super) fn only(path: String, is_in_one: bool) -> Difference {
+pub(super) fn only_in_one(path: String, is_in_one: bool) -> Difference {
     let side = if is_in_one { "A" } else { "B" };
     Difference::new(path, format!("only in {side}"), json!({ "only": side }))
 }
@@ -118,7 +118,7 @@ fn variable(
             continue;
         }
         let both = Both { views: [one, other], data_type: &left.data_type, tolerance };
-        let mut added = all.add(Place::whole(step, &left_step.shape), &both, &steps);
+        let mut added = all.add(Place::whole_step(step, &left_step.shape), &both, &steps);
         // What is too large to go through has so little in it that its blocks tell all.
         if matches!(added, Err(Error::Request(_))) {
             added = all.add_blocks(step, &both, &steps);
@@ -209,12 +209,12 @@ struct Place {
 }
 
 impl Place {
-    fn whole(step: u64, shape: &[u64]) -> Self {
+    fn whole_step(step: u64, shape: &[u64]) -> Self {
         Self { step, start: vec![0; shape.len()], shape: shape.to_vec() }
     }
 
     /// The index in the whole step of a value that is counted in the box.
-    fn index(&self, apart: &Apart) -> Vec<u64> {
+    fn index(&self, apart: &DifferingPair) -> Vec<u64> {
         let index = unravel(apart.position, &self.shape);
         index.iter().zip(&self.start).map(|(index, start)| index.saturating_add(*start)).collect()
     }
@@ -257,7 +257,7 @@ impl Unpaired {
 /// Differences of the values of all steps of a variable.
 #[derive(Default)]
 struct All {
-    gap: Gap,
+    gap: ValueDifferences,
     values: u64,
     /// True if values are wider than any number of ours.
     rounds: bool,
@@ -298,7 +298,7 @@ impl All {
             let place = Place { step, start, shape };
             self.unpaired.add(place.clone(), [left.len(), right.len()]);
             for (one, other) in left.into_iter().zip(right) {
-                self.add(place.clone(), both, &[one, other].map(alone))?;
+                self.add(place.clone(), both, &[one, other].map(single_block_step))?;
             }
         }
         Ok(())
@@ -340,7 +340,7 @@ impl All {
 }
 
 /// A block as if it were all that its step has.
-fn alone(block: Block) -> Step {
+fn single_block_step(block: Block) -> Step {
     let shape = block.count.clone();
     Step { blocks: vec![Block { start: vec![0; shape.len()], ..block }], shape }
 }

@@ -7,7 +7,7 @@ use kymo_model::arrays::{ArraysView, Attribute, Target};
 use serde_json::json;
 
 use super::Difference;
-use super::arrays::{only, pairs, two};
+use super::arrays::{only_in_one, pairs, two};
 use super::values::{distance, real};
 
 /// Attributes differ when one side has other values under a name, or values of another type. Those
@@ -40,7 +40,7 @@ pub(super) fn differences(
                     found.push(two(&name, "is", shown(&left, &right)));
                 }
             }
-            (is_missing, _) => found.push(only(name, !is_missing)),
+            (is_missing, _) => found.push(only_in_one(name, !is_missing)),
         }
     }
 }

@@ -17,10 +17,10 @@ use serde_json::{Value, json};
 use crate::cli::OpenArgs;
 use crate::failure::Failure;
 use crate::inputs;
-use crate::profiles::{say_doubts, view_of};
+use crate::profiles::{report_caveats, view_of};
 use crate::render::escaped;
 use crate::render::rows::{RowArgs, Rows};
-use crate::session::{Named, Opened, Outcome, Session};
+use crate::session::{Named, OpenedFile, Outcome, Session};
 
 /// Compare two files: which variables, attributes and values differ, or what functions spent.
 ///
@@ -160,7 +160,7 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
             for Remark { side, text, is_doubt } in remarks {
                 let of = if side == 0 { one } else { other };
                 if is_doubt {
-                    outcome = outcome.max(say_doubts(session, of, &[text]));
+                    outcome = outcome.max(report_caveats(session, of, &[text]));
                 } else {
                     session.report.remark(&of.name, text);
                 }
@@ -174,7 +174,7 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
 
 /// Returns the contradictions in a recording: one that has the same thing twice may have it in two
 /// ways.
-fn unsound(session: &Session, opened: &Opened) -> anyhow::Result<Vec<Finding>> {
+fn unsound(session: &Session, opened: &OpenedFile) -> anyhow::Result<Vec<Finding>> {
     let mut found = opened.format.check(&opened.source, &session.context())?;
     session.bars.end();
     found.retain(|finding| finding.severity == Severity::Error);
@@ -185,8 +185,8 @@ fn unsound(session: &Session, opened: &Opened) -> anyhow::Result<Vec<Finding>> {
 /// many.
 fn differences(
     args: &Args,
-    one: &Opened,
-    other: &Opened,
+    one: &OpenedFile,
+    other: &OpenedFile,
     take: Take<'_>,
 ) -> anyhow::Result<Vec<Remark>> {
     if let (Some(one), Some(other)) = (one.dataset.arrays(), other.dataset.arrays()) {

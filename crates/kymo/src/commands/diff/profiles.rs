@@ -129,7 +129,7 @@ impl ProfilesArgs {
         tolerance: f64,
     ) -> kymo_core::Result<Changes> {
         let by = match self.by {
-            Compared::Path => return by_path(questions, is_inclusive, tolerance),
+            Compared::Path => return changes_by_path(questions, is_inclusive, tolerance),
             Compared::Function => FlatGrouping::Function,
             Compared::Line => FlatGrouping::Line,
             Compared::File => FlatGrouping::File,
@@ -191,7 +191,7 @@ impl Changes {
         let changed = spent.into_iter().enumerate();
         let changed = changed.filter(|(_, [one, other])| is_apart(tolerance, *one, *other));
         let mut spent: Vec<_> = changed.collect();
-        spent.sort_by(|(_, a), (_, b)| by(*b).abs().total_cmp(&by(*a).abs()));
+        spent.sort_by(|(_, a), (_, b)| difference_of(*b).abs().total_cmp(&difference_of(*a).abs()));
         Self { spent, names }
     }
 
@@ -210,7 +210,7 @@ impl Changes {
             let mut difference = difference(&self.names.get(*index), metric, *spent);
             if let Some(row) = &mut difference.row {
                 row.heading = (place == 0).then(|| heading(metric, by, totals));
-                row.rest = (place == last).then(|| rest(all - self.spent.len())).flatten();
+                row.rest = (place == last).then(|| omitted_text(all - self.spent.len())).flatten();
             }
             take(difference)?;
         }
@@ -226,7 +226,7 @@ fn by_name(
 ) -> kymo_core::Result<Changes> {
     let [one, other] = questions;
     let rows = [flat(one, by)?.rows, flat(other, by)?.rows];
-    let same = SamePaths::of(&rows);
+    let same = SamePaths::from_rows(&rows);
     let mut spent: BTreeMap<String, (String, Spent)> = BTreeMap::new();
     for (side, row) in rows
         .into_iter()
@@ -249,7 +249,7 @@ fn by_name(
     Ok(Changes::new(spent, Names::Rows(names), tolerance))
 }
 
-fn by_path(
+fn changes_by_path(
     questions: &[MetricQuery<'_>; 2],
     is_inclusive: bool,
     tolerance: f64,
@@ -298,8 +298,8 @@ fn heading(metric: &str, by: Compared, totals: Spent) -> String {
     // What is only rounding is no change.
     let change = match (is_apart(0.0, totals[0], totals[1]), relative(totals)) {
         (false, _) => String::new(),
-        (true, share) if share.is_empty() => format!(", {}", signed(self::by(totals))),
-        (true, share) => format!(", {} ({share})", signed(self::by(totals))),
+        (true, share) if share.is_empty() => format!(", {}", signed(difference_of(totals))),
+        (true, share) => format!(", {} ({share})", signed(difference_of(totals))),
     };
     let (metric, what) = (escaped(metric), by.name());
     let titles = format!("{:>11}  {:>11}  {:>11}  {:>8}", "before", "after", "change", "");
@@ -307,7 +307,7 @@ fn heading(metric: &str, by: Compared, totals: Spent) -> String {
 }
 
 /// Returns the number of further changes as text, if there are any.
-fn rest(more: usize) -> Option<String> {
+fn omitted_text(more: usize) -> Option<String> {
     let count = numbers::grouped(more as u64);
     (more > 0).then(|| format!("{:>47}  {count} more (-n 0 shows all)", "…"))
 }
@@ -324,7 +324,7 @@ fn relative(spent: Spent) -> String {
 
 /// The same as a number.
 pub(super) fn share_of(spent: Spent) -> Option<f64> {
-    let share = by(spent) / spent[0].abs();
+    let share = difference_of(spent) / spent[0].abs();
     share.is_finite().then_some(share)
 }
 
@@ -336,16 +336,17 @@ pub(super) fn shown(path: &str) -> Cow<'_, str> {
     }
 }
 
-fn by([before, after]: Spent) -> f64 {
+fn difference_of([before, after]: Spent) -> f64 {
     after - before
 }
 
 fn difference(name: &str, metric: &str, spent: Spent) -> Difference {
     let [before, after] = spent;
-    let ([was, is], change) = (spent.map(measure::value), signed(by(spent)));
+    let ([was, is], change) = (spent.map(measure::value), signed(difference_of(spent)));
     let what = format!("{}: {was} and {is}, {change}", escaped(metric));
     let cells = format!("{was:>11}  {is:>11}  {change:>11}  {:>8}", relative(spent));
-    let details = json!({ "metric": metric, "one": before, "other": after, "change": by(spent) });
+    let details =
+        json!({ "metric": metric, "one": before, "other": after, "change": difference_of(spent) });
     let row = Some(Row { cells, ..Row::default() });
     Difference { row, ..Difference::new(name, what, details) }
 }

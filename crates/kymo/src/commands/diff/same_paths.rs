@@ -14,7 +14,7 @@ pub(super) struct SamePaths(HashMap<String, String>);
 impl SamePaths {
     /// Finds them: paths that are the same, then those that have more of their last parts in common
     /// with each other than with any other.
-    pub(super) fn of(rows: &[Vec<FlatRow>; 2]) -> Self {
+    pub(super) fn from_rows(rows: &[Vec<FlatRow>; 2]) -> Self {
         let paths = |rows: &[FlatRow]| -> BTreeSet<String> {
             rows.iter().filter_map(|row| Some(row.place.as_ref()?.path.clone())).collect()
         };
@@ -82,7 +82,7 @@ mod tests {
         let one = ["/old/a/mod.rs", "/old/b/mod.rs", "/old/main.c", "/lib/x.c"];
         let other = ["/new/a/mod.rs", "/new/b/mod.rs", "/new/c/mod.rs", "/new/main.c", "/lib/x.c"];
         let rows = [one.map(row).to_vec(), other.map(row).to_vec()];
-        let same = SamePaths::of(&rows);
+        let same = SamePaths::from_rows(&rows);
         let keys: Vec<_> = rows[1].iter().map(|row| same.key(1, row)).collect();
         // The third of one name is in the second alone.
         let expected = [
@@ -99,7 +99,7 @@ mod tests {
     #[test]
     fn a_file_of_a_name_that_several_have_is_none_of_them() {
         let rows = [vec![row("/old/mod.rs")], ["/new/a/mod.rs", "/new/b/mod.rs"].map(row).to_vec()];
-        let same = SamePaths::of(&rows);
+        let same = SamePaths::from_rows(&rows);
         assert_eq!(same.key(1, &rows[1][0]), "/new/a/mod.rs:1");
     }
 }

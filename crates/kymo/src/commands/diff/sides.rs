@@ -11,7 +11,7 @@ use kymo_model::arrays::{
     ArraysView, Attribute, BlockId, Chunks, Order, Selection, Step, Variable, VariableId,
 };
 
-use super::values::{Gap, LATIN_1, UTF_8, compare, compare_exactly, compare_texts};
+use super::values::{LATIN_1, UTF_8, ValueDifferences, compare, compare_exactly, compare_texts};
 
 /// Values that are read at once, of each side.
 const CHUNK_VALUES: u64 = 1 << 18;
@@ -25,22 +25,22 @@ pub(super) fn values(
     steps: &[Step; 2],
     tolerance: f64,
     is_exact: bool,
-) -> Result<Gap> {
+) -> Result<ValueDifferences> {
     let [one, other] = views;
     let [left, right] = steps;
     let all = Selection::all(&left.shape);
     let is_text = *data_type == DataType::Utf8;
     let chunks = |view: &View, step: &Step| {
         let whole = Arc::clone(view);
-        let view = if is_text { Arc::new(ReadBy(whole, marked)) } else { whole };
+        let view = if is_text { Arc::new(ReorderedArrays(whole, marked)) } else { whole };
         Chunks::new(view, data_type.clone(), step.clone(), &all, Order::C, CHUNK_VALUES)
     };
     let digits = |view: &View, step: &Step| {
-        let view = Arc::new(ReadBy(Arc::clone(view), digits));
+        let view = Arc::new(ReorderedArrays(Arc::clone(view), digits));
         Chunks::new(view, DataType::Utf8, step.clone(), &all, Order::C, CHUNK_VALUES)
     };
     let mut sides = Sides { one: chunks(one, left)?, other: chunks(other, right)?, rest: None };
-    let mut gap = Gap::default();
+    let mut gap = ValueDifferences::default();
     let mut at = 0;
     if !is_exact {
         for pair in sides {
@@ -98,9 +98,9 @@ fn marked(view: &dyn ArraysView, block: BlockId, values: Range<u64>) -> Result<A
 }
 
 /// A view whose values are read in another way.
-struct ReadBy(View, Read);
+struct ReorderedArrays(View, Read);
 
-impl ArraysView for ReadBy {
+impl ArraysView for ReorderedArrays {
     fn variable_count(&self) -> usize {
         self.0.variable_count()
     }

@@ -10,20 +10,20 @@ use arrow_schema::DataType;
 
 /// Differences between two runs of values.
 #[derive(Debug, Default, Clone, PartialEq)]
-pub(super) struct Gap {
+pub(super) struct ValueDifferences {
     /// Number of values that differ.
     pub(super) count: u64,
     /// Those of numbers that differ most.
-    pub(super) most: Option<Apart>,
+    pub(super) most: Option<DifferingPair>,
     /// Number of those whose difference is not a number: text, NaN, values that are not there.
     pub(super) other_count: u64,
     /// The first of these.
-    pub(super) other: Option<Apart>,
+    pub(super) other: Option<DifferingPair>,
 }
 
 /// Two values that differ.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Apart {
+pub(super) struct DifferingPair {
     /// By how much.
     pub(super) size: Size,
     /// Position of these, counted from the first.
@@ -69,10 +69,11 @@ impl Size {
     }
 }
 
-impl Gap {
+impl ValueDifferences {
     /// Adds what was found further on; tells whether what differs most is among that.
     pub(super) fn add(&mut self, later: Self, first: u64) -> bool {
-        let moved = |apart: Apart| Apart { position: first + apart.position, ..apart };
+        let moved =
+            |apart: DifferingPair| DifferingPair { position: first + apart.position, ..apart };
         self.count += later.count;
         self.other_count += later.other_count;
         if self.other.is_none() {
@@ -91,17 +92,17 @@ impl Gap {
 }
 
 /// Compares values of one type, as many of the one as of the other.
-pub(super) fn compare(one: &ArrayRef, other: &ArrayRef, tolerance: f64) -> Gap {
+pub(super) fn compare(one: &ArrayRef, other: &ArrayRef, tolerance: f64) -> ValueDifferences {
     let apart = |size: Size| size.number() > tolerance;
     match one.data_type() {
-        DataType::Int8 => whole::<Int8Type>(one, other, &apart),
-        DataType::Int16 => whole::<Int16Type>(one, other, &apart),
-        DataType::Int32 => whole::<Int32Type>(one, other, &apart),
-        DataType::Int64 => whole::<Int64Type>(one, other, &apart),
-        DataType::UInt8 => whole::<UInt8Type>(one, other, &apart),
-        DataType::UInt16 => whole::<UInt16Type>(one, other, &apart),
-        DataType::UInt32 => whole::<UInt32Type>(one, other, &apart),
-        DataType::UInt64 => whole::<UInt64Type>(one, other, &apart),
+        DataType::Int8 => integer_differences::<Int8Type>(one, other, &apart),
+        DataType::Int16 => integer_differences::<Int16Type>(one, other, &apart),
+        DataType::Int32 => integer_differences::<Int32Type>(one, other, &apart),
+        DataType::Int64 => integer_differences::<Int64Type>(one, other, &apart),
+        DataType::UInt8 => integer_differences::<UInt8Type>(one, other, &apart),
+        DataType::UInt16 => integer_differences::<UInt16Type>(one, other, &apart),
+        DataType::UInt32 => integer_differences::<UInt32Type>(one, other, &apart),
+        DataType::UInt64 => integer_differences::<UInt64Type>(one, other, &apart),
         DataType::Float32 => {
             numbers::<Float32Type>(one, other, &apart, |a, b| Size::real(real(a.into(), b.into())))
         }
@@ -134,7 +135,7 @@ pub(super) fn compare_exactly(
     rounded: [&ArrayRef; 2],
     digits: [&ArrayRef; 2],
     tolerance: f64,
-) -> Gap {
+) -> ValueDifferences {
     let [one, other] = digits.map(|digits| digits.as_string_opt::<i32>());
     let (Some(one), Some(other)) = (one, other) else {
         return compare(rounded[0], rounded[1], tolerance);
@@ -155,11 +156,11 @@ pub(super) fn compare_exactly(
     gather(sizes, &apart, |at| [show(one, at), show(other, at)])
 }
 
-fn whole<T: ArrowPrimitiveType>(
+fn integer_differences<T: ArrowPrimitiveType>(
     one: &ArrayRef,
     other: &ArrayRef,
     apart: &dyn Fn(Size) -> bool,
-) -> Gap
+) -> ValueDifferences
 where
     T::Native: Into<i128> + std::fmt::Display,
 {
@@ -171,7 +172,7 @@ fn numbers<T: ArrowPrimitiveType>(
     other: &ArrayRef,
     apart: &dyn Fn(Size) -> bool,
     gap: impl Fn(T::Native, T::Native) -> Size,
-) -> Gap
+) -> ValueDifferences
 where
     T::Native: std::fmt::Display,
 {
@@ -179,7 +180,7 @@ where
     let is_same = one.nulls() == other.nulls()
         && one.values().inner().as_slice() == other.values().inner().as_slice();
     if is_same {
-        return Gap::default();
+        return ValueDifferences::default();
     }
     let pairs = one.iter().zip(other.iter()).map(|(a, b)| match (a, b) {
         (Some(a), Some(b)) => gap(a, b),
@@ -192,7 +193,7 @@ where
     })
 }
 
-fn complex(one: &ArrayRef, other: &ArrayRef, apart: &dyn Fn(Size) -> bool) -> Gap {
+fn complex(one: &ArrayRef, other: &ArrayRef, apart: &dyn Fn(Size) -> bool) -> ValueDifferences {
     let parts = |array: &ArrayRef| -> Vec<Option<[f64; 2]>> {
         let Some(pair) = array.as_struct_opt() else {
             return vec![None; array.len()];
@@ -225,7 +226,7 @@ fn complex(one: &ArrayRef, other: &ArrayRef, apart: &dyn Fn(Size) -> bool) -> Ga
 }
 
 /// Texts and bytes are the same or are not; there is nothing between.
-fn text(one: &ArrayRef, other: &ArrayRef) -> Gap {
+fn text(one: &ArrayRef, other: &ArrayRef) -> ValueDifferences {
     let show = |array: &ArrayRef, at: usize| -> String {
         if array.is_null(at) {
             return "-".to_owned();
@@ -248,7 +249,7 @@ pub(super) const LATIN_1: char = '1';
 pub(super) const UTF_8: char = '8';
 
 /// Compares texts behind marks of their encoding.
-pub(super) fn compare_texts(one: &ArrayRef, other: &ArrayRef) -> Gap {
+pub(super) fn compare_texts(one: &ArrayRef, other: &ArrayRef) -> ValueDifferences {
     let both = [one, other].map(|array| array.as_string_opt::<i32>());
     let [Some(left), Some(right)] = both else {
         return text(one, other);
@@ -282,8 +283,8 @@ fn gather(
     sizes: impl Iterator<Item = Size>,
     apart: &dyn Fn(Size) -> bool,
     show: impl Fn(usize) -> [String; 2],
-) -> Gap {
-    let mut found = Gap::default();
+) -> ValueDifferences {
+    let mut found = ValueDifferences::default();
     let (mut most, mut other) = (None, None);
     for (at, size) in sizes.enumerate().filter(|(_, size)| apart(*size)) {
         found.count += 1;
@@ -294,7 +295,7 @@ fn gather(
             most = Some((at, size));
         }
     }
-    let apart = |(at, size)| Apart { size, position: at as u64, pair: show(at) };
+    let apart = |(at, size)| DifferingPair { size, position: at as u64, pair: show(at) };
     found.most = most.map(apart);
     found.other = other.map(apart);
     found
@@ -308,7 +309,7 @@ mod tests {
 
     use super::*;
 
-    fn size(gap: &Gap) -> Option<Size> {
+    fn size(gap: &ValueDifferences) -> Option<Size> {
         gap.most.as_ref().map(|apart| apart.size)
     }
 
@@ -319,9 +320,9 @@ mod tests {
         let gap = compare(&one, &other, 0.0);
         let pair = ["2", "1"].map(str::to_owned);
         assert_eq!(gap.count, 2);
-        assert_eq!(gap.most, Some(Apart { size: Size::Real(1.0), position: 1, pair }));
+        assert_eq!(gap.most, Some(DifferingPair { size: Size::Real(1.0), position: 1, pair }));
         assert_eq!(compare(&one, &other, 0.5).count, 1);
-        assert_eq!(compare(&one, &other, 1.0), Gap::default());
+        assert_eq!(compare(&one, &other, 1.0), ValueDifferences::default());
     }
 
     #[test]
@@ -357,6 +358,6 @@ mod tests {
         let gap = compare_exactly([&numbers, &numbers], [&one, &other], 0.0);
         assert_eq!((gap.count, size(&gap)), (1, Some(Size::Less)));
         let gap = compare_exactly([&numbers, &numbers], [&one, &other], 1e-9);
-        assert_eq!(gap, Gap::default());
+        assert_eq!(gap, ValueDifferences::default());
     }
 }

@@ -11,7 +11,7 @@ use super::missing;
 use crate::failure::{Failure, quoted};
 use crate::moment;
 use crate::render::event::{EventLines, Look};
-use crate::session::{Opened, Outcome, Session};
+use crate::session::{OpenedFile, Outcome, Session};
 
 /// Bytes of lines that are held before they are written.
 const HELD_BYTES: usize = 1 << 16;
@@ -19,7 +19,7 @@ const HELD_BYTES: usize = 1 << 16;
 pub(super) fn dump(
     session: &mut Session,
     args: &Args,
-    opened: &Opened,
+    opened: &OpenedFile,
     file: Option<&str>,
 ) -> anyhow::Result<Outcome> {
     let timeline = opened.timeline().ok_or_else(|| {
@@ -27,10 +27,10 @@ pub(super) fn dump(
         failure.hint(format!("`kymo dump {}` shows its records", quoted(&opened.name)))
     })?;
     let tracks = timeline.tracks();
-    let chosen = args.streams.events_among(&tracks)?;
+    let chosen = args.streams.select_for_events(&tracks)?;
     let (from, until) =
         moment::resolve_range(args.since, args.until, &timeline, chosen.as_deref())?;
-    let filters = args.filters.over(&tracks, &timeline.clocks())?;
+    let filters = args.filters.for_tracks(&tracks, &timeline.clocks())?;
     let look = match (args.json, args.csv) {
         (true, _) => Look::Json,
         (_, true) => Look::Csv,
@@ -56,7 +56,7 @@ pub(super) fn dump(
     let events = filters.events(&timeline, &window, look == Look::Json)?;
     let are_some = write(session, events, &mut lines, &filters, (skip, most))?;
     if !are_some && most > 0 {
-        let why = missing::why(&timeline, &window, &filters)?;
+        let why = missing::no_events_reason(&timeline, &window, &filters)?;
         session.report.remark(&opened.name, why);
     }
     Ok(Outcome::Done)
@@ -66,7 +66,7 @@ pub(super) fn dump(
 fn lines<'a>(
     look: Look,
     args: &Args,
-    opened: &Opened,
+    opened: &OpenedFile,
     file: Option<&'a str>,
     timeline: &Arc<dyn TimelineView>,
 ) -> EventLines<'a> {

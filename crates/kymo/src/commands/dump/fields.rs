@@ -43,14 +43,14 @@ fn values(field: &Field<'_>, rest: &str) -> Vec<String> {
         value if rest.is_empty() => vec![value.to_string()],
         value => {
             let json = serde_json::to_value(value).unwrap_or_default();
-            within(&json, rest).into_iter().flat_map(shown).collect()
+            json_at_path(&json, rest).into_iter().flat_map(shown).collect()
         }
     }
 }
 
 /// Returns the value at a path within JSON: `[2].x`, or `a.b[0]`. Keys may have points of their
 /// own.
-fn within<'a>(json: &'a Json, path: &str) -> Option<&'a Json> {
+fn json_at_path<'a>(json: &'a Json, path: &str) -> Option<&'a Json> {
     let (mut json, mut path) = (json, path);
     while !path.is_empty() {
         if let Some(rest) = path.strip_prefix('[') {
@@ -85,23 +85,24 @@ pub(super) fn in_text<'a>(text: &'a str, name: &str) -> Vec<Cow<'a, str>> {
     if text.starts_with('{')
         && let Ok(object @ Json::Object(_)) = serde_json::from_str::<Json>(text)
     {
-        return within(&object, name).into_iter().flat_map(shown).map(Cow::Owned).collect();
+        return json_at_path(&object, name).into_iter().flat_map(shown).map(Cow::Owned).collect();
     }
     let spaced = |rest: &'a str| match rest.strip_prefix('"') {
         Some(rest) => rest.split('"').next().unwrap_or(rest),
         None => rest.split([',', ' ', '}']).next().unwrap_or(rest),
     };
     let pattern = format!("{name} = ");
-    let found: Vec<_> = after(text, &pattern).map(|rest| spaced(rest).into()).collect();
+    let found: Vec<_> =
+        text_after_pattern(text, &pattern).map(|rest| spaced(rest).into()).collect();
     if !found.is_empty() {
         return found;
     }
-    after(text, &format!("{name}=")).map(|rest| until_next_name(rest).into()).collect()
+    text_after_pattern(text, &format!("{name}=")).map(|rest| until_next_name(rest).into()).collect()
 }
 
 /// Returns the text after each place of a pattern that begins a word: a name may end as another
 /// does.
-fn after<'a>(text: &'a str, pattern: &str) -> impl Iterator<Item = &'a str> {
+fn text_after_pattern<'a>(text: &'a str, pattern: &str) -> impl Iterator<Item = &'a str> {
     text.match_indices(pattern).filter_map(|(at, found)| {
         let (lead, rest) = (text.get(..at)?, text.get(at + found.len()..)?);
         (lead.is_empty() || lead.ends_with([' ', '{', '[', '('])).then_some(rest)

@@ -67,8 +67,12 @@ impl FilterArgs {
     }
 
     /// Returns the filters that decide over the events of some tracks.
-    pub(crate) fn over(&self, tracks: &[Track], clocks: &[Clock]) -> Result<Filters, Failure> {
-        let on_cpu = self.cpus.among(tracks)?;
+    pub(crate) fn for_tracks(
+        &self,
+        tracks: &[Track],
+        clocks: &[Clock],
+    ) -> Result<Filters, Failure> {
+        let on_cpu = self.cpus.selected_tracks(tracks)?;
         let texts = self.texts.iter().map(|text| expression(text));
         let fields = self.fields.iter().map(|text| field_test(text));
         Ok(Filters {

@@ -22,7 +22,7 @@ const NAMES_MAX: usize = 1 << 10;
 const LISTED_MAX: usize = 12;
 
 /// Says why no event was shown.
-pub(super) fn why(
+pub(super) fn no_events_reason(
     timeline: &Arc<dyn TimelineView>,
     window: &Window,
     filters: &Filters,
@@ -44,15 +44,15 @@ pub(super) fn why(
         let kinds = kinds.into_iter().collect();
         match uncalled(&asked, &kinds) {
             None => return Ok(said.to_owned()),
-            Some(Uncalled { name, near: Some(near), .. }) => {
-                return Ok(no_event(name, &meant(near)));
+            Some(UnknownName { name, near: Some(near), .. }) => {
+                return Ok(no_event(name, &suggestion(near)));
             }
             Some(_) => {}
         }
     }
-    let names = Names::of(timeline)?;
-    if let Some(Uncalled { name, near, kinds }) = uncalled(&asked, &names.kinds) {
-        return Ok(no_event(name, &near.map_or_else(|| listed(&kinds), meant)));
+    let names = Names::from_timeline(timeline)?;
+    if let Some(UnknownName { name, near, kinds }) = uncalled(&asked, &names.kinds) {
+        return Ok(no_event(name, &near.map_or_else(|| listed(&kinds), suggestion)));
     }
     let all = || names.fields.iter().map(String::as_str);
     if let Some(name) = fields.into_iter().find(|name| !is_among(all(), name)) {
@@ -62,7 +62,7 @@ pub(super) fn why(
 }
 
 /// A name that no event is called by, what may have been meant, and what they are called.
-struct Uncalled<'a> {
+struct UnknownName<'a> {
     name: &'a str,
     near: Option<&'a str>,
     kinds: BTreeSet<&'a str>,
@@ -70,12 +70,12 @@ struct Uncalled<'a> {
 
 /// The first of some names that no event is called by. It may be the word of a class that is
 /// misspelt.
-fn uncalled<'a>(asked: &[&'a str], kinds: &'a BTreeSet<String>) -> Option<Uncalled<'a>> {
+fn uncalled<'a>(asked: &[&'a str], kinds: &'a BTreeSet<String>) -> Option<UnknownName<'a>> {
     let is_called = |name: &str| kinds.iter().any(|kind| classes::is_called(kind, name));
     let name = asked.iter().copied().find(|name| !is_called(name))?;
     let kinds: BTreeSet<_> = kinds.iter().map(|kind| without_system(kind)).collect();
     let near = nearest(name, kinds.iter().copied()).or_else(|| classes::nearest(name));
-    Some(Uncalled { name, near, kinds })
+    Some(UnknownName { name, near, kinds })
 }
 
 fn no_event(name: &str, instead: &str) -> String {
@@ -95,10 +95,10 @@ fn without_system(kind: &str) -> &str {
 /// Returns the name that may have been meant, or the names that there are.
 fn instead<'a>(typed: &str, names: impl Iterator<Item = &'a str>) -> String {
     let names: BTreeSet<_> = names.collect();
-    nearest(typed, names.iter().copied()).map_or_else(|| listed(&names), meant)
+    nearest(typed, names.iter().copied()).map_or_else(|| listed(&names), suggestion)
 }
 
-fn meant(name: &str) -> String {
+fn suggestion(name: &str) -> String {
     format!("; did you mean {}?", escaped(name))
 }
 
@@ -119,18 +119,18 @@ struct Names {
 }
 
 impl Names {
-    fn of(timeline: &Arc<dyn TimelineView>) -> anyhow::Result<Self> {
+    fn from_timeline(timeline: &Arc<dyn TimelineView>) -> anyhow::Result<Self> {
         let tracks = timeline.tracks();
         let mut events = Arc::clone(timeline).events_with_fields(&Window::default())?;
         let mut names = Self::default();
         for _ in 0..LOOKED_AT {
             let Some(event) = events.next()? else { break };
-            names.see(&event, &tracks);
+            names.add_event(&event, &tracks);
         }
         Ok(names)
     }
 
-    fn see(&mut self, event: &Event<'_>, tracks: &[Track]) {
+    fn add_event(&mut self, event: &Event<'_>, tracks: &[Track]) {
         match &event.content {
             Content::Fields(found) => {
                 add(&mut self.kinds, &found.name);

@@ -22,7 +22,7 @@ use crate::moment::{MOMENTS, Moment};
 use crate::render::record::{JsonRecords, Look, TextRecords};
 use crate::render::style;
 use crate::selection::Steps;
-use crate::session::{Opened, Outcome, Session};
+use crate::session::{OpenedFile, Outcome, Session};
 use crate::tracks::StreamArgs;
 
 /// Print what is in files: every record with all its fields, the values of variables, or events.
@@ -212,19 +212,19 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
     })
 }
 
-fn look<'a>(args: &Args, file: Option<&'a str>) -> Look<'a> {
+fn event_look<'a>(args: &Args, file: Option<&'a str>) -> Look<'a> {
     Look { file, order: args.order.into(), is_text: args.text, headers_only: args.headers }
 }
 
 fn records(
     session: &mut Session,
     args: &Args,
-    opened: &Opened,
+    opened: &OpenedFile,
     file: Option<&str>,
 ) -> anyhow::Result<Outcome> {
     let request = DumpRequest { headers_only: args.headers, ..DumpRequest::default() };
     let left = args.limit.unwrap_or(u64::MAX);
-    let (out, look) = (&mut session.out, look(args, file));
+    let (out, look) = (&mut session.out, event_look(args, file));
     let rounded = if args.json {
         let mut sink = JsonRecords { out, look, left, rounded: false };
         opened.dataset.dump(&request, &mut sink)?;
@@ -246,7 +246,7 @@ fn records(
 fn imitate(
     session: &mut Session,
     args: &Args,
-    opened: &Opened,
+    opened: &OpenedFile,
     style: &str,
 ) -> anyhow::Result<Outcome> {
     let info = opened.format.info();
@@ -263,7 +263,7 @@ fn imitate(
         variable: args.variable.first().map(|path| Arc::from(path.as_str())),
         ..DumpRequest::default()
     };
-    let (out, look) = (&mut session.out, look(args, None));
+    let (out, look) = (&mut session.out, event_look(args, None));
     let mut sink = TextRecords { out, look, left: u64::MAX, rounded: false };
     opened.dataset.dump(&request, &mut sink)?;
     Ok(Outcome::Done)

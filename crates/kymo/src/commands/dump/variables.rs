@@ -15,7 +15,7 @@ use crate::losses::{self, Missing};
 use crate::render::array::{self, ArrayText};
 use crate::render::{escaped, numbers, style};
 use crate::selection::{select, steps_of};
-use crate::session::{Opened, Outcome, Session};
+use crate::session::{OpenedFile, Outcome, Session};
 
 /// Values that are held at once.
 const CHUNK_VALUES: u64 = 1 << 16;
@@ -24,7 +24,7 @@ const CHUNK_VALUES: u64 = 1 << 16;
 const LACKING_MAX: usize = 5;
 
 /// One variable whose values are wanted.
-struct Wanted<'a> {
+struct SelectedVariable<'a> {
     view: Arc<dyn ArraysView>,
     id: VariableId,
     variable: Variable,
@@ -38,7 +38,7 @@ struct Wanted<'a> {
 pub(super) fn dump(
     session: &mut Session,
     args: &Args,
-    opened: &Opened,
+    opened: &OpenedFile,
     file: Option<&str>,
 ) -> anyhow::Result<Outcome> {
     let Some(view) = opened.dataset.arrays() else {
@@ -64,19 +64,20 @@ pub(super) fn dump(
             if !std::mem::take(&mut is_first) && !args.json {
                 writeln!(session.out)?;
             }
-            let wanted = Wanted { variable, view: Arc::clone(&view), id, args, steps, file };
+            let wanted =
+                SelectedVariable { variable, view: Arc::clone(&view), id, args, steps, file };
             let missing = wanted.print(session)?;
-            outcome = outcome.max(wanted.say_losses(session, opened, missing));
+            outcome = outcome.max(wanted.report_losses(session, opened, missing));
         }
-        outcome = outcome.max(say_lacking(session, opened, path, &lacking, total)?);
+        outcome = outcome.max(report_missing_steps(session, opened, path, &lacking, total)?);
     }
     Ok(outcome)
 }
 
 /// Says which of the variables that a glob means lack the steps that are wanted.
-fn say_lacking(
+fn report_missing_steps(
     session: &mut Session,
-    opened: &Opened,
+    opened: &OpenedFile,
     glob: &str,
     lacking: &[Failure],
     total: usize,
@@ -100,7 +101,7 @@ fn say_lacking(
     Ok(Outcome::Findings)
 }
 
-impl Wanted<'_> {
+impl SelectedVariable<'_> {
     /// Prints the values, and counts those that are not there.
     fn print(&self, session: &mut Session) -> anyhow::Result<Missing> {
         let is_scalar = self.variable.kind == VariableKind::Scalar;
@@ -121,12 +122,17 @@ impl Wanted<'_> {
         Ok(missing)
     }
 
-    fn say_losses(&self, session: &mut Session, opened: &Opened, missing: Missing) -> Outcome {
+    fn report_losses(
+        &self,
+        session: &mut Session,
+        opened: &OpenedFile,
+        missing: Missing,
+    ) -> Outcome {
         // What is said about values stands below them.
         let _ = session.out.flush();
         let report = &mut session.report;
         let rounding = losses::rounding(report, &opened.name, self.view.as_ref(), &self.variable);
-        rounding.max(missing.say(report, &opened.name, &self.variable.path))
+        rounding.max(missing.report(report, &opened.name, &self.variable.path))
     }
 
     fn path(&self) -> String {

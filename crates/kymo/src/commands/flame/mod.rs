@@ -15,9 +15,9 @@ use crate::cli::OpenArgs;
 use crate::failure::Failure;
 use crate::inputs;
 use crate::outlet::{self, Outlet};
-use crate::profiles::{Asked, PathArgs, ProfileArgs};
+use crate::profiles::{PathArgs, ProfileArgs, ProfileQuery};
 use crate::render::{escaped, numbers};
-use crate::session::{Named, Opened, Outcome, Session};
+use crate::session::{Named, OpenedFile, Outcome, Session};
 use stacks::Stacks;
 
 /// The least share of the total that has a box: others would be too narrow to be seen.
@@ -93,7 +93,7 @@ pub(crate) struct Args {
 pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome> {
     let name = inputs::display(&args.input);
     let result = session.with_dataset(&args.input, &args.open, |session, opened| {
-        let asked = args.paths.apply(args.profile.of(opened)?)?;
+        let asked = args.paths.apply(args.profile.query(opened)?)?;
         asked.require_inclusive("which boxes are as wide as")?;
         let tree = top_down(&asked.question(), args.show.detail(), args.depth)?;
         let mut stacks = Stacks::new(&tree, if args.folded { 0.0 } else { LEAST });
@@ -121,11 +121,11 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
             let text = format!("names are cut to {name_max} characters: all are too much text");
             session.report.remark(&opened.name, text);
         }
-        let outcome = say_negative(session, opened, &stacks);
+        let outcome = report_negative(session, opened, &stacks);
         if args.folded {
-            say_scale(session, opened, &asked, &stacks);
+            report_scale(session, opened, &asked, &stacks);
         }
-        Ok(outcome.max(asked.say(session, opened, tree.nodes.is_empty(), tree.odd.as_deref())))
+        Ok(outcome.max(asked.report(session, opened, tree.nodes.is_empty(), tree.odd.as_deref())))
     });
     result.map_err(|error| match error.downcast::<Named>() {
         Ok(named) => anyhow::Error::new(named),
@@ -147,7 +147,7 @@ fn name_max(stacks: &Stacks<'_>) -> Result<Option<usize>, Failure> {
 ///
 /// # Errors
 /// When the profile cannot be read.
-pub(super) fn markup(asked: &Asked) -> anyhow::Result<Option<String>> {
+pub(super) fn markup(asked: &ProfileQuery) -> anyhow::Result<Option<String>> {
     if asked.require_inclusive("").is_err() {
         return Ok(None);
     }
@@ -183,7 +183,7 @@ fn boxes(drawn: &str) -> Option<String> {
     Some(format!("<svg viewBox=\"0 {top} {DRAWN_WIDTH} {height}\">\n{frames}\n</svg>\n"))
 }
 
-fn options(asked: &Asked) -> flamegraph::Options<'static> {
+fn options(asked: &ProfileQuery) -> flamegraph::Options<'static> {
     let mut options = flamegraph::Options::default();
     options.count_name = asked.described.unit.clone().unwrap_or_else(|| "counts".to_owned());
     options.deterministic = true;
@@ -208,13 +208,13 @@ fn picture(
     let mut drawn = Vec::new();
     flamegraph::from_lines(&mut options, lines, &mut drawn)?;
     let drawn = String::from_utf8_lossy(&drawn);
-    Ok(titles::of_values(&drawn, stacks.scale, out)?)
+    Ok(titles::write_with_values(&drawn, stacks.scale, out)?)
 }
 
 fn put(
     session: &mut Session,
     args: &Args,
-    opened: &Opened,
+    opened: &OpenedFile,
     write: impl FnOnce(&mut dyn Write) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
     let output: &Path = &args.output;
@@ -235,7 +235,12 @@ fn put(
 }
 
 /// Says what the numbers of folded stacks are: whole ones, whatever was measured.
-fn say_scale(session: &mut Session, opened: &Opened, asked: &Asked, stacks: &Stacks<'_>) {
+fn report_scale(
+    session: &mut Session,
+    opened: &OpenedFile,
+    asked: &ProfileQuery,
+    stacks: &Stacks<'_>,
+) {
     let (metric, factor) = (escaped(&asked.described.name), 1.0 / stacks.scale);
     let unit = asked.described.unit.as_deref().map(escaped);
     let scale = match (stacks.is_whole, unit) {
@@ -249,7 +254,7 @@ fn say_scale(session: &mut Session, opened: &Opened, asked: &Asked, stacks: &Sta
     session.report.remark(&opened.name, text);
 }
 
-fn say_negative(session: &mut Session, opened: &Opened, stacks: &Stacks<'_>) -> Outcome {
+fn report_negative(session: &mut Session, opened: &OpenedFile, stacks: &Stacks<'_>) -> Outcome {
     if stacks.negative == 0 {
         return Outcome::Done;
     }

@@ -35,7 +35,7 @@ pub(super) struct Stacks<'a> {
 impl<'a> Stacks<'a> {
     /// Nodes that have less than a share of the total count for the node above.
     pub(super) fn new(tree: &'a PathTree, least: f64) -> Self {
-        let own = own(tree, least);
+        let own = self_values(tree, least);
         let is_whole = own.iter().all(|value| value.fract() == 0.0);
         let is_fine = is_whole && tree.total.abs() <= TOTAL_MAX;
         let scale = if is_fine { 1.0 } else { scale(tree.total) };
@@ -117,7 +117,7 @@ impl<'a> Stacks<'a> {
 
 /// Returns the values that each node spent without the nodes below it that have at least a share of
 /// the total.
-fn own(tree: &PathTree, least: f64) -> Vec<f64> {
+fn self_values(tree: &PathTree, least: f64) -> Vec<f64> {
     let mut own: Vec<f64> = tree.nodes.iter().map(|node| node.inclusive).collect();
     for node in tree.nodes.iter().filter(|node| node.share >= least) {
         if let Some(above) = node.parent.and_then(|parent| own.get_mut(parent)) {

@@ -199,33 +199,33 @@ impl Following<'_> {
         if !self.input.is_file() || self.args.all {
             return Ok(());
         }
-        let files = self.parts.so_far(&self.input)?;
+        let files = self.parts.existing_files(&self.input)?;
         let (newest, former) = files.split_last().unwrap_or((&self.args.file, &[]));
         if !former.is_empty() {
-            self.screen.say(&format!("it goes on in {}", inputs::display(newest)));
+            self.screen.print_message(&format!("it goes on in {}", inputs::display(newest)));
             self.input = Input::open(newest)?;
         }
         let so_far = self.screen.session().source(newest)?;
         let start = self.follower.start(&so_far)?;
         self.input.seek(start)?;
-        let found = self.screen.last_of(self.format, &so_far, self.args.last)?;
+        let found = self.screen.last_events(self.format, &so_far, self.args.last)?;
         if found.is_some() {
             self.passed_bytes = so_far.size_bytes().saturating_sub(start);
         }
         let found = found.unwrap_or_default();
-        self.show_last_of(former, self.args.last.saturating_sub(found.count))?;
+        self.show_last_events(former, self.args.last.saturating_sub(found.count))?;
         self.screen.show_last(found, true)
     }
 
     /// Shows the last events of the parts of a recording before the one that is followed.
-    fn show_last_of(&mut self, parts: &[PathBuf], mut left: u64) -> anyhow::Result<()> {
+    fn show_last_events(&mut self, parts: &[PathBuf], mut left: u64) -> anyhow::Result<()> {
         let mut found = Vec::new();
         for part in parts.iter().rev() {
             if left == 0 {
                 break;
             }
             let source = self.screen.session().source(part)?;
-            let last = self.screen.last_of(self.format, &source, left)?.unwrap_or_default();
+            let last = self.screen.last_events(self.format, &source, left)?.unwrap_or_default();
             left = left.saturating_sub(last.count);
             found.push(last);
         }
@@ -245,11 +245,11 @@ impl Following<'_> {
                 Arrived::Removed if self.is_over(true)? => break,
                 Arrived::Nothing | Arrived::Removed => self.screen.wait(self.input.pause())?,
                 Arrived::Shrunk => {
-                    self.begin_again("it became shorter; reading it from its beginning")?;
+                    self.restart("it became shorter; reading it from its beginning")?;
                 }
                 Arrived::Replaced(input) => {
                     self.follower.finish(&mut self.screen)?;
-                    self.begin_again("another file has its name; reading that from its beginning")?;
+                    self.restart("another file has its name; reading that from its beginning")?;
                     self.input = input;
                 }
                 Arrived::End => break,
@@ -276,9 +276,9 @@ impl Following<'_> {
     /// Nothing has come: goes on in the next part, says why nothing comes, or has waited enough.
     fn is_over(&mut self, is_removed: bool) -> anyhow::Result<bool> {
         self.screen.caught_up()?;
-        if let Some(next) = self.parts.next_of(&self.input) {
+        if let Some(next) = self.parts.next_part(&self.input) {
             self.follower.finish(&mut self.screen)?;
-            self.begin_again(&format!("it goes on in {}", inputs::display(&next)))?;
+            self.restart(&format!("it goes on in {}", inputs::display(&next)))?;
             self.input = Input::open(&next)?;
             return Ok(false);
         }
@@ -287,24 +287,24 @@ impl Following<'_> {
             return Ok(true);
         }
         if is_removed && !std::mem::replace(&mut self.is_removal_told, true) {
-            self.screen.say("it was removed; waiting for another of its name");
+            self.screen.print_message("it was removed; waiting for another of its name");
         }
         let is_long = self.patience.is_long() || self.patience.is_over();
         let has_begun = self.screen.has_streams();
         if is_long && !has_begun && !std::mem::replace(&mut self.is_wait_told, true) {
             let title = self.format.info().title;
             let what = format!("no stream of it can be read as {title} so far; waiting for more");
-            self.screen.say(&what);
+            self.screen.print_message(&what);
         }
         if is_long && is_ended && !std::mem::replace(&mut self.is_end_told, true) {
-            self.screen.say("its writer has ended it; waiting for more");
+            self.screen.print_message("its writer has ended it; waiting for more");
         }
         Ok(self.patience.is_over())
     }
 
     /// Begins with another file, or with this one once more.
-    fn begin_again(&mut self, why: &str) -> anyhow::Result<()> {
-        self.screen.begin_again(why)?;
+    fn restart(&mut self, why: &str) -> anyhow::Result<()> {
+        self.screen.restart(why)?;
         self.follower = follower(self.format, self.screen.session())?;
         self.passed_bytes = 0;
         self.patience.restart();

@@ -29,7 +29,7 @@ impl Parts {
 
     /// The part after the one that is read, when that has been written to since. It is looked for
     /// twice, so that the end of the former, which is written later, is read.
-    pub(super) fn next_of(&mut self, input: &Input) -> Option<PathBuf> {
+    pub(super) fn next_part(&mut self, input: &Input) -> Option<PathBuf> {
         let next = self.find(input).filter(|next| next.is_later);
         let was_due = std::mem::replace(&mut self.is_due, next.is_some());
         let next = next.filter(|_| was_due)?;
@@ -38,7 +38,7 @@ impl Parts {
     }
 
     /// The files of the recording that are there, from the one that is read on.
-    pub(super) fn so_far(&self, input: &Input) -> io::Result<Vec<PathBuf>> {
+    pub(super) fn existing_files(&self, input: &Input) -> io::Result<Vec<PathBuf>> {
         let Input::File { file, path, .. } = input else { return Ok(Vec::new()) };
         let mut found = vec![path.clone()];
         let mut former = file.metadata().ok().as_ref().and_then(changed);

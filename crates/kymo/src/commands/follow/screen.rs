@@ -36,7 +36,7 @@ pub(super) struct Screen<'a> {
 
 /// The last events of a file.
 #[derive(Default)]
-pub(super) struct Last {
+pub(super) struct LastEvents {
     lines: Vec<u8>,
     /// Offsets at which they begin.
     offsets: HashSet<u64>,
@@ -71,12 +71,12 @@ impl<'a> Screen<'a> {
     }
 
     /// The last events of what is there already; nothing if that cannot be read.
-    pub(super) fn last_of(
+    pub(super) fn last_events(
         &self,
         format: &dyn Format,
         so_far: &Source,
         last: u64,
-    ) -> anyhow::Result<Option<Last>> {
+    ) -> anyhow::Result<Option<LastEvents>> {
         // What has only begun need not be a recording yet.
         let opened = format.open(so_far, &self.session.context());
         let Some(timeline) = opened.ok().and_then(|opened| opened.timeline()) else {
@@ -87,7 +87,7 @@ impl<'a> Screen<'a> {
             lines.clock(clock);
         }
         let tracks = timeline.tracks();
-        let is_wanted = |track: &Track| self.streams.wants(&self.matcher, track);
+        let is_wanted = |track: &Track| self.streams.includes(&self.matcher, track);
         let chosen = (0..).map(TrackId).zip(&*tracks).filter(|(_, track)| is_wanted(track));
         let chosen = chosen.map(|(id, _)| id).collect();
         for track in &tracks {
@@ -95,7 +95,7 @@ impl<'a> Screen<'a> {
         }
         let window = Window { tracks: Some(chosen), last: Some(last), ..Window::default() };
         let mut events = timeline.events(&window)?;
-        let mut found = Last::default();
+        let mut found = LastEvents::default();
         while let Some(event) = events.next()? {
             lines.write(&event, &mut found.lines);
             found.offsets.insert(event.offset);
@@ -105,7 +105,7 @@ impl<'a> Screen<'a> {
     }
 
     /// Shows the last events of a file; of the one that is followed, they do not come again.
-    pub(super) fn show_last(&mut self, last: Last, is_followed: bool) -> anyhow::Result<()> {
+    pub(super) fn show_last(&mut self, last: LastEvents, is_followed: bool) -> anyhow::Result<()> {
         self.held.extend_from_slice(&last.lines);
         if is_followed {
             self.shown = last.offsets;
@@ -119,7 +119,7 @@ impl<'a> Screen<'a> {
     }
 
     /// Says something of the recording.
-    pub(super) fn say(&mut self, what: &str) {
+    pub(super) fn print_message(&mut self, what: &str) {
         let (report, name) = (&mut self.session.report, self.name);
         self.rate.aside(|| report.remark(name, what));
     }
@@ -154,22 +154,22 @@ impl<'a> Screen<'a> {
     /// Marks that the events already there are passed: from now on every event is shown.
     pub(super) fn caught_up(&mut self) -> anyhow::Result<()> {
         if !std::mem::replace(&mut self.is_caught_up, true)
-            && let Err(missing) = self.streams.among(&self.tracks)
+            && let Err(missing) = self.streams.select(&self.tracks)
         {
             // It may still come.
-            self.say(&format!("{missing} so far"));
+            self.print_message(&format!("{missing} so far"));
         }
         self.show(0)
     }
 
     /// Another file begins, or this one once more: forgets the streams, and says why.
-    pub(super) fn begin_again(&mut self, why: &str) -> anyhow::Result<()> {
+    pub(super) fn restart(&mut self, why: &str) -> anyhow::Result<()> {
         self.caught_up()?;
         self.lines = EventLines::new(self.look, None);
         self.shown.clear();
         self.is_wanted.clear();
         self.tracks.clear();
-        self.say(why);
+        self.print_message(why);
         Ok(())
     }
 
@@ -188,7 +188,7 @@ impl LiveRecordingSink for Screen<'_> {
     }
 
     fn track(&mut self, track: &Track) -> Result<()> {
-        self.is_wanted.push(self.streams.wants(&self.matcher, track));
+        self.is_wanted.push(self.streams.includes(&self.matcher, track));
         self.tracks.push(track.clone());
         self.lines.track(track.clone());
         Ok(())
@@ -208,7 +208,7 @@ impl LiveRecordingSink for Screen<'_> {
     }
 
     fn finding(&mut self, finding: Finding) -> Result<()> {
-        let outcome = Outcome::of_one(&finding);
+        let outcome = Outcome::from_finding(&finding);
         self.outcome = self.outcome.max(outcome);
         // Notes are for `check`.
         if outcome > Outcome::Done {

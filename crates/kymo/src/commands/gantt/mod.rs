@@ -15,8 +15,8 @@ use crate::failure::Failure;
 use crate::moment::MOMENTS;
 use crate::picture::{self, Picture};
 use crate::render::numbers;
-use crate::scope::{Reading, Scope, ScopeArgs};
-use crate::session::{Opened, Outcome, Session};
+use crate::scope::{EventNeeds, Scope, ScopeArgs};
+use crate::session::{OpenedFile, Outcome, Session};
 
 /// Draw tasks over time: when each ran, what it was released for, and messages between them.
 ///
@@ -74,13 +74,13 @@ const LOST: &str = "lost events: not known";
 const CELLS: usize = 1000;
 
 pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome> {
-    let kind = args.output.as_deref().map(picture::Kind::of).transpose()?;
+    let kind = args.output.as_deref().map(picture::Kind::from_path).transpose()?;
     let inputs = vec![Ok(args.input.clone())];
     session.each_dataset(inputs, &args.open, |session, opened| {
-        let scope = args.scope.of(opened)?;
+        let scope = args.scope.resolve(opened)?;
         let cells = if kind.is_some() { CELLS } else { terminal::cells(&session.out) };
         let rows = if args.number == 0 { ROWS_MAX } else { args.number.into() };
-        let drawn = Drawn::new(session, opened, &scope, rows, cells)?;
+        let drawn = DrawnChart::new(session, opened, &scope, rows, cells)?;
         let nothing = || {
             let place = scope.place();
             let why = format!("no tasks ran {place}, and no states were entered");
@@ -96,7 +96,7 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
             _ => terminal::print(&mut session.out, &drawn)?,
         }
         let more = if rows < ROWS_MAX { " (-n draws more)" } else { " (--stream chooses some)" };
-        for text in drawn.left_out(more) {
+        for text in drawn.omission_notes(more) {
             session.report.remark(&opened.name, text);
         }
         Ok(outcome.max(session.findings(opened)))
@@ -104,7 +104,7 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
 }
 
 /// Content that is drawn.
-pub(super) struct Drawn {
+pub(super) struct DrawnChart {
     analysis: Analysis,
     gantt: Gantt,
     since_epoch: bool,
@@ -112,20 +112,24 @@ pub(super) struct Drawn {
     rows_left_out: usize,
 }
 
-impl Drawn {
+impl DrawnChart {
     /// Chooses rows, then goes through the events once more to fill them. Nothing where there are
     /// none.
     pub(super) fn new(
         session: &mut Session,
-        opened: &Opened,
+        opened: &OpenedFile,
         scope: &Scope,
         rows: usize,
         cells: usize,
     ) -> anyhow::Result<Option<(Self, Outcome)>> {
         let mut load = Load::new();
         let mut machines = Machines::default();
-        let (analysis, _) =
-            scope.analyse(session, opened, Reading::Activities, &mut [&mut load, &mut machines])?;
+        let (analysis, _) = scope.analyse(
+            session,
+            opened,
+            EventNeeds::Activities,
+            &mut [&mut load, &mut machines],
+        )?;
         let mut chosen = busiest(&mut load, &analysis);
         let meant = machines.0.into_iter().filter(|track| analysis.is_selected(*track));
         chosen.extend(meant.map(RowKind::States));
@@ -138,7 +142,7 @@ impl Drawn {
         drop((load, analysis));
         let mut gantt = Gantt::new(scope.buckets(cells)?, &chosen);
         let (analysis, outcome) =
-            scope.analyse(session, opened, Reading::Activities, &mut [&mut gantt])?;
+            scope.analyse(session, opened, EventNeeds::Activities, &mut [&mut gantt])?;
         let since_epoch = scope.timeline.clocks().first().is_some_and(|clock| clock.since_epoch);
         Ok(Some((Self { analysis, gantt, since_epoch, rows_left_out }, outcome)))
     }
@@ -174,7 +178,7 @@ impl Drawn {
     }
 
     /// Rows and messages that are not drawn, with a word on how more rows are.
-    fn left_out(&self, more_rows: &str) -> Vec<String> {
+    fn omission_notes(&self, more_rows: &str) -> Vec<String> {
         let rows = (self.rows_left_out as u64, "row is", "rows are", more_rows);
         let arrows = (self.gantt.arrows_left_out(), "message is", "messages are", "");
         let some = [rows, arrows].into_iter().filter(|(count, ..)| *count > 0);

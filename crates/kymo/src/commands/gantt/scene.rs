@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use kymo_model::timeline::{DisplayTime, TimeNs};
 use kymo_query::{Arrow, Buckets, Row, RowKind, elapsed};
 
-use super::{Drawn, LOST};
+use super::{DrawnChart, LOST};
 use crate::picture::axis::{self, Axis};
 use crate::picture::{Anchor, BLACK, Color, Picture};
 use crate::render::escaped;
@@ -45,10 +45,10 @@ const COLORS: [Color; 16] = [
 /// Number of steps in which colours get pale: cells of one colour are one box.
 const SHADES: u64 = 4;
 
-pub(super) fn picture(drawn: &Drawn, title: &str) -> Picture {
+pub(super) fn picture(drawn: &DrawnChart, title: &str) -> Picture {
     let rows = drawn.gantt.rows();
     let bottom = TOP + place(rows.len()) * ROW;
-    let notes = drawn.left_out("");
+    let notes = drawn.omission_notes("");
     let height = bottom + BOTTOM + place(notes.len()) * ROW;
     let mut picture = Picture::new(LEFT + WIDTH + RIGHT, height + place(key_rows(drawn)) * ROW);
     key(&mut picture, drawn, bottom + BOTTOM);
@@ -80,7 +80,7 @@ const KEYS: usize = 5;
 const STATES_MAX: usize = 15;
 
 /// Returns the colour of each processor, and of each state. An entry that has no colour is hatched.
-fn keys(drawn: &Drawn) -> Vec<(Option<Color>, &str)> {
+fn keys(drawn: &DrawnChart) -> Vec<(Option<Color>, &str)> {
     let cpus = drawn.cpus().into_iter().map(|(cpu, name)| (Some(color(cpu, SHADES)), name));
     let states = drawn.states().into_iter().take(STATES_MAX).enumerate();
     let states = states.map(|(place, name)| (Some(color(state_color(place), SHADES)), name));
@@ -88,11 +88,11 @@ fn keys(drawn: &Drawn) -> Vec<(Option<Color>, &str)> {
     cpus.chain(states).chain(lost).collect()
 }
 
-fn key_rows(drawn: &Drawn) -> usize {
+fn key_rows(drawn: &DrawnChart) -> usize {
     keys(drawn).len().div_ceil(KEYS)
 }
 
-fn key(picture: &mut Picture, drawn: &Drawn, top: f64) {
+fn key(picture: &mut Picture, drawn: &DrawnChart, top: f64) {
     for (index, (color, name)) in keys(drawn).into_iter().enumerate() {
         let x = LEFT + place(index % KEYS) * (WIDTH / place(KEYS));
         let y = top + place(index / KEYS) * ROW;
@@ -117,7 +117,7 @@ fn state_colors(row: &Row, places: &BTreeMap<&str, usize>) -> Vec<usize> {
 }
 
 /// Round times below, counted from the first moment, which is named.
-fn axis(picture: &mut Picture, drawn: &Drawn, bottom: f64) {
+fn axis(picture: &mut Picture, drawn: &DrawnChart, bottom: f64) {
     let buckets = drawn.gantt.buckets();
     let span = elapsed(buckets.start, buckets.begin(buckets.count));
     let (axis, name) = Axis::of_time(span);
@@ -128,7 +128,7 @@ fn axis(picture: &mut Picture, drawn: &Drawn, bottom: f64) {
     }
     picture.line(&[(LEFT, bottom), (LEFT + WIDTH, bottom)], BLACK);
     let start = DisplayTime { time: buckets.start, since_epoch: drawn.since_epoch };
-    let label = axis::after(name, start);
+    let label = axis::unit_after_start(name, start);
     picture.text((LEFT + WIDTH / 2.0, bottom + 38.0), Anchor::Middle, &label);
 }
 
@@ -137,20 +137,20 @@ fn bars(picture: &mut Picture, row: &Row, top: f64, buckets: Buckets, of_states:
     let width = WIDTH / place(row.cells.len().max(1));
     let mut start = 0;
     for index in 0..row.cells.len() {
-        let look = Look::of(row, index, buckets);
-        if Look::of(row, index + 1, buckets) == look {
+        let look = CellLook::from_cell(row, index, buckets);
+        if CellLook::from_cell(row, index + 1, buckets) == look {
             continue;
         }
         let (x, length) = (LEFT + place(start) * width, place(index + 1 - start) * width);
         let (at, size) = ((x, top + (ROW - BAR) / 2.0), (length, BAR));
         match look {
-            Some(Look::Filled(shade, what)) => {
+            Some(CellLook::Filled(shade, what)) => {
                 let color = color(of_states.get(what).copied().unwrap_or(what), shade);
                 picture.rect(at, size, color);
                 label(picture, row, (what, color), (x, top + ROW / 2.0), length);
             }
-            Some(Look::Lost) => picture.hatched(at, size, LOST),
-            Some(Look::Empty) | None => {}
+            Some(CellLook::Lost) => picture.hatched(at, size, LOST),
+            Some(CellLook::Empty) | None => {}
         }
         start = index + 1;
     }
@@ -162,7 +162,7 @@ fn bars(picture: &mut Picture, row: &Row, top: f64, buckets: Buckets, of_states:
 
 /// Look of a cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Look {
+enum CellLook {
     Empty,
     /// Darkness of the cell, and what most of it is filled with.
     Filled(u64, usize),
@@ -170,8 +170,8 @@ enum Look {
     Lost,
 }
 
-impl Look {
-    fn of(row: &Row, cell: usize, buckets: Buckets) -> Option<Self> {
+impl CellLook {
+    fn from_cell(row: &Row, cell: usize, buckets: Buckets) -> Option<Self> {
         let (ns, what) = row.cells.get(cell).copied()?;
         Some(match shade(ns, buckets.length_ns(cell)) {
             _ if row.is_unknown(cell) => Self::Lost,
@@ -211,7 +211,7 @@ fn color(what: usize, shade: u64) -> Color {
     })
 }
 
-fn message(picture: &mut Picture, drawn: &Drawn, arrow: &Arrow) {
+fn message(picture: &mut Picture, drawn: &DrawnChart, arrow: &Arrow) {
     let buckets = drawn.gantt.buckets();
     let span = elapsed(buckets.start, buckets.begin(buckets.count)).max(1);
     let x = |time: TimeNs| {

@@ -5,7 +5,7 @@ use std::io::Write;
 use kymo_model::timeline::DisplayTime;
 use kymo_query::{Buckets, Row, RowKind, elapsed};
 
-use super::{Drawn, LOST};
+use super::{DrawnChart, LOST};
 use crate::output::Output;
 use crate::render::columns::{GAP, width_of};
 use crate::render::pad::{self, Spaces, WIDTH_MAX};
@@ -34,7 +34,7 @@ pub(super) fn cells(out: &Output) -> usize {
     out.columns().map_or(CELLS, room)
 }
 
-pub(super) fn print(out: &mut Output, drawn: &Drawn) -> anyhow::Result<()> {
+pub(super) fn print(out: &mut Output, drawn: &DrawnChart) -> anyhow::Result<()> {
     let (rows, buckets) = (drawn.gantt.rows(), drawn.gantt.buckets());
     let most = name_max(out);
     let name = |row: &Row| measure::fitted_middle(&escaped(&drawn.name(row.kind)), most);
@@ -65,7 +65,7 @@ pub(super) fn print(out: &mut Output, drawn: &Drawn) -> anyhow::Result<()> {
 }
 
 /// From when to when it is drawn, below the cells where there is room.
-fn range(out: &mut Output, drawn: &Drawn, lead: usize) -> anyhow::Result<()> {
+fn range(out: &mut Output, drawn: &DrawnChart, lead: usize) -> anyhow::Result<()> {
     let shown = |time| DisplayTime { time, since_epoch: drawn.since_epoch };
     let Buckets { start, end, .. } = drawn.gantt.buckets();
     let span = measure::duration(elapsed(start, end));

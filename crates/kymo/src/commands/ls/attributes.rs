@@ -29,7 +29,7 @@ impl Attributes {
         let mut known: HashMap<String, usize> = HashMap::new();
         for attribute in attributes {
             let next = sorted.found.len();
-            let index = *known.entry(spelt(&attribute)).or_insert(next);
+            let index = *known.entry(attribute_key(&attribute)).or_insert(next);
             if let Some(Some(found)) = sorted.found.get_mut(index) {
                 found.times += 1;
             } else {
@@ -53,7 +53,7 @@ impl Attributes {
 
     /// Takes those left that are wanted: those that match by themselves, and those of groups and
     /// of nothing, or all of them, that belong to what matches.
-    pub(super) fn rest(&mut self, masks: &Masks, all: bool) -> Vec<Described> {
+    pub(super) fn take_selected(&mut self, masks: &Masks, all: bool) -> Vec<Described> {
         let left = self.found.drain(..).flatten();
         let is_wanted = |found: &Described| {
             let may_belong = all || found.attribute.target != Target::Variable;
@@ -65,7 +65,7 @@ impl Attributes {
 }
 
 /// Returns the text that two attributes have in common if they are the same, and others have not.
-fn spelt(attribute: &Attribute) -> String {
+fn attribute_key(attribute: &Attribute) -> String {
     let Attribute { target, path, name, type_name, value, .. } = attribute;
     format!("{target:?}\0{path}\0{name}\0{type_name}\0{value}")
 }

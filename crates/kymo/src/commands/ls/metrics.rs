@@ -13,7 +13,7 @@ use super::Args;
 use crate::masks::Masks;
 use crate::render::columns::Columns;
 use crate::render::{escaped, style};
-use crate::session::{Opened, Session};
+use crate::session::{OpenedFile, Session};
 
 /// The table that has a row for each metric of each recording.
 const TABLE: &str = "metrics";
@@ -24,7 +24,7 @@ const DESCRIPTIONS: &str = "description";
 /// Lists the metrics of a file that match, and tells how many there are.
 pub(super) fn list(
     session: &mut Session,
-    opened: &Opened,
+    opened: &OpenedFile,
     masks: &Masks,
     file: Option<&str>,
     args: &Args,

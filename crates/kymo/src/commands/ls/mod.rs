@@ -16,7 +16,7 @@ use crate::cli::OpenArgs;
 use crate::failure::Failure;
 use crate::masks::Masks;
 use crate::render::{escaped, style};
-use crate::session::{Named, Opened, Outcome, Session};
+use crate::session::{Named, OpenedFile, Outcome, Session};
 
 /// List what is in files: variables with their types and shapes, streams, attributes, tables,
 /// records.
@@ -128,7 +128,7 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
 fn list(
     session: &mut Session,
     args: &Args,
-    opened: &Opened,
+    opened: &OpenedFile,
     file: Option<&str>,
 ) -> anyhow::Result<()> {
     if args.records {

@@ -10,7 +10,7 @@ use kymo_core::Result;
 use kymo_export::tables::values::{Cells, Notation, write_text};
 use kymo_model::table::Scan;
 
-use crate::session::{Opened, Session};
+use crate::session::{OpenedFile, Session};
 
 /// The column that says where a record begins, shown in hexadecimal.
 const OFFSET: &str = "offset";
@@ -21,7 +21,7 @@ const BATCH_ROWS: usize = 1024;
 /// Lists the rows of the first table: the one that has a row for each record.
 pub(super) fn list(
     session: &mut Session,
-    opened: &Opened,
+    opened: &OpenedFile,
     file: Option<&str>,
     json: bool,
 ) -> anyhow::Result<()> {

@@ -9,12 +9,12 @@ use serde_json::{Value, json};
 use super::Args;
 use crate::render::columns::{Columns, width_of, wrapped};
 use crate::render::{numbers, style};
-use crate::session::{Opened, Session};
+use crate::session::{OpenedFile, Session};
 
 /// Lists the fixed tables of a file, with their columns where they were asked for.
 pub(super) fn list(
     session: &mut Session,
-    opened: &Opened,
+    opened: &OpenedFile,
     file: Option<&str>,
     args: &Args,
 ) -> anyhow::Result<()> {

@@ -55,11 +55,11 @@ impl Listing<'_> {
         } else {
             self.print_paths(&mut session.out)?
         };
-        Ok((lines, self.say_losses(session)))
+        Ok((lines, self.report_losses(session)))
     }
 
     /// Says whose values are rounded, of those whose values are shown.
-    fn say_losses(&self, session: &mut Session) -> Outcome {
+    fn report_losses(&self, session: &mut Session) -> Outcome {
         let Args { long, stats, attributes, attributes_only, json, .. } = self.args;
         if *attributes_only || !(*stats || (!json && (*long || *attributes))) {
             return Outcome::Done;
@@ -92,7 +92,7 @@ impl Listing<'_> {
                 lines.extend(described.map(|attribute| line_of(&attribute)));
             }
         }
-        let rest = found.rest(self.masks, self.args.attributes_only);
+        let rest = found.take_selected(self.masks, self.args.attributes_only);
         lines.extend(rest.iter().map(line_of));
         print_lines(&mut session.out, &lines)?;
         Ok(lines.len() as u64)
@@ -141,7 +141,7 @@ impl Listing<'_> {
                 lines += 1;
             }
         }
-        for attribute in found.rest(self.masks, self.args.attributes_only) {
+        for attribute in found.take_selected(self.masks, self.args.attributes_only) {
             let mut object = self.object();
             object.insert("attribute".to_owned(), json!(attribute.full_path()));
             object.extend(attribute.json());
@@ -249,7 +249,7 @@ fn print_lines(out: &mut Output, lines: &[Line]) -> anyhow::Result<()> {
     let path_width = paths.filter(|width| *width <= PATH_MAX).max().unwrap_or(0);
     let kind_style = out.paint().style(style::KIND);
     for Line { kind, path, rest } in lines {
-        let gap = pad::rest(kind, kind_width);
+        let gap = pad::padding(kind, kind_width);
         write!(out, "{kind_style}{kind}{kind_style:#}{gap}  ")?;
         writeln!(out, "{}  {rest}", pad::left(path, path_width))?;
     }

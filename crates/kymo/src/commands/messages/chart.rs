@@ -130,7 +130,11 @@ impl<'a> Chart<'a> {
         if out.columns().is_some_and(is_narrow)
             && let Some(first) = self.arrows.first().map(Arrow::time)
         {
-            times = self.arrows.iter().map(|arrow| measure::after(first, arrow.time())).collect();
+            times = self
+                .arrows
+                .iter()
+                .map(|arrow| measure::seconds_after(first, arrow.time()))
+                .collect();
             writeln!(out, "{faint}after {}{faint:#}", self.time(first))?;
         }
         let lead = widest(&times);

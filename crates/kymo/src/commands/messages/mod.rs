@@ -17,8 +17,8 @@ use crate::render::columns::width_of;
 use crate::render::grid::{Column, Grid, GridArgs, Look, id, maybe};
 use crate::render::listing::Listing;
 use crate::render::numbers;
-use crate::scope::{Reading, Scope, ScopeArgs};
-use crate::session::{Opened, Outcome, Session};
+use crate::scope::{EventNeeds, Scope, ScopeArgs};
+use crate::session::{OpenedFile, Outcome, Session};
 use chart::Chart;
 
 /// Show who sent what to whom, how long it took, and what never arrived.
@@ -123,7 +123,7 @@ const COLUMNS: &[Column] = &[
 ];
 
 pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome> {
-    let kind = args.output.as_deref().map(picture::Kind::of).transpose()?;
+    let kind = args.output.as_deref().map(picture::Kind::from_path).transpose()?;
     if args.output.is_some() && session.expand(&args.files, &args.open.format).len() > 1 {
         return Err(Failure::usage("one picture is of one file").into());
     }
@@ -140,11 +140,11 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
 fn draw(
     session: &mut Session,
     args: &Args,
-    opened: &Opened,
+    opened: &OpenedFile,
     scope: &Scope,
     kind: Option<picture::Kind>,
 ) -> anyhow::Result<Outcome> {
-    let (mut found, outcome) = Found::new(session, opened, scope)?;
+    let (mut found, outcome) = FoundMessages::new(session, opened, scope)?;
     let mut outcome = outcome.max(found.choose(session, opened, scope, args.wakeups)?);
     let number = args.number.unwrap_or(NUMBER);
     let most = if number == 0 { CHART_MAX } else { number.min(CHART_MAX) };
@@ -201,27 +201,27 @@ pub(super) fn not_drawn(
 }
 
 /// Messages, and wakeups for want of them.
-pub(super) struct Found {
+pub(super) struct FoundMessages {
     pub(super) analysis: Analysis,
     messages: Messages,
     wakeups: Wakeups,
     is_wakeups: bool,
 }
 
-impl Found {
+impl FoundMessages {
     fn new(
         session: &mut Session,
-        opened: &Opened,
+        opened: &OpenedFile,
         scope: &Scope,
     ) -> anyhow::Result<(Self, Outcome)> {
         let (mut messages, mut wakeups) = (Messages::new(), Wakeups::new());
         let passes: &mut [&mut dyn Pass] = &mut [&mut messages, &mut wakeups];
-        let (analysis, outcome) = scope.analyse(session, opened, Reading::Activities, passes)?;
+        let (analysis, outcome) = scope.analyse(session, opened, EventNeeds::Activities, passes)?;
         Ok((Self { analysis, messages, wakeups, is_wakeups: false }, outcome))
     }
 
     /// Makes the result of what was found on the way through the events.
-    pub(super) fn of(analysis: Analysis, messages: Messages, wakeups: Wakeups) -> Self {
+    pub(super) fn from_analysis(analysis: Analysis, messages: Messages, wakeups: Wakeups) -> Self {
         let is_wakeups = table(&messages, &analysis).len() == 0;
         Self { analysis, messages, wakeups, is_wakeups }
     }
@@ -230,7 +230,7 @@ impl Found {
     fn choose(
         &mut self,
         session: &mut Session,
-        opened: &Opened,
+        opened: &OpenedFile,
         scope: &Scope,
         wants_wakeups: bool,
     ) -> anyhow::Result<Outcome> {
@@ -245,22 +245,22 @@ impl Found {
             let none = format!("no messages are recorded {}", scope.place());
             session.report.remark(&opened.name, format!("{none}; {WAKEUPS}"));
         }
-        Ok(self.say_doubts(session, opened, scope))
+        Ok(self.report_caveats(session, opened, scope))
     }
 
     /// Says of what is shown which wakeups could not be kept, or which latencies are doubtful.
-    pub(super) fn say_doubts(
+    pub(super) fn report_caveats(
         &self,
         session: &mut Session,
-        opened: &Opened,
+        opened: &OpenedFile,
         scope: &Scope,
     ) -> Outcome {
         let mut outcome = Outcome::Done;
         if self.is_wakeups {
-            outcome = scope.say_left_out(session, opened, &self.wakeups.messages().omissions());
+            outcome = scope.report_omissions(session, opened, &self.wakeups.messages().omissions());
         }
-        let doubts = self.shown().latency_caveats(|key| is_meant(key, &self.analysis));
-        outcome.max(scope.say_doubts(session, opened, doubts))
+        let doubts = self.shown().latency_caveats(|key| is_selected(key, &self.analysis));
+        outcome.max(scope.report_caveats(session, opened, doubts))
     }
 
     /// Returns true if wakeups are shown.
@@ -281,7 +281,7 @@ impl Found {
     pub(super) fn sequence(
         &self,
         session: &mut Session,
-        opened: &Opened,
+        opened: &OpenedFile,
         scope: &Scope,
         most: usize,
         ends: usize,
@@ -295,7 +295,7 @@ impl Found {
             Sequence::for_messages(most)
         };
         let mut sequence = sequence.between(ends).of(meant);
-        scope.analyse(session, opened, Reading::Activities, &mut [&mut sequence])?;
+        scope.analyse(session, opened, EventNeeds::Activities, &mut [&mut sequence])?;
         Ok((sequence, more))
     }
 }
@@ -306,11 +306,11 @@ const WAKEUPS: &str = "these are wakeups, from who woke a task to when it ran";
 fn print(
     session: &mut Session,
     args: &Args,
-    opened: &Opened,
+    opened: &OpenedFile,
     scope: &Scope,
     is_first: bool,
 ) -> anyhow::Result<Outcome> {
-    let (mut found, outcome) = Found::new(session, opened, scope)?;
+    let (mut found, outcome) = FoundMessages::new(session, opened, scope)?;
     let outcome = outcome.max(found.choose(session, opened, scope, args.wakeups)?);
     let rows = args.grid.rows(args.number, NUMBER);
     let listing = Listing { file: &opened.name, title: "", is_first, rows };
@@ -344,15 +344,15 @@ fn end_id(analysis: &Analysis, track: Option<TrackId>) -> Value {
 }
 
 /// Returns true if a pair has an end that is meant.
-fn is_meant(key: &PairKey, analysis: &Analysis) -> bool {
+fn is_selected(key: &PairKey, analysis: &Analysis) -> bool {
     [key.from, key.to].into_iter().flatten().any(|end| analysis.is_selected(end))
 }
 
 /// All pairs that are meant, the busiest first.
 fn table(messages: &Messages, analysis: &Analysis) -> Grid {
-    let mut grid = Grid::new(COLUMNS).leaving_out(&["95%", "unsent", "received"]);
+    let mut grid = Grid::new(COLUMNS).omit_first(&["95%", "unsent", "received"]);
     for (key, pair) in messages.pairs() {
-        if !is_meant(key, analysis) {
+        if !is_selected(key, analysis) {
             continue;
         }
         let latency = &pair.latency_ns;

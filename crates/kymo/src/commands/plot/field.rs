@@ -68,8 +68,8 @@ impl Dimension {
     }
 
     /// So many nanoseconds from a moment on.
-    pub(super) fn of_time(start: DisplayTime, length_ns: u64) -> Self {
-        let label = axis::after(Axis::of_time(length_ns).1, start);
+    pub(super) fn time_axis(start: DisplayTime, length_ns: u64) -> Self {
+        let label = axis::unit_after_start(Axis::of_time(length_ns).1, start);
         Self { start: Some(start), ..Self::new(&label, 0, length_ns) }
     }
 

@@ -13,7 +13,7 @@ use crate::failure::{Failure, quoted};
 use crate::moment::{MOMENTS, Moment};
 use crate::render::{escaped, numbers};
 use crate::selection::Steps;
-use crate::session::{Named, Opened, Outcome, Session};
+use crate::session::{Named, OpenedFile, Outcome, Session};
 use crate::{inputs, picture, variables};
 
 use field::Field;
@@ -86,11 +86,11 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome> {
-    let kind = args.output.as_deref().map(picture::Kind::of).transpose()?;
+    let kind = args.output.as_deref().map(picture::Kind::from_path).transpose()?;
     let name = inputs::display(&args.input);
     let result = session.with_dataset(&args.input, &args.open, |session, opened| {
         let field = field(args, opened)?;
-        let mut outcome = say_alike(session, args, opened);
+        let mut outcome = report_same_names(session, args, opened);
         match (kind, &args.output) {
             (Some(kind), Some(output)) => {
                 let picture = scene::picture(&field);
@@ -99,8 +99,8 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
             }
             _ => terminal::print(session, &field)?,
         }
-        let outcome = outcome.max(say_missing(session, opened, &field));
-        let outcome = outcome.max(say_others(session, args, opened));
+        let outcome = outcome.max(report_missing(session, opened, &field));
+        let outcome = outcome.max(report_other_types(session, args, opened));
         Ok(outcome.max(session.findings(opened)))
     });
     result.map_err(|error| match error.downcast::<Named>() {
@@ -110,7 +110,7 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
 }
 
 /// The values that are drawn.
-fn field(args: &Args, opened: &Opened) -> anyhow::Result<Field> {
+fn field(args: &Args, opened: &OpenedFile) -> anyhow::Result<Field> {
     let name = args.variable.as_str();
     let Some(view) = opened.dataset.arrays() else {
         let nothing = || Failure::new("it has neither arrays nor streams of numbers to draw");
@@ -151,7 +151,7 @@ fn refuse(args: &Args, is_meaningless: bool) -> Result<(), Failure> {
 }
 
 /// Says that other streams have the same name, which are not drawn.
-fn say_alike(session: &mut Session, args: &Args, opened: &Opened) -> Outcome {
+fn report_same_names(session: &mut Session, args: &Args, opened: &OpenedFile) -> Outcome {
     let timeline = opened.dataset.timeline().filter(|_| opened.dataset.arrays().is_none());
     let found =
         timeline.and_then(|timeline| over_time::find(timeline.as_ref(), &args.variable).ok());
@@ -162,17 +162,22 @@ fn say_alike(session: &mut Session, args: &Args, opened: &Opened) -> Outcome {
 }
 
 /// Says that a path has values of other types too, which are not drawn.
-fn say_others(session: &mut Session, args: &Args, opened: &Opened) -> Outcome {
+fn report_other_types(session: &mut Session, args: &Args, opened: &OpenedFile) -> Outcome {
     let Some(view) = opened.dataset.arrays() else { return Outcome::Done };
     match view.find(&args.variable).as_slice() {
-        [id, others @ ..] if !others.is_empty() => {
-            variables::say_others(session, &opened.name, view.as_ref(), *id, others, "drawn")
-        }
+        [id, others @ ..] if !others.is_empty() => variables::report_other_types(
+            session,
+            &opened.name,
+            view.as_ref(),
+            *id,
+            others,
+            "drawn",
+        ),
         _ => Outcome::Done,
     }
 }
 
-fn say_missing(session: &mut Session, opened: &Opened, field: &Field) -> Outcome {
+fn report_missing(session: &mut Session, opened: &OpenedFile, field: &Field) -> Outcome {
     let values = |count: u64, what: &str| match count {
         1 => format!("1 value is {what} and not drawn"),
         count => format!("{count} values are {what} and not drawn"),

@@ -41,7 +41,7 @@ impl Moments {
     }
 
     /// Returns the text that a person reads.
-    pub(super) fn told(&self) -> String {
+    pub(super) fn to_text(&self) -> String {
         let count = numbers::count(self.count, "value", "values");
         format!("{count}, mean {}, deviation {}", shown(self.mean), shown(self.deviation()))
     }
@@ -114,14 +114,14 @@ fn over_time(timeline: &Arc<dyn TimelineView>, id: TrackId, args: &Args) -> anyh
     let clock = timeline.tracks().get(id.0).and_then(|track| track.clock);
     let clock = clock.and_then(|clock| timeline.clocks().get(clock.0).cloned());
     let start = DisplayTime::on_clock(clock.as_ref(), TimeNs(range.start));
-    let columns = Dimension::of_time(start, range.end.abs_diff(range.start));
+    let columns = Dimension::time_axis(start, range.end.abs_diff(range.start));
     let mut line = Line::new(columns, Window { from, until, ..Window::default() }, Some(range));
-    line.held = from.map(|from| before(timeline, id, from)).transpose()?.flatten();
+    line.held = from.map(|from| value_before(timeline, id, from)).transpose()?.flatten();
     Ok(line)
 }
 
 /// The number that counts already when a range begins.
-fn before(
+fn value_before(
     timeline: &Arc<dyn TimelineView>,
     id: TrackId,
     from: TimeNs,
@@ -211,7 +211,7 @@ mod tests {
     #[test]
     fn a_number_counts_until_there_is_another() {
         let start = DisplayTime { time: TimeNs(0), since_epoch: false };
-        let mut line = Line::new(Dimension::of_time(start, 6), Window::default(), Some(0..6));
+        let mut line = Line::new(Dimension::time_axis(start, 6), Window::default(), Some(0..6));
         line.put(1, 5.0);
         line.put(3, 7.0);
         // Where time goes back, the number is where it was, and nothing is drawn again.
@@ -229,6 +229,6 @@ mod tests {
         for value in [2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0] {
             moments.add(value);
         }
-        assert_eq!(moments.told(), "8 values, mean 5, deviation 2");
+        assert_eq!(moments.to_text(), "8 values, mean 5, deviation 2");
     }
 }

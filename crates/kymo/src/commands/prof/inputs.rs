@@ -15,13 +15,13 @@ use crate::cli::FormatArgs;
 use crate::failure::{Failure, quoted};
 use crate::inputs::display;
 use crate::outlet;
-use crate::session::{Named, Opened, Session};
+use crate::session::{Named, OpenedFile, Session};
 
-use super::said::Said;
+use super::said::InputFindings;
 
 /// A measurement, and the threads of it that are wanted.
 pub(super) struct Input {
-    pub(super) opened: Opened,
+    pub(super) opened: OpenedFile,
     pub(super) view: Arc<dyn MeasurementView>,
     /// Names of threads that are not wanted, since they are of other programs.
     others: HashSet<String>,
@@ -29,7 +29,7 @@ pub(super) struct Input {
 
 impl Input {
     /// Returns true if a finding is about a thread that is not wanted.
-    pub(super) fn is_of_others(&self, finding: &Finding) -> bool {
+    pub(super) fn concerns_other_threads(&self, finding: &Finding) -> bool {
         match &finding.file {
             Some(file) => {
                 let name = file.rsplit_once('.').map_or(file.as_str(), |(name, _)| name);
@@ -112,7 +112,7 @@ fn unreadable(path: &Path, count: usize, error: anyhow::Error) -> anyhow::Error 
             Some(why) => Failure::new(why).hint(DIRECTORIES).into(),
             None => error,
         },
-        _ => strange(error),
+        _ => explain_unreadable(error),
     }
 }
 
@@ -131,7 +131,7 @@ fn has_extension(path: &Path, wanted: &str) -> bool {
 }
 
 /// Explains why something is no measurement. Advice on other uses of the file is no help here.
-fn strange(error: anyhow::Error) -> anyhow::Error {
+fn explain_unreadable(error: anyhow::Error) -> anyhow::Error {
     let why = match error.downcast_ref::<Unrecognised>() {
         Some(Unrecognised::Foreign { name, .. }) => format!("this is {name}, and no measurement"),
         Some(Unrecognised::Unknown) => "it is no measurement".to_owned(),
@@ -162,12 +162,12 @@ pub(super) fn no_thread_left() -> anyhow::Error {
 }
 
 /// Explains why no database is made of an input, and what to do about it.
-fn no_threads(session: &mut Session, opened: &Opened) -> anyhow::Error {
+fn no_threads(session: &mut Session, opened: &OpenedFile) -> anyhow::Error {
     let (name, findings) = (&opened.name, opened.dataset.findings());
     let failure = if findings.iter().any(|finding| finding.severity == Severity::Error) {
         let failure = Failure::new("none of its profiles can be read");
         let is_damaged = findings.iter().any(is_damage);
-        Said::new(true).say(session, name, findings);
+        InputFindings::new(true).report(session, name, findings);
         if is_damaged { failure.hint(repairing(name)) } else { failure }
     } else if opened.dataset.profile().is_some() {
         let title = opened.format.info().title;
@@ -229,7 +229,7 @@ pub(super) fn title(
     wanted: Option<&str>,
     views: &[Arc<dyn MeasurementView>],
     output: &Path,
-    said: &mut Said,
+    said: &mut InputFindings,
 ) -> String {
     let names: Vec<_> = programs(views.iter()).into_iter().collect();
     let title = wanted.or(names.first().map(String::as_str)).unwrap_or_default().to_owned();

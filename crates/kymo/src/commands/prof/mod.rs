@@ -18,7 +18,7 @@ use kymo_core::{Destination, Finding, Severity, Source, ahead, refuse_overlap};
 use kymo_model::Format;
 use kymo_model::measurement::MeasurementView;
 use kymo_model::structure::Structure;
-use kymo_prof::{Merged, OpenSource, Options, Phase, Program, Requested};
+use kymo_prof::{MergedProfile, OpenSource, Options, Phase, Program, StatisticRequest};
 use kymo_symbols::{Programs, Search};
 
 use crate::failure::Failure;
@@ -27,7 +27,7 @@ use crate::outlet;
 use crate::render::numbers;
 use crate::session::{Named, Outcome, Session};
 use inputs::Input;
-use said::Said;
+use said::InputFindings;
 use sources::Sources;
 
 /// Make one database of the measurements of a program's threads, as hpcprof does.
@@ -160,12 +160,12 @@ enum Statistics {
 }
 
 impl Statistics {
-    fn requested(self) -> Requested {
+    fn requested(self) -> StatisticRequest {
         match self {
-            Self::None => Requested::None,
-            Self::Sum => Requested::Sum,
-            Self::Normal => Requested::Normal,
-            Self::Extrema | Self::Stats => Requested::Extrema,
+            Self::None => StatisticRequest::None,
+            Self::Sum => StatisticRequest::Sum,
+            Self::Normal => StatisticRequest::Normal,
+            Self::Extrema | Self::Stats => StatisticRequest::Extrema,
         }
     }
 }
@@ -185,15 +185,15 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
     let mut sources: Vec<Source> = opened.iter().map(|input| input.opened.source.clone()).collect();
     sources.extend(read_besides(session, args)?);
     let to = Destination::new(&output, args.force).made_from(&sources);
-    outlet::refuse_stranger(session, &output, kymo_hpcdb::HpcDb.info())?;
+    outlet::refuse_foreign_directory(session, &output, kymo_hpcdb::HpcDb.info())?;
     refuse_others(&output)?;
     to.check().map_err(|error| outlet::about(&output, error))?;
     keep_programs(args, &opened, &output).map_err(|error| outlet::about(&output, error))?;
-    let mut said = Said::new(!args.no_traces);
+    let mut said = InputFindings::new(!args.no_traces);
     for input in &opened {
         let (name, findings) = (&input.opened.name, findings(session, args, input)?);
         let is_damaged = findings.iter().any(inputs::is_damage);
-        said.say(session, name, findings);
+        said.report(session, name, findings);
         if is_damaged {
             session.report.hint(&inputs::repairing(name));
         }
@@ -256,14 +256,14 @@ fn findings(session: &Session, args: &Args, input: &Input) -> anyhow::Result<Vec
         let new: Vec<_> = checked.into_iter().filter(|one| !findings.contains(one)).collect();
         findings.extend(new);
     }
-    findings.retain(|finding| !input.is_of_others(finding));
+    findings.retain(|finding| !input.concerns_other_threads(finding));
     Ok(findings)
 }
 
 /// Refuses to replace a directory that others have put something into: `--force` must not cost
 /// anyone their data.
 fn refuse_others(output: &Path) -> anyhow::Result<()> {
-    let Some(other) = kymo_hpcdb::stranger(output) else { return Ok(()) };
+    let Some(other) = kymo_hpcdb::foreign_file(output) else { return Ok(()) };
     let why = format!("{} is no part of a database, and would be lost", paths::display(&other));
     let failure = Failure::new(why).hint("move it elsewhere first, or name another directory");
     Err(Named::error(paths::display(output), failure))
@@ -275,8 +275,8 @@ fn make(
     args: &Args,
     opened: &[Input],
     to: &Destination,
-    said: &mut Said,
-) -> anyhow::Result<Merged> {
+    said: &mut InputFindings,
+) -> anyhow::Result<MergedProfile> {
     let began = Instant::now();
     let views: Vec<_> = opened.iter().map(|input| Arc::clone(&input.view)).collect();
     let loops = args.loops.unwrap_or(Loops::On) == Loops::On && !args.compat;
@@ -293,7 +293,7 @@ fn make(
         Layout::Released => kymo_hpcdb::Writer::new(to, &title)?,
         Layout::Described => kymo_hpcdb::Writer::described(to, &title)?,
     };
-    writer.tell(session.context().progress);
+    writer.set_progress(session.context().progress);
     let options = Options {
         compat: args.compat,
         statistics: args.metric.requested(),
@@ -309,18 +309,18 @@ fn make(
     for (number, input) in opened.iter().enumerate() {
         let of_input = findings.extract_if(.., |(measurement, _)| *measurement == number);
         let of_input = of_input.map(|(_, finding)| finding).collect();
-        said.say(session, &input.opened.name, of_input);
+        said.report(session, &input.opened.name, of_input);
     }
     for module in merged.unnamed.iter().filter(|module| module.is_damaged) {
         let finding = Finding::for_whole_file(Severity::Warning, "symbols", module.why.clone());
-        said.say(session, &module.module, vec![finding]);
+        said.report(session, &module.module, vec![finding]);
     }
     if !args.no_source {
-        tell_useless(session, &views, &sources, &search);
+        report_unused_prefixes(session, &views, &sources, &search);
     }
-    tell_unverified(session, &programs);
+    report_unverified(session, &programs);
     for (path, finding) in sources.into_findings() {
-        said.say(session, &path, vec![finding]);
+        said.report(session, &path, vec![finding]);
     }
     refuse(args, said)?;
     if merged.threads == 0 {
@@ -350,7 +350,7 @@ fn programs(
 }
 
 /// Says which programs may be others than those that were measured.
-fn tell_unverified(session: &mut Session, programs: &Programs) {
+fn report_unverified(session: &mut Session, programs: &Programs) {
     let found = programs.unverified();
     let [first, rest @ ..] = found.as_slice() else { return };
     let others = match rest.len() {
@@ -362,7 +362,7 @@ fn tell_unverified(session: &mut Session, programs: &Programs) {
 }
 
 /// Says which of `-R` no path of a module or a source begins with.
-fn tell_useless(
+fn report_unused_prefixes(
     session: &mut Session,
     views: &[Arc<dyn MeasurementView>],
     sources: &Sources<'_>,
@@ -395,7 +395,7 @@ fn replacement(text: &str) -> Result<(String, String), String> {
 }
 
 /// With `--strict` nothing is left out.
-fn refuse(args: &Args, said: &Said) -> anyhow::Result<()> {
+fn refuse(args: &Args, said: &InputFindings) -> anyhow::Result<()> {
     if args.strict && said.outcome() != Outcome::Done {
         let failure = Failure::new("nothing is made of measurements that something is wrong with");
         return Err(failure.hint("without --strict it is left out, and said").into());

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use kymo_model::measurement::{Frame, MeasuredThread, MeasurementView};
-use kymo_symbols::Recorded;
+use kymo_symbols::RecordedAddresses;
 
 /// So many threads of a measurement are looked at, all over it.
 const THREADS_MAX: usize = 16;
@@ -14,7 +14,7 @@ const THREADS_MAX: usize = 16;
 const ADDRESSES_MAX: usize = 512;
 
 /// Addresses of each module, by the path that it is looked up by.
-pub(super) fn recorded(views: &[Arc<dyn MeasurementView>]) -> BTreeMap<String, Recorded> {
+pub(super) fn recorded(views: &[Arc<dyn MeasurementView>]) -> BTreeMap<String, RecordedAddresses> {
     let mut found = BTreeMap::new();
     for view in views {
         let directory = view.directory().unwrap_or_default();
@@ -36,9 +36,9 @@ struct Addresses {
 }
 
 impl Addresses {
-    fn into_recorded(self) -> Recorded {
+    fn into_recorded(self) -> RecordedAddresses {
         let others = self.others.difference(&self.calls).copied().collect();
-        Recorded { calls: self.calls.into_iter().collect(), others }
+        RecordedAddresses { calls: self.calls.into_iter().collect(), others }
     }
 }
 

@@ -5,14 +5,14 @@ use std::io::Write;
 use std::path::Path;
 
 use kymo_model::profile::base_name;
-use kymo_prof::{Merged, Unnamed};
+use kymo_prof::{MergedProfile, UnnamedModule};
 use serde_json::json;
 
 use crate::inputs;
 use crate::render::{escaped, numbers};
 use crate::session::Session;
 
-use super::said::Said;
+use super::said::InputFindings;
 
 /// Modules without names that are listed.
 const MODULES_SHOWN: usize = 100;
@@ -25,8 +25,8 @@ pub(super) fn print(
     session: &mut Session,
     is_json: bool,
     output: &Path,
-    merged: &Merged,
-    said: &Said,
+    merged: &MergedProfile,
+    said: &InputFindings,
 ) -> anyhow::Result<()> {
     if is_json {
         return print_json(session, output, merged, said);
@@ -51,7 +51,7 @@ pub(super) fn print(
 }
 
 /// Threads that nothing was sampled of, or whose values were lost before.
-fn print_without_values(session: &mut Session, merged: &Merged) -> anyhow::Result<()> {
+fn print_without_values(session: &mut Session, merged: &MergedProfile) -> anyhow::Result<()> {
     let files = &merged.without_values;
     if files.is_empty() {
         return Ok(());
@@ -69,7 +69,7 @@ fn print_without_values(session: &mut Session, merged: &Merged) -> anyhow::Resul
 
 /// Modules of which less is known than could be, those with most addresses first, and why. Those of
 /// one folder that lack the same are told together.
-fn print_unnamed(session: &mut Session, merged: &Merged) -> anyhow::Result<()> {
+fn print_unnamed(session: &mut Session, merged: &MergedProfile) -> anyhow::Result<()> {
     let mut unnamed: Vec<_> = merged.unnamed.iter().collect();
     unnamed.sort_by_key(|module| (Reverse(module.addresses), &module.module));
     let more = unnamed.len().saturating_sub(MODULES_SHOWN);
@@ -94,7 +94,7 @@ fn print_unnamed(session: &mut Session, merged: &Merged) -> anyhow::Result<()> {
 }
 
 /// Modules of one folder that lack the same.
-struct Lacking<'a> {
+struct IncompleteModules<'a> {
     folder: &'a str,
     why: &'a str,
     names: Vec<&'a str>,
@@ -102,7 +102,7 @@ struct Lacking<'a> {
     asked: u64,
 }
 
-impl Lacking<'_> {
+impl IncompleteModules<'_> {
     /// The path of one, or those of several as shells write them.
     fn modules(&self) -> String {
         match &self.names[..] {
@@ -113,14 +113,14 @@ impl Lacking<'_> {
 }
 
 /// Puts modules together, in the order of the first of each folder and reason.
-fn together(unnamed: Vec<&Unnamed>) -> Vec<Lacking<'_>> {
-    let mut found: Vec<Lacking<'_>> = Vec::new();
-    for Unnamed { module, addresses, asked, why, .. } in unnamed {
+fn together(unnamed: Vec<&UnnamedModule>) -> Vec<IncompleteModules<'_>> {
+    let mut found: Vec<IncompleteModules<'_>> = Vec::new();
+    for UnnamedModule { module, addresses, asked, why, .. } in unnamed {
         let (folder, name) = module.split_at(module.len() - base_name(module).len());
         let place = found.iter().position(|one| (one.folder, one.why) == (folder, why.as_str()));
         let place = place.unwrap_or_else(|| {
             let (names, addresses, asked) = (Vec::new(), 0, 0);
-            found.push(Lacking { folder, why, names, addresses, asked });
+            found.push(IncompleteModules { folder, why, names, addresses, asked });
             found.len() - 1
         });
         if let Some(lacking) = found.get_mut(place) {
@@ -135,14 +135,14 @@ fn together(unnamed: Vec<&Unnamed>) -> Vec<Lacking<'_>> {
 fn print_json(
     session: &mut Session,
     output: &Path,
-    merged: &Merged,
-    said: &Said,
+    merged: &MergedProfile,
+    said: &InputFindings,
 ) -> anyhow::Result<()> {
     let phases = merged.phases.iter();
     let phases =
         phases.map(|phase| json!({ "phase": phase.name, "seconds": phase.took.as_secs_f64() }));
     let unnamed = merged.unnamed.iter().map(|module| {
-        let Unnamed { module, addresses, asked, why, is_damaged } = module;
+        let UnnamedModule { module, addresses, asked, why, is_damaged } = module;
         json!({
             "module": module,
             "addresses": addresses,

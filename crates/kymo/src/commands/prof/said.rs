@@ -10,13 +10,13 @@ use crate::session::{Outcome, Session};
 
 /// Findings of all inputs, each with the name of what it is about.
 #[derive(Debug)]
-pub(super) struct Said {
+pub(super) struct InputFindings {
     all: Vec<(String, Finding)>,
     /// True if traces were asked for: what is wrong with them is nobody's loss otherwise.
     with_traces: bool,
 }
 
-impl Said {
+impl InputFindings {
     pub(super) fn new(with_traces: bool) -> Self {
         Self { all: Vec::new(), with_traces }
     }
@@ -24,7 +24,7 @@ impl Said {
     /// Says findings of an input, and keeps them. Of those that break one rule the first is said,
     /// with how many more there are. All of them mean that something was left out, which is said
     /// also to those who want to hear of nothing else.
-    pub(super) fn say(&mut self, session: &mut Session, name: &str, mut findings: Vec<Finding>) {
+    pub(super) fn report(&mut self, session: &mut Session, name: &str, mut findings: Vec<Finding>) {
         findings.retain(|finding| self.with_traces || !is_of_trace(finding.rule));
         let _ = session.out.flush();
         let mut rules: Vec<(&Finding, u64)> = Vec::new();
@@ -51,7 +51,7 @@ impl Said {
 
     /// Returns what the findings mean for the exit code.
     pub(super) fn outcome(&self) -> Outcome {
-        let outcomes = self.all.iter().map(|(_, finding)| Outcome::of_one(finding));
+        let outcomes = self.all.iter().map(|(_, finding)| Outcome::from_finding(finding));
         outcomes.max().unwrap_or(Outcome::Done)
     }
 

@@ -14,7 +14,7 @@ use kymo_symbols::Search;
 use crate::inputs;
 use crate::session::{Named, Session};
 
-use super::said::Said;
+use super::said::InputFindings;
 
 /// Reads the structure of modules that threads were in. What was named comes first.
 pub(super) fn read(
@@ -22,11 +22,12 @@ pub(super) fn read(
     named: &[PathBuf],
     views: &[Arc<dyn MeasurementView>],
     search: &Search,
-    said: &mut Said,
+    said: &mut InputFindings,
 ) -> anyhow::Result<Structure> {
-    let wanted = wanted(views, search);
+    let wanted = candidate_paths(views, search);
     let is_wanted = |path: &str| wanted.contains_key(path);
-    let mut told = Told { wanted: &wanted, structure: Structure::default(), by: HashMap::new() };
+    let mut told =
+        StructureSummary { wanted: &wanted, structure: Structure::default(), by: HashMap::new() };
     for path in named {
         let of_path = |error: kymo_core::Error| Named::error(inputs::display(path), error);
         let limits = session.context().limits;
@@ -55,12 +56,12 @@ pub(super) fn read(
                 Ok(file) => told.add_file(file, &name),
                 Err(error) => vec![StructureFile::unreadable(&error)],
             };
-            said.say(session, &name, findings);
+            said.report(session, &name, findings);
         }
         if is_useless {
             let why = "it tells of no module that was loaded";
             let finding = Finding::for_whole_file(Severity::Warning, "structure", why);
-            said.say(session, &inputs::display(path), vec![finding]);
+            said.report(session, &inputs::display(path), vec![finding]);
         }
     }
     // Who names a file wants it instead of what lies beside the measurement.
@@ -78,13 +79,13 @@ pub(super) fn read(
                 finding => findings.extend(finding),
             }
         }
-        said.say(session, &name, findings);
+        said.report(session, &name, findings);
     }
     Ok(told.structure)
 }
 
 /// Facts that structure files gave so far.
-struct Told<'a> {
+struct StructureSummary<'a> {
     /// Paths that structure files may have for a module, and the one that was recorded.
     wanted: &'a BTreeMap<String, String>,
     structure: Structure,
@@ -92,7 +93,7 @@ struct Told<'a> {
     by: HashMap<String, String>,
 }
 
-impl Told<'_> {
+impl StructureSummary<'_> {
     /// Takes all of a file that was named.
     fn add_file(&mut self, file: StructureFile, name: &str) -> Vec<Finding> {
         file.modules.into_iter().filter_map(|module| self.add(module, name)).collect()
@@ -121,7 +122,10 @@ impl Told<'_> {
 
 /// Paths that structure files may have for modules that threads were in, and the one by which each is
 /// looked up: those that were recorded, where relative ones lead, and where they are now.
-fn wanted(views: &[Arc<dyn MeasurementView>], search: &Search) -> BTreeMap<String, String> {
+fn candidate_paths(
+    views: &[Arc<dyn MeasurementView>],
+    search: &Search,
+) -> BTreeMap<String, String> {
     let mut wanted = BTreeMap::new();
     let mut replaced = Vec::new();
     for view in views {

@@ -32,10 +32,10 @@ impl Claim {
         }
         refuse_busy(args, &target)?;
         refuse_feeds(args, &target)?;
-        Self::of(&target)
+        Self::for_output(&target)
     }
 
-    fn of(output: &Path) -> anyhow::Result<Self> {
+    fn for_output(output: &Path) -> anyhow::Result<Self> {
         let found = std::fs::metadata(output);
         let is_new = found.is_err();
         // A pipe would wait for its reader, and then be closed.

@@ -24,7 +24,7 @@ const LINE_BYTES_MAX: usize = 1 << 20;
 const BLOCK_BYTES: usize = 8 << 10;
 
 /// Message from a feed.
-pub(super) enum News {
+pub(super) enum FeedEvent {
     /// A line, or some bytes, of a feed.
     Piece(Piece),
     /// A feed ended.
@@ -45,7 +45,7 @@ pub(super) struct Piece {
 
 /// All sources of lines.
 pub(super) struct Feeds {
-    sender: SyncSender<News>,
+    sender: SyncSender<FeedEvent>,
     is_raw: bool,
     names: Vec<String>,
     /// Of each feed the line that has not ended yet.
@@ -56,12 +56,12 @@ pub(super) struct Feeds {
 /// A line that its reader and whoever stops the recording share.
 type Line = Arc<Mutex<Vec<u8>>>;
 
-fn taken(line: &Line) -> Vec<u8> {
+fn line_bytes(line: &Line) -> Vec<u8> {
     std::mem::take(&mut *line.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
 impl Feeds {
-    pub(super) fn new(sender: SyncSender<News>, is_raw: bool) -> Self {
+    pub(super) fn new(sender: SyncSender<FeedEvent>, is_raw: bool) -> Self {
         Self { sender, is_raw, names: Vec::new(), unfinished: Vec::new(), child: None }
     }
 
@@ -113,7 +113,7 @@ impl Feeds {
 
     /// The lines that have not ended.
     pub(super) fn unfinished(&self) -> impl Iterator<Item = Piece> {
-        let lines = self.unfinished.iter().map(taken).enumerate();
+        let lines = self.unfinished.iter().map(line_bytes).enumerate();
         let lines = lines.filter(|(_, line)| !line.is_empty());
         lines.map(|(feed, bytes)| Piece { feed, bytes, goes_on: false })
     }
@@ -168,7 +168,7 @@ impl Feeds {
                 read.map_err(|error| Named::error(name, error))
             });
             // When nobody listens any more, there is nobody to tell.
-            let _ = sender.send(read.map_or_else(News::Failed, |()| News::Ended));
+            let _ = sender.send(read.map_or_else(FeedEvent::Failed, |()| FeedEvent::Ended));
         });
     }
 }
@@ -187,17 +187,18 @@ fn read(
     is_raw: bool,
     feed: usize,
     line: &Line,
-    sender: &SyncSender<News>,
+    sender: &SyncSender<FeedEvent>,
 ) -> anyhow::Result<()> {
     let mut reader = BufReader::with_capacity(BLOCK_BYTES, reader);
-    let send = |bytes, goes_on| sender.send(News::Piece(Piece { feed, bytes, goes_on })).is_ok();
+    let send =
+        |bytes, goes_on| sender.send(FeedEvent::Piece(Piece { feed, bytes, goes_on })).is_ok();
     loop {
         let block = match reader.fill_buf() {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
             block => block.map_err(Error::io("read it"))?,
         };
         if block.is_empty() {
-            let last = taken(line);
+            let last = line_bytes(line);
             if !last.is_empty() {
                 send(last, false);
             }
@@ -210,7 +211,7 @@ fn read(
         let is_long = so_far.len() >= LINE_BYTES_MAX;
         drop(so_far);
         reader.consume(count);
-        if (is_end || is_long) && !send(taken(line), !is_end) {
+        if (is_end || is_long) && !send(line_bytes(line), !is_end) {
             return Ok(());
         }
     }

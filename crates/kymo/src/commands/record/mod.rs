@@ -17,7 +17,7 @@ use crate::rate::Rate;
 use crate::session::{Named, Outcome, Session};
 
 use claim::Claim;
-use feeds::{Feeds, News, Piece};
+use feeds::{FeedEvent, Feeds, Piece};
 use tape::Tape;
 
 /// Time that a command has to end by itself once the user wants to stop.
@@ -146,7 +146,7 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
         }
     };
     let tee = Tee { is_on: args.tee, is_command: !args.command.is_empty(), has_failed: false };
-    let mut taking = Taking { name: &name, tape: &mut tape, tee };
+    let mut taking = RecordingOutput { name: &name, tape: &mut tape, tee };
     let recorded = record(session, &mut taking, &news, &mut feeds);
     // Whatever happened, what came before is kept.
     let finished = tape.finish();
@@ -170,12 +170,12 @@ fn failed(args: &Args, status: ExitStatus) -> anyhow::Error {
 }
 
 /// Ends the recording properly when it is interrupted.
-fn interrupt(sender: SyncSender<News>) -> anyhow::Result<()> {
+fn interrupt(sender: SyncSender<FeedEvent>) -> anyhow::Result<()> {
     // A full queue is read soon; waiting here harms nobody.
-    Ok(ctrlc::set_handler(move || drop(sender.send(News::Interrupted)))?)
+    Ok(ctrlc::set_handler(move || drop(sender.send(FeedEvent::Interrupted)))?)
 }
 
-fn feeds(args: &Args, sender: SyncSender<News>) -> anyhow::Result<Feeds> {
+fn feeds(args: &Args, sender: SyncSender<FeedEvent>) -> anyhow::Result<Feeds> {
     let mut feeds = Feeds::new(sender, args.raw);
     if !args.command.is_empty() {
         feeds.command(&args.command)?;
@@ -190,7 +190,7 @@ fn feeds(args: &Args, sender: SyncSender<News>) -> anyhow::Result<Feeds> {
 }
 
 /// Result of a recording that ended.
-struct Ended {
+struct EndReason {
     /// The user had enough.
     is_interrupted: bool,
     outcome: Outcome,
@@ -200,32 +200,35 @@ struct Ended {
 /// of, and the others go on.
 fn record(
     session: &mut Session,
-    taking: &mut Taking<'_>,
-    news: &Receiver<News>,
+    taking: &mut RecordingOutput<'_>,
+    news: &Receiver<FeedEvent>,
     feeds: &mut Feeds,
-) -> anyhow::Result<Ended> {
+) -> anyhow::Result<EndReason> {
     let mut rate = Rate::new(session.report.is_watched() && !taking.tee.is_on, "messages");
     let mut open = feeds.count();
     let mut stopping = Stopping::default();
     let mut outcome = Outcome::Done;
     while open > 0 {
         match news.recv_timeout(taking.tape.flush_due_in()) {
-            Ok(News::Piece(piece)) => {
+            Ok(FeedEvent::Piece(piece)) => {
                 rate.add(1, piece.bytes.len());
                 taking.take(session, &piece)?;
             }
-            Ok(News::Ended) => open -= 1,
-            Ok(News::Failed(error)) => {
+            Ok(FeedEvent::Ended) => open -= 1,
+            Ok(FeedEvent::Failed(error)) => {
                 rate.clear();
-                tell(session, &error);
+                report_feed_failure(session, &error);
                 outcome = Outcome::Failed;
                 open -= 1;
             }
-            Ok(News::Interrupted) if !stopping.has_to_end(feeds) => {}
-            Ok(News::Interrupted) => {
+            Ok(FeedEvent::Interrupted) if !stopping.has_to_end(feeds) => {}
+            Ok(FeedEvent::Interrupted) => {
                 rate.clear();
                 taking.take_rest(session, news, feeds)?;
-                return Ok(Ended { is_interrupted: true, outcome: taking.tee.outcome(outcome) });
+                return Ok(EndReason {
+                    is_interrupted: true,
+                    outcome: taking.tee.outcome(outcome),
+                });
             }
             Err(RecvTimeoutError::Disconnected) => break,
             Err(RecvTimeoutError::Timeout) => {}
@@ -240,11 +243,11 @@ fn record(
     }
     rate.clear();
     let outcome = taking.tee.outcome(outcome);
-    Ok(Ended { is_interrupted: stopping.since.is_some(), outcome })
+    Ok(EndReason { is_interrupted: stopping.since.is_some(), outcome })
 }
 
 /// Tells why a feed failed.
-fn tell(session: &mut Session, error: &anyhow::Error) {
+fn report_feed_failure(session: &mut Session, error: &anyhow::Error) {
     match error.downcast_ref::<Named>() {
         Some(Named { name, error }) => session.error(name, error),
         None => session.report.failure(error),
@@ -290,14 +293,14 @@ impl Stopping {
 }
 
 /// Destinations of what comes in.
-struct Taking<'a> {
+struct RecordingOutput<'a> {
     /// The file, to say something about it.
     name: &'a str,
     tape: &'a mut Tape,
     tee: Tee,
 }
 
-impl Taking<'_> {
+impl RecordingOutput<'_> {
     /// Records some bytes, and passes them on if asked to.
     fn take(&mut self, session: &mut Session, piece: &Piece) -> anyhow::Result<()> {
         self.tape.write(piece)?;
@@ -319,12 +322,12 @@ impl Taking<'_> {
     fn take_rest(
         &mut self,
         session: &mut Session,
-        news: &Receiver<News>,
+        news: &Receiver<FeedEvent>,
         feeds: &Feeds,
     ) -> anyhow::Result<()> {
         // No more than was there: readers go on reading.
         for rest in news.try_iter().take(QUEUE_LINES) {
-            if let News::Piece(piece) = rest {
+            if let FeedEvent::Piece(piece) = rest {
                 self.take(session, &piece)?;
             }
         }

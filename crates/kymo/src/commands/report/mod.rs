@@ -12,10 +12,10 @@ use std::slice;
 use kymo_core::refuse_overlap;
 use kymo_query::{Analysis, Load, Messages, Pass, Sched, States, Wakeups};
 
-use super::assert::Checked;
+use super::assert::RuleResults;
 use super::assert::rules::RulesFile;
 use super::messages::chart::Chart;
-use super::messages::{ENDS_MAX, Found, not_drawn};
+use super::messages::{ENDS_MAX, FoundMessages, not_drawn};
 use super::sched::Times;
 use super::{gantt, load};
 use crate::cli::OpenArgs;
@@ -23,8 +23,8 @@ use crate::moment::MOMENTS;
 use crate::outlet;
 use crate::picture::{self, svg};
 use crate::render::{measure, numbers};
-use crate::scope::{Reading, Scope, ScopeArgs};
-use crate::session::{Opened, Outcome, Session};
+use crate::scope::{EventNeeds, Scope, ScopeArgs};
+use crate::session::{OpenedFile, Outcome, Session};
 use page::Page;
 
 /// Write a page about a recording: overview, loads, response times, messages, states, a Gantt
@@ -95,7 +95,7 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
         // What is asked of events is refused where there are none.
         let has_events = opened.timeline().is_some();
         let needs_events = rules.is_some() || !args.scope.is_all();
-        let scope = (has_events || needs_events).then(|| args.scope.of(opened)).transpose()?;
+        let scope = (has_events || needs_events).then(|| args.scope.resolve(opened)).transpose()?;
         let mut page = Page::new(&opened.name);
         overview(&mut page, opened, scope.as_ref());
         let mut rest = Page::part();
@@ -106,7 +106,7 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
             if let Some(rules) = &rules {
                 outcome = outcome.max(violations(&mut page, session, args, opened, scope, rules)?);
             }
-            page.remarks(&scope.said());
+            page.remarks(&scope.messages());
         }
         let has_figures = !rest.is_empty();
         if !has_figures {
@@ -133,7 +133,7 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
     })
 }
 
-fn overview(page: &mut Page, opened: &Opened, scope: Option<&Scope>) {
+fn overview(page: &mut Page, opened: &OpenedFile, scope: Option<&Scope>) {
     let summary = opened.dataset.summary();
     let title = opened.format.info().title;
     let format = match summary.dialect.as_str() {
@@ -157,7 +157,7 @@ fn overview(page: &mut Page, opened: &Opened, scope: Option<&Scope>) {
 }
 
 /// Writes what the file states about itself, as `kymo info` has it.
-fn contents(page: &mut Page, opened: &Opened) {
+fn contents(page: &mut Page, opened: &OpenedFile) {
     let summary = opened.dataset.summary();
     let rows = summary.facts.iter().map(|fact| {
         let value = numbers::fact(&fact.value);
@@ -186,7 +186,7 @@ fn figures(
     page: &mut Page,
     session: &mut Session,
     args: &Args,
-    opened: &Opened,
+    opened: &OpenedFile,
     scope: &Scope,
 ) -> anyhow::Result<Outcome> {
     // What the chart needs is gone before the figures of all tasks are there.
@@ -194,7 +194,7 @@ fn figures(
     let mut load = scope.buckets(PARTS).map_or_else(|_| Load::new(), Load::with_buckets);
     let (mut sched, mut states) = (Sched::new(), States::new());
     let (mut messages, mut wakeups) = (Messages::new(), Wakeups::new());
-    let mut analysis = scope.analysis(Reading::Everything)?;
+    let mut analysis = scope.analysis(EventNeeds::Everything)?;
     let passes: &mut [&mut dyn Pass] =
         &mut [&mut load, &mut sched, &mut messages, &mut wakeups, &mut states];
     let mut outcome = scope.run(session, opened, &mut analysis, passes)?;
@@ -206,8 +206,8 @@ fn figures(
         page.section(title, table, args.number);
     }
     let table = super::states::table(&states, &analysis);
-    let found = Found::of(analysis, messages, wakeups);
-    outcome = outcome.max(found.say_doubts(session, opened, scope));
+    let found = FoundMessages::from_analysis(analysis, messages, wakeups);
+    outcome = outcome.max(found.report_caveats(session, opened, scope));
     sequence(page, session, args, opened, scope, &found)?;
     page.section("States", table, args.number);
     Ok(outcome)
@@ -218,9 +218,9 @@ fn sequence(
     page: &mut Page,
     session: &mut Session,
     args: &Args,
-    opened: &Opened,
+    opened: &OpenedFile,
     scope: &Scope,
-    found: &Found,
+    found: &FoundMessages,
 ) -> anyhow::Result<()> {
     let table = found.table();
     if table.len() == 0 {
@@ -240,10 +240,10 @@ fn sequence(
 fn gantt(
     page: &mut Page,
     session: &mut Session,
-    opened: &Opened,
+    opened: &OpenedFile,
     scope: &Scope,
 ) -> anyhow::Result<()> {
-    let drawn = gantt::Drawn::new(session, opened, scope, CHART.0, CHART.1)?;
+    let drawn = gantt::DrawnChart::new(session, opened, scope, CHART.0, CHART.1)?;
     let Some((drawn, _)) = drawn else { return Ok(()) };
     page.heading("Tasks over time");
     // The picture says what is not drawn.
@@ -273,11 +273,11 @@ fn violations(
     page: &mut Page,
     session: &mut Session,
     args: &Args,
-    opened: &Opened,
+    opened: &OpenedFile,
     scope: &Scope,
     rules: &RulesFile,
 ) -> anyhow::Result<Outcome> {
-    let checked = Checked::new(session, opened, scope, rules)?;
+    let checked = RuleResults::new(session, opened, scope, rules)?;
     page.heading("Rules");
     let broken = checked.broken();
     let rules = numbers::count(checked.rules() as u64, "rule", "rules");
@@ -293,7 +293,7 @@ fn violations(
     if broken > 0 {
         page.rows(&["rule", "time", "stream", "what"], rows);
     }
-    page.remarks(&checked.more(told));
+    page.remarks(&checked.omitted_violations(told));
     page.remarks(&checked.vacuous());
-    Ok(checked.say(session, opened))
+    Ok(checked.report(session, opened))
 }

@@ -5,23 +5,23 @@ use kymo_model::profile::{FlatGrouping, FlatRow, Metric, SpentScope, ThreadId, T
 use super::Args;
 use super::page::{Cell, Page};
 use crate::commands::flame;
-use crate::profiles::{Asked, ProfileArgs, say_doubts, view_of};
+use crate::profiles::{ProfileArgs, ProfileQuery, report_caveats, view_of};
 use crate::render::{measure, numbers};
-use crate::session::{Opened, Outcome, Session};
+use crate::session::{OpenedFile, Outcome, Session};
 
 /// Adds the profile of a file, where it has one.
 pub(super) fn add(
     page: &mut Page,
     session: &mut Session,
     args: &Args,
-    opened: &Opened,
+    opened: &OpenedFile,
 ) -> anyhow::Result<Outcome> {
     let Some(view) = view_of(opened)? else { return Ok(Outcome::Done) };
     let doubts = view.caveats();
     page.remarks(&doubts);
-    let outcome = say_doubts(session, opened, &doubts);
+    let outcome = report_caveats(session, opened, &doubts);
     metrics(page, &view.metrics(), &view.totals(None)?, args.number);
-    let asked = match ProfileArgs::default().of(opened) {
+    let asked = match ProfileArgs::default().query(opened) {
         Ok(asked) => asked,
         // A profile without a value has its metrics and nothing else to show.
         Err(why) => {
@@ -51,7 +51,7 @@ fn metrics(page: &mut Page, metrics: &[Metric], totals: &[f64], rows_max: usize)
     let row = |(metric, total): (&Metric, &f64)| {
         let unit = metric.unit.clone().unwrap_or_default();
         vec![
-            Cell::Number(measure::known(*total)),
+            Cell::Number(measure::value_text(*total)),
             Cell::Text(unit),
             Cell::Text(metric.name.clone()),
             Cell::Text(metric.description.clone()),
@@ -62,14 +62,14 @@ fn metrics(page: &mut Page, metrics: &[Metric], totals: &[f64], rows_max: usize)
 }
 
 /// The functions that spent most themselves.
-fn functions(page: &mut Page, args: &Args, asked: &Asked) -> anyhow::Result<()> {
+fn functions(page: &mut Page, args: &Args, asked: &ProfileQuery) -> anyhow::Result<()> {
     let number = Some(args.number).filter(|number| *number > 0);
     let found = asked.flat(FlatGrouping::Function, TopRows { number, is_inclusive: false })?;
     let row = |row: &FlatRow| {
         vec![
-            Cell::Number(measure::known(row.exclusive)),
+            Cell::Number(measure::value_text(row.exclusive)),
             Cell::Share(row.exclusive / found.total),
-            Cell::Number(measure::known(row.inclusive)),
+            Cell::Number(measure::value_text(row.inclusive)),
             Cell::Share(row.inclusive / found.total),
             Cell::Text(row.label.clone()),
         ]
@@ -92,7 +92,7 @@ fn functions(page: &mut Page, args: &Args, asked: &Asked) -> anyhow::Result<()> 
 }
 
 /// Writes the values that each thread spent; those that spent most come first.
-fn threads(page: &mut Page, args: &Args, asked: &Asked) -> anyhow::Result<()> {
+fn threads(page: &mut Page, args: &Args, asked: &ProfileQuery) -> anyhow::Result<()> {
     let all = asked.threads()?;
     if all.len() < 2 || asked.require_inclusive("").is_err() {
         return Ok(());
@@ -107,7 +107,7 @@ fn threads(page: &mut Page, args: &Args, asked: &Asked) -> anyhow::Result<()> {
     rows.sort_by(|(a, _), (b, _)| b.is_nan().cmp(&a.is_nan()).reverse().then(b.total_cmp(a)));
     let most = rows.iter().map(|(value, _)| *value).fold(0.0, f64::max);
     let row = |(value, name): (f64, String)| {
-        vec![Cell::Number(measure::known(value)), Cell::Share(value / most), Cell::Text(name)]
+        vec![Cell::Number(measure::value_text(value)), Cell::Share(value / most), Cell::Text(name)]
     };
     let heads = [("spent", true), ("of the most", true), ("thread", false)];
     page.listed("Threads", &heads, &rows.into_iter().map(row).collect::<Vec<_>>(), args.number);

@@ -46,7 +46,7 @@ pub(super) fn add(page: &mut Page, args: &Args, scope: &Scope) -> anyhow::Result
     let mut busiest: Vec<_> = tallies.iter().enumerate().filter(|(_, of)| of.events > 0).collect();
     busiest.sort_by_key(|(id, tally)| (u64::MAX - tally.events, *id));
     table(page, args, &busiest, &tracks, &clocks);
-    let mut found = Found::new(scope, &busiest, &tracks);
+    let mut found = StreamFindings::new(scope, &busiest, &tracks);
     let mut events = Arc::clone(timeline).events(scope.window())?;
     while let Some(event) = events.next()? {
         found.take(event.track, event.time.map(|time| time.0), &event.content);
@@ -123,7 +123,7 @@ fn significant(number: f64) -> f64 {
 }
 
 /// Facts that one way through all events finds.
-struct Found {
+struct StreamFindings {
     buckets: Option<Buckets>,
     /// The place of a stream's lane, by its track.
     places: HashMap<TrackId, usize>,
@@ -139,7 +139,7 @@ struct Lane {
     numbers: Vec<Option<(f64, f64)>>,
 }
 
-impl Found {
+impl StreamFindings {
     fn new(scope: &Scope, busiest: &[(usize, &TrackStatistics)], tracks: &Tracks) -> Self {
         let clock = |id: usize| tracks.get(id).and_then(|track| track.clock);
         // Times of one clock can be compared: that of the stream that has most.
@@ -161,7 +161,7 @@ impl Found {
 
     fn take(&mut self, track: TrackId, time: Option<i64>, content: &Content<'_>) {
         if let Content::Text(text) = content {
-            self.wordings.see(text);
+            self.wordings.add_text(text);
         }
         let lane = self.places.get(&track).and_then(|place| self.lanes.get_mut(*place));
         let (Some(lane), Some(buckets), Some(time)) = (lane, &self.buckets, time) else { return };
@@ -257,7 +257,7 @@ fn time_axis(picture: &mut Picture, scope: &Scope, buckets: &Buckets, bottom: f6
         picture.text((x, bottom + 16.0), Anchor::Middle, &text);
     }
     picture.line(&[(LEFT, bottom), (LEFT + WIDTH, bottom)], BLACK);
-    let below = axis::after(unit, scope.shown(buckets.start));
+    let below = axis::unit_after_start(unit, scope.shown(buckets.start));
     picture.text((LEFT + WIDTH / 2.0, bottom + 38.0), Anchor::Middle, &below);
 }
 
@@ -282,7 +282,7 @@ impl Wordings {
         Self { have_fields, named: 0, counts: HashMap::new(), others: 0 }
     }
 
-    fn see(&mut self, text: &str) {
+    fn add_text(&mut self, text: &str) {
         let name = named(text).filter(|_| self.have_fields);
         self.named += u64::from(name.is_some());
         let wording = name.map_or_else(|| wording(text), str::to_owned);

@@ -13,18 +13,18 @@ use crate::render::grid::{GridArgs, Look};
 use crate::render::listing::more_rows;
 use crate::render::streamed::{Column, REST, Streamed};
 use crate::render::{escaped, measure, rows, style};
-use crate::scope::{Reading, Scope};
-use crate::session::{Opened, Outcome, Session};
+use crate::scope::{EventNeeds, Scope};
+use crate::session::{OpenedFile, Outcome, Session};
 
 /// Writes every stretch as it ends, at most so many; nothing writes all.
 pub(super) fn print(
     session: &mut Session,
-    opened: &Opened,
+    opened: &OpenedFile,
     scope: &Scope,
     how: GridArgs,
     most: usize,
 ) -> anyhow::Result<Outcome> {
-    let mut analysis = scope.analysis(Reading::Activities)?;
+    let mut analysis = scope.analysis(EventNeeds::Activities)?;
     let tracks = (0..analysis.tracks().len()).map(TrackId);
     let is_meant: Vec<_> = tracks.map(|track| analysis.is_selected_itself(track)).collect();
     let clocks = scope.timeline.clocks();
@@ -43,7 +43,7 @@ pub(super) fn print(
         }
         count += 1;
         if written.is_ok() && (most == 0 || count <= most) {
-            written = lines.turn(&turn, tasks);
+            written = lines.write_run(&turn, tasks);
         }
     };
     let short = analysis.run(&mut [&mut History::new(&mut take)])?;
@@ -52,7 +52,7 @@ pub(super) fn print(
         table.end(&mut session.out)?;
         more_rows(&mut session.out, if most > 0 { count.saturating_sub(most) } else { 0 })?;
     }
-    Ok(scope.tell(session, opened, &analysis, &short))
+    Ok(scope.report_diagnostics(session, opened, &analysis, &short))
 }
 
 /// The names that CSV begins with.
@@ -87,11 +87,11 @@ impl Times {
         if places.is_none_or(|places| width + DURATION + NAME_MIN + 2 * GAP <= places) {
             return Self { first: None, width };
         }
-        Self { width: width_of(&measure::after(start, end)), first: Some((start, first)) }
+        Self { width: width_of(&measure::seconds_after(start, end)), first: Some((start, first)) }
     }
 
     fn shown(&self, clock: Option<&Clock>, time: TimeNs) -> String {
-        let after = self.first.as_ref().map(|(first, _)| measure::after(*first, time));
+        let after = self.first.as_ref().map(|(first, _)| measure::seconds_after(*first, time));
         after.unwrap_or_else(|| DisplayTime::on_clock(clock, time).to_string())
     }
 }
@@ -139,7 +139,7 @@ impl Lines<'_> {
         self.table.header(self.out)
     }
 
-    fn turn(&mut self, turn: &TaskRun, tasks: &Tasks) -> io::Result<()> {
+    fn write_run(&mut self, turn: &TaskRun, tasks: &Tasks) -> io::Result<()> {
         let TaskRun { stretch, run_ns, is_cut, wait_ns, delay_ns, priority } = *turn;
         let on = tasks.cpu(stretch.cpu);
         let cpu = on.map_or("", |cpu| cpu.name.as_str());

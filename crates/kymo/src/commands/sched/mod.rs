@@ -15,7 +15,7 @@ use crate::moment::MOMENTS;
 use crate::render::grid::{self, Column, Grid, GridArgs, Look, maybe};
 use crate::render::listing::Listing;
 use crate::render::numbers;
-use crate::scope::{Reading, ScopeArgs};
+use crate::scope::{EventNeeds, ScopeArgs};
 use crate::session::{Outcome, Session};
 pub(super) use times::Times;
 
@@ -118,7 +118,7 @@ enum Key {
 }
 
 impl Key {
-    fn of(self, task: &TaskSched) -> u128 {
+    fn value(self, task: &TaskSched) -> u128 {
         match self {
             Self::Run => task.stretch_ns.sum(),
             Self::Delay => task.delay_ns.max().unwrap_or(0).into(),
@@ -186,25 +186,25 @@ const LESSER: &[&str] =
 
 pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome> {
     args.scope.each(session, &args.files, &args.open, |session, opened, scope, is_first| {
-        scope.wants(TrackKind::Task, "no tasks are recorded in it")?;
+        scope.require_tracks(TrackKind::Task, "no tasks are recorded in it")?;
         let rows = args.grid.rows(args.number, NUMBER);
         if args.history {
             return history::print(session, opened, scope, args.grid, rows);
         }
         let mut sched = Sched::new();
         let (analysis, outcome) =
-            scope.analyse(session, opened, Reading::Activities, &mut [&mut sched])?;
+            scope.analyse(session, opened, EventNeeds::Activities, &mut [&mut sched])?;
         let grid = match args.times.filter(|_| args.grid.is_text()) {
-            Some(times) => times.table(&sched, &analysis, |task| args.sort.of(task), rows),
-            None => table(&sched, &analysis, |task| args.sort.of(task), rows),
+            Some(times) => times.table(&sched, &analysis, |task| args.sort.value(task), rows),
+            None => table(&sched, &analysis, |task| args.sort.value(task), rows),
         };
         if grid.len() == 0 {
-            return Err(nothing(&sched, &analysis, &scope.place()).into());
+            return Err(no_figures_failure(&sched, &analysis, &scope.place()).into());
         }
         let title = format!(": {}", numbers::count(grid.len() as u64, "task", "tasks"));
         let listing = Listing { file: &opened.name, title: &title, is_first, rows };
         listing.print(&mut session.out, args.grid, grid)?;
-        if lacks_completions(&sched) {
+        if is_missing_completions(&sched) {
             let none = format!("no completions are recorded {}", scope.place());
             session.report.remark(&opened.name, format!("{none}, so that there are no jobs"));
         }
@@ -213,7 +213,7 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
 }
 
 /// Explains why there are no figures.
-fn nothing(sched: &Sched, analysis: &Analysis, place: &str) -> Failure {
+fn no_figures_failure(sched: &Sched, analysis: &Analysis, place: &str) -> Failure {
     if sched.tasks().any(|(task, _)| analysis.is_task_selected(task)) {
         return Failure::new(format!("only idle tasks ran {place}")).hint("`kymo load` shows them");
     }
@@ -221,7 +221,7 @@ fn nothing(sched: &Sched, analysis: &Analysis, place: &str) -> Failure {
 }
 
 /// Returns true if tasks were released and ran, and are never said to be complete.
-fn lacks_completions(sched: &Sched) -> bool {
+fn is_missing_completions(sched: &Sched) -> bool {
     let mut tasks = sched.tasks();
     tasks.all(|(_, task)| task.completions == 0)
         && sched.tasks().any(|(_, task)| task.activations > 0)
@@ -235,7 +235,7 @@ pub(super) fn table(
     most: impl Fn(&TaskSched) -> u128,
     number: usize,
 ) -> Grid {
-    let mut grid = Grid::new(COLUMNS).keeping(number).leaving_out(LESSER);
+    let mut grid = Grid::new(COLUMNS).keeping(number).omit_first(LESSER);
     for (id, figures) in in_order(sched, analysis, most, number) {
         grid.row_of(|| row(figures, id, analysis.tasks()));
     }

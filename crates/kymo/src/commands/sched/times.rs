@@ -38,7 +38,7 @@ impl Times {
         (Self::Delay, "Delay of jobs"),
     ];
 
-    fn of(self, task: &TaskSched) -> &Distribution {
+    fn distribution(self, task: &TaskSched) -> &Distribution {
         match self {
             Self::Run => &task.run_ns,
             Self::Wait => &task.wait_ns,
@@ -56,9 +56,9 @@ impl Times {
         most: impl Fn(&TaskSched) -> u128,
         number: usize,
     ) -> Grid {
-        let mut grid = Grid::new(COLUMNS).keeping(number).leaving_out(&["50%"]);
+        let mut grid = Grid::new(COLUMNS).keeping(number).omit_first(&["50%"]);
         for (id, task) in in_order(sched, analysis, most, number) {
-            let times = self.of(task);
+            let times = self.distribution(task);
             grid.row_of(|| {
                 vec![
                     times.count().into(),
@@ -77,6 +77,6 @@ impl Times {
 
     /// Returns true if there are such times of anything.
     pub(in crate::commands) fn has_any(self, sched: &Sched) -> bool {
-        sched.tasks().any(|(_, task)| self.of(task).count() > 0)
+        sched.tasks().any(|(_, task)| self.distribution(task).count() > 0)
     }
 }

@@ -7,13 +7,13 @@ use serde_json::json;
 
 use super::branches::{Branch, Branches};
 use crate::output::Output;
-use crate::profiles::Asked;
+use crate::profiles::ProfileQuery;
 use crate::render::listing::more_rows;
 use crate::render::pad::Spaces;
 use crate::render::rows::Rows;
 use crate::render::templates::FoldArgs;
 use crate::render::{escaped, measure, numbers, style};
-use crate::session::{Opened, Session};
+use crate::session::{OpenedFile, Session};
 
 /// Number of places that labels are moved to the right for each level; the number where that is too
 /// far; and the greatest number.
@@ -71,8 +71,8 @@ impl ListingArgs {
         self,
         session: &mut Session,
         rows: Option<&mut Rows>,
-        opened: &Opened,
-        asked: &Asked,
+        opened: &OpenedFile,
+        asked: &ProfileQuery,
         tree: &PathTree,
     ) -> anyhow::Result<()> {
         let has_parts = !tree.is_computed || asked.described.has_share;
@@ -82,24 +82,24 @@ impl ListingArgs {
                 let mut shown = self.shown();
                 let rows = (rows, &mut shown);
                 let left_out = print_rows(session, rows, opened, asked, tree, branches)?;
-                self.say_left_out(session, opened, left_out);
+                self.report_omitted(session, opened, left_out);
             }
             None => self.print_text(session, opened, asked, tree, branches)?,
         }
-        self.say_deeper(session, opened, tree);
+        self.report_deeper_paths(session, opened, tree);
         Ok(())
     }
 
-    fn shown(self) -> Shown {
+    fn shown(self) -> ShownCounts {
         let left = if self.number == 0 { usize::MAX } else { self.number };
-        Shown { left, more: 0 }
+        ShownCounts { left, more: 0 }
     }
 
     fn print_text(
         self,
         session: &mut Session,
-        opened: &Opened,
-        asked: &Asked,
+        opened: &OpenedFile,
+        asked: &ProfileQuery,
         tree: &PathTree,
         branches: Branches<'_>,
     ) -> anyhow::Result<()> {
@@ -131,7 +131,7 @@ impl ListingArgs {
     fn print_branch(
         self,
         out: &mut Output,
-        asked: &Asked,
+        asked: &ProfileQuery,
         tree: &PathTree,
         levels: &Levels,
         branch: &Branch<'_>,
@@ -157,7 +157,7 @@ impl ListingArgs {
     }
 
     /// Says that a list for programs leaves out some, unless that was asked for.
-    fn say_left_out(self, session: &mut Session, opened: &Opened, count: u64) {
+    fn report_omitted(self, session: &mut Session, opened: &OpenedFile, count: u64) {
         if count > 0 && self.threshold.is_none() {
             let _ = session.out.flush();
             let paths = numbers::count(count, "path", "paths");
@@ -167,7 +167,7 @@ impl ListingArgs {
     }
 
     /// Says that paths go on below what is shown.
-    fn say_deeper(self, session: &mut Session, opened: &Opened, tree: &PathTree) {
+    fn report_deeper_paths(self, session: &mut Session, opened: &OpenedFile, tree: &PathTree) {
         if tree.deeper > 0 {
             let paths = numbers::count(tree.deeper, "path goes", "paths go");
             let _ = session.out.flush();
@@ -178,12 +178,12 @@ impl ListingArgs {
 }
 
 /// Number of nodes that can still be shown, and number of further nodes.
-struct Shown {
+struct ShownCounts {
     left: usize,
     more: usize,
 }
 
-impl Shown {
+impl ShownCounts {
     /// Returns true if a branch is shown: the nodes that come first, and what is left out beside
     /// them.
     fn takes(&mut self, branch: &Branch<'_>) -> bool {
@@ -245,9 +245,9 @@ fn text(branch: &Branch<'_>, tree: &PathTree, fold: FoldArgs, is_terminal: bool)
 /// Prints each node as an object, and tells how many are left out.
 fn print_rows(
     session: &mut Session,
-    (rows, shown): (&mut Rows, &mut Shown),
-    opened: &Opened,
-    asked: &Asked,
+    (rows, shown): (&mut Rows, &mut ShownCounts),
+    opened: &OpenedFile,
+    asked: &ProfileQuery,
     tree: &PathTree,
     branches: Branches<'_>,
 ) -> anyhow::Result<u64> {

@@ -80,12 +80,12 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
     let mut is_first = true;
     let mut rows = args.rows.rows();
     session.each_dataset(inputs, &args.open, |session, opened| {
-        let asked = args.paths.apply(args.profile.of_any(opened)?)?;
+        let asked = args.paths.apply(args.profile.query_any(opened)?)?;
         let tree = asked.top_down(args.show.detail(), args.listing.depth)?;
         if rows.is_none() {
             begin(session, &mut is_first)?;
         }
         args.listing.print(session, rows.as_mut(), opened, &asked, &tree)?;
-        Ok(asked.say(session, opened, tree.nodes.is_empty(), tree.odd.as_deref()))
+        Ok(asked.report(session, opened, tree.nodes.is_empty(), tree.odd.as_deref()))
     })
 }

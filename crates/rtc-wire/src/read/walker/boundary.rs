@@ -4,8 +4,8 @@ use crate::spec::MARKER_HEADER;
 
 use super::super::marker::PROOF_BYTES;
 use super::super::resume::{lands, targets};
-use super::super::streams::Tried;
-use super::super::{Damage, Item, MajorIndex, NeedMore, View, Why, is_marker, major_index};
+use super::super::streams::TrialStreams;
+use super::super::{Damage, DamageKind, Item, MajorIndex, NeedMore, View, is_marker, major_index};
 use super::value::DOUBTS_MAX;
 use super::{CRC, FADE, UnitEnd, Walker};
 
@@ -23,7 +23,7 @@ impl Walker {
         self.is_last = tick >= ruler.early_end();
         if !self.is_last {
             self.boundary = tick;
-        } else if self.settle_end(view).is_err() {
+        } else if self.find_end(view).is_err() {
             // Up to here it is the same wherever the Unit ends.
             self.boundary = ruler.early_end().saturating_sub(CRC);
         }
@@ -35,7 +35,7 @@ impl Walker {
     }
 
     /// Finds where the Unit's data end: at the next Marker, or at the Crc before it.
-    pub(super) fn settle_end(&mut self, view: &View<'_>) -> Result<(), NeedMore> {
+    pub(super) fn find_end(&mut self, view: &View<'_>) -> Result<(), NeedMore> {
         let Some(ruler) = self.ruler else { return Ok(()) };
         let ends = [ruler.end(), ruler.early_end()];
         let is_next = |end: &u64| {
@@ -73,7 +73,7 @@ impl Walker {
             return self.cross_tick(view, header);
         }
         match self.end {
-            UnitEnd::Unknown => self.settle_end(view).map(|()| None),
+            UnitEnd::Unknown => self.find_end(view).map(|()| None),
             UnitEnd::Known { marker, .. } if position == marker => self.meet_marker(view),
             UnitEnd::Known { marker, has_crc: true } if header == 0x10 => {
                 self.boundary = marker;
@@ -81,7 +81,7 @@ impl Walker {
             }
             UnitEnd::Known { .. } if header == MARKER_HEADER => self.meet_marker(view),
             UnitEnd::Known { marker, .. } => {
-                let why = Why::NoMarker;
+                let why = DamageKind::NoMarker;
                 let end = marker.min(view.end());
                 self.forget_chains();
                 self.position = end;
@@ -112,11 +112,11 @@ impl Walker {
         self.sum.before_tick = self.data_end;
         self.set_boundary(view);
         let found = if header | 1 != 0x09 && !is_stop {
-            self.damage(view, position, self.why_no_index(view))
+            self.damage(view, position, self.missing_index_reason(view))
         } else {
             match self.is_proven_undescribed(view) {
                 Ok(true) => Ok(None),
-                Ok(false) => self.damage(view, position, Why::Undescribed),
+                Ok(false) => self.damage(view, position, DamageKind::Undescribed),
                 Err(more) => Err(more),
             }
         };
@@ -124,9 +124,9 @@ impl Walker {
         found.inspect_err(|_| (self.sum.before_tick, self.boundary, self.is_last, self.end) = here)
     }
 
-    fn why_no_index(&self, view: &View<'_>) -> Why {
+    fn missing_index_reason(&self, view: &View<'_>) -> DamageKind {
         let zeros = view.get(self.position..self.position.saturating_add(FADE));
-        if zeros.iter().all(|byte| *byte == 0) { Why::Zeros } else { Why::NoIndex }
+        if zeros.iter().all(|byte| *byte == 0) { DamageKind::Zeros } else { DamageKind::NoIndex }
     }
 
     /// Returns true if the rest of the unit makes sense with streams of variable length alone.
@@ -142,7 +142,8 @@ impl Walker {
         let landing = self.landing(view);
         let index = self.index_at(view, boundary);
         let named = index.map(|index| targets(view, index, position, landing)).unwrap_or_default();
-        let is_proven = lands(Tried::new(&self.streams), view, position, landing, &named).is_ok();
+        let is_proven =
+            lands(TrialStreams::new(&self.streams), view, position, landing, &named).is_ok();
         if is_proven {
             self.undescribed = boundary;
         }

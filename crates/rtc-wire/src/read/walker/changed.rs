@@ -7,7 +7,7 @@ use crate::crc::Polynomial;
 use super::super::marker::PROOF_BYTES;
 use super::super::parse::Parsed;
 use super::super::resume::Trial;
-use super::super::streams::Tried;
+use super::super::streams::TrialStreams;
 use super::super::{NeedMore, View};
 use super::mend::UNIT_BYTES_MAX;
 use super::{CRC, Walker};
@@ -20,7 +20,7 @@ const PROOFS_MAX: u32 = 8;
 
 /// Result of the search for it in a Unit.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Changed {
+pub(super) struct UnitChange {
     /// The Unit, by its Marker.
     marker: i64,
     found: Option<Byte>,
@@ -86,13 +86,13 @@ impl Walker {
                 return Ok(None);
             }
             let found = self.changed_from(view, start);
-            Changed { marker: ruler.marker, found, proofs_left: PROOFS_MAX }
+            UnitChange { marker: ruler.marker, found, proofs_left: PROOFS_MAX }
         };
         let is_here = |byte: &Byte| (start..self.boundary).contains(&byte.at);
         let found = changed.found.filter(is_here).filter(|_| changed.proofs_left > 0);
         changed.proofs_left -= u32::from(found.is_some());
         self.changed = Some(changed);
-        Ok(found.and_then(|byte| Some((byte.at, self.next_behind(view, start, byte)?))))
+        Ok(found.and_then(|byte| Some((byte.at, self.next_after_change(view, start, byte)?))))
     }
 
     /// The checksum of this Unit, and the byte that was changed with the bits that differ, where it
@@ -132,12 +132,12 @@ impl Walker {
     }
 
     /// The first frame behind a byte that is read as it was, if frames then lead to the boundary.
-    fn next_behind(&self, view: &View<'_>, start: u64, byte: Byte) -> Option<u64> {
+    fn next_after_change(&self, view: &View<'_>, start: u64, byte: Byte) -> Option<u64> {
         let limit = self.boundary.min(byte.crc);
         let mut bytes: Vec<u8> = view.get(start..limit.saturating_add(PROOF_BYTES)).to_vec();
         *bytes.get_mut(usize::try_from(byte.at - start).ok()?)? ^= byte.bits;
         let view = View::part(&bytes, start, true);
-        let mut trial = Trial::new(Tried::new(&self.streams), start);
+        let mut trial = Trial::new(TrialStreams::new(&self.streams), start);
         let mut next = None;
         loop {
             let before = trial.position;

@@ -3,18 +3,19 @@
 use super::super::marker::{PROOF_BYTES, minor_index};
 use super::super::meta::Definitions;
 use super::super::resume::{Target, agreement, lands, passage, targets};
-use super::super::streams::Tried;
+use super::super::streams::TrialStreams;
 use super::super::{
-    Damage, Item, MajorIndex, NeedMore, Ruler, View, Why, find_marker, is_marker, major_index,
+    Damage, DamageKind, Item, MajorIndex, NeedMore, Ruler, View, find_marker, is_marker,
+    major_index,
 };
 use super::head::{first_tick, meta_after};
-use super::learn::Told;
+use super::learn::MetaContent;
 use super::mend::text_after;
 use super::{CRC, MARKER, UnitEnd, Walker};
 
 /// Range in which the next Marker was looked for, and the result.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Sought {
+pub(super) struct MarkerSearch {
     from: u64,
     /// Up to here there was none, where none was found.
     end: u64,
@@ -34,7 +35,7 @@ impl Walker {
             self.go_to_marker(end);
         }
         let end = self.position;
-        Ok(Some(Item::Damage(Damage { start, end, noticed: start, why: Why::Cut })))
+        Ok(Some(Item::Damage(Damage { start, end, noticed: start, why: DamageKind::Cut })))
     }
 
     /// The next Marker that starts at `from` or later. No byte is looked at more than once or
@@ -42,7 +43,7 @@ impl Walker {
     pub(super) fn next_marker(&mut self, view: &View<'_>, from: u64) -> Option<u64> {
         let Some(mut sought) = self.sought else { return self.seek_marker(view, from, from) };
         if from < sought.from {
-            let before = view.until(sought.from.saturating_add(PROOF_BYTES));
+            let before = view.truncated(sought.from.saturating_add(PROOF_BYTES));
             let found = find_marker(&before, from);
             if found.is_some() {
                 return found;
@@ -62,7 +63,7 @@ impl Walker {
         // Of a Marker that has not all arrived nothing is known yet.
         let arriving = if view.is_final() { 0 } else { PROOF_BYTES };
         let end = view.end().saturating_sub(arriving);
-        self.sought = Some(Sought { from, end, found });
+        self.sought = Some(MarkerSearch { from, end, found });
         found
     }
 
@@ -79,28 +80,28 @@ impl Walker {
         &mut self,
         view: &View<'_>,
         start: u64,
-        why: Why,
+        why: DamageKind,
     ) -> Result<Option<Item>, NeedMore> {
-        self.damage_noticed(view, start, start, why)
+        self.skip_damage(view, start, start, why)
     }
 
     /// Passes over bytes from `start`, the place of the first frame that is not certain.
-    pub(super) fn damage_noticed(
+    pub(super) fn skip_damage(
         &mut self,
         view: &View<'_>,
         start: u64,
         noticed: u64,
-        why: Why,
+        why: DamageKind,
     ) -> Result<Option<Item>, NeedMore> {
-        if self.learn_for(view, why)? {
+        if self.learn_from_later(view, why)? {
             self.queue(Item::Streams(start));
-            if let Why::Stream(id) = why
+            if let DamageKind::Stream(id) = why
                 && self.streams.is_described(id)
             {
                 return Ok(None);
             }
         }
-        if matches!(why, Why::Stream(_)) && self.guess_streams(view, start, false)? {
+        if matches!(why, DamageKind::Stream(_)) && self.guess_streams(view, start, false)? {
             return Ok(None);
         }
         let here = (self.position, self.boundary, self.is_last, self.end, self.is_meta_due);
@@ -115,7 +116,7 @@ impl Walker {
         let is_marker_alone = is_session_ended
             && self.remains.is_some_and(|found| found.has_index())
             && self.position.saturating_sub(start) < 2 * MARKER;
-        let why = if is_marker_alone { Why::Marker } else { why };
+        let why = if is_marker_alone { DamageKind::Marker } else { why };
         let (start, end) = (start.min(self.position), self.position);
         self.forget_chains();
         (self.is_index_open, self.is_meta_open) = (false, false);
@@ -134,7 +135,7 @@ impl Walker {
             return self.resume_at_marker(view, first);
         }
         if self.is_last && self.is_provisional() {
-            self.settle_end(view)?;
+            self.find_end(view)?;
         }
         if self.resume_behind_changed(view, start)? {
             return Ok(());
@@ -154,7 +155,7 @@ impl Walker {
         if self.resume_behind_number(view, start) {
             return Ok(());
         }
-        let near = view.until(limit.saturating_add(PROOF_BYTES));
+        let near = view.truncated(limit.saturating_add(PROOF_BYTES));
         let from = self.before_swallowed(view, first);
         let marker = find_marker(&near, from).filter(|marker| *marker < limit);
         if marker.is_none() && self.index_at(view, limit).is_some() {
@@ -216,7 +217,7 @@ impl Walker {
     }
 
     /// Goes on behind a Meta or `meta` that says something.
-    pub(super) fn go_behind(&mut self, view: &View<'_>, start: u64, told: Told) {
+    pub(super) fn go_behind(&mut self, view: &View<'_>, start: u64, told: MetaContent) {
         self.definitions = Definitions { is_sound: false, ..told.definitions };
         (self.position, self.opened) = (told.end, told.end);
         self.pass_ticks(view);
@@ -255,7 +256,7 @@ impl Walker {
         let mut found = None;
         if self.searched < limit && (index.is_some() || landing < limit) {
             self.searched = limit;
-            found = self.leading_to(view, landing, index, start, first);
+            found = self.frame_leading_to(view, landing, index, start, first);
         }
         let is_near = |found: u64| found - start <= NEAR_BYTES;
         if !found.is_some_and(is_near) {
@@ -268,7 +269,7 @@ impl Walker {
 
     /// A frame from which frames lead to the boundary: one that the index behind it names, or on
     /// which every way to read the bytes agrees.
-    fn leading_to(
+    fn frame_leading_to(
         &mut self,
         view: &View<'_>,
         landing: u64,
@@ -276,7 +277,7 @@ impl Walker {
         start: u64,
         first: u64,
     ) -> Option<u64> {
-        let (limit, fresh) = (self.boundary, Tried::fresh(&self.streams));
+        let (limit, fresh) = (self.boundary, TrialStreams::fresh(&self.streams));
         let named = index.map(|index| targets(view, index, first, limit)).unwrap_or_default();
         let is_sound =
             |target: &&Target| lands(fresh.clone(), view, target.position, limit, &named).is_ok();
@@ -292,7 +293,7 @@ impl Walker {
         if self.impassable >= self.boundary {
             return None;
         }
-        let found = passage(&Tried::fresh(&self.streams), view, start, landing);
+        let found = passage(&TrialStreams::fresh(&self.streams), view, start, landing);
         if found.is_none() {
             self.impassable = self.boundary;
         }
@@ -334,7 +335,7 @@ impl Walker {
             self.position = boundary;
             self.set_boundary(view);
             if self.is_last && self.is_provisional() {
-                self.settle_end(view)?;
+                self.find_end(view)?;
             }
             Self::need(view, self.boundary.saturating_add(PROOF_BYTES))?;
             if self.index_at(view, self.boundary).is_none() {
@@ -376,7 +377,7 @@ impl Walker {
         let Some(ruler) = self.ruler else { return Ok(false) };
         let last = ruler.end().saturating_add(ruler.major);
         Self::need(view, last.saturating_add(PROOF_BYTES))?;
-        let near = view.until(last.saturating_add(PROOF_BYTES));
+        let near = view.truncated(last.saturating_add(PROOF_BYTES));
         let limit = find_marker(&near, first).unwrap_or(last);
         for end in [ruler.end(), ruler.early_end()] {
             let next = Ruler { marker: i64::try_from(end).unwrap_or(i64::MAX), ..ruler };
@@ -427,16 +428,16 @@ mod tests {
         let without = vec![0x55; 9000];
         let with = with_marker(4000);
         let mut walker = Walker::new();
-        assert_eq!(walker.next_marker(&View::whole(&without), 100), None);
-        assert_eq!(walker.next_marker(&View::whole(&with), 200), None);
+        assert_eq!(walker.next_marker(&View::from_file(&without), 100), None);
+        assert_eq!(walker.next_marker(&View::from_file(&with), 200), None);
         let mut walker = Walker::new();
-        assert_eq!(walker.next_marker(&View::whole(&with), 100), Some(4000));
-        assert_eq!(walker.next_marker(&View::whole(&without), 3000), Some(4000));
-        assert_eq!(walker.next_marker(&View::whole(&without), 4001), None);
+        assert_eq!(walker.next_marker(&View::from_file(&with), 100), Some(4000));
+        assert_eq!(walker.next_marker(&View::from_file(&without), 3000), Some(4000));
+        assert_eq!(walker.next_marker(&View::from_file(&without), 4001), None);
         // What comes before is looked at, and only that.
         let mut walker = Walker::new();
-        assert_eq!(walker.next_marker(&View::whole(&without), 5000), None);
-        assert_eq!(walker.next_marker(&View::whole(&with), 3000), Some(4000));
+        assert_eq!(walker.next_marker(&View::from_file(&without), 5000), None);
+        assert_eq!(walker.next_marker(&View::from_file(&with), 3000), Some(4000));
     }
 
     #[test]

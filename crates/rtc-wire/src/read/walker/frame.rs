@@ -3,12 +3,14 @@
 use crate::spec::{MARKER_BYTE, MARKER_HEADER, id};
 
 use super::super::form::Form;
-use super::super::marker::{PROOF_BYTES, index_behind_spoilt};
+use super::super::marker::{PROOF_BYTES, index_after_damaged_marker};
 use super::super::meta::Declared;
-use super::super::parse::{Padding, Parsed, Trouble, is_marker_or_end, is_padding, padding, parse};
+use super::super::parse::{
+    FrameError, Padding, Parsed, is_marker_or_end, is_padding, padding, parse,
+};
 use super::super::resume::lands;
-use super::super::streams::{Chain, Known as _, Tried};
-use super::super::{Begin, Frame, Item, NeedMore, View, Why, is_marker};
+use super::super::streams::{Chain, StreamLookup as _, TrialStreams};
+use super::super::{Begin, DamageKind, Frame, Item, NeedMore, View, is_marker};
 use super::{CRC, FADE, MARKER, OF_STREAMS, UnitEnd, Walker};
 
 impl Walker {
@@ -18,7 +20,7 @@ impl Walker {
             None if view.is_final() => return Ok(Some(Item::End)),
             None => return Err(NeedMore(position + 1)),
             Some(MARKER_HEADER) => return self.meet_marker(view),
-            Some(_) if self.after_crc => return self.damage(view, position, Why::NoMarker),
+            Some(_) if self.after_crc => return self.damage(view, position, DamageKind::NoMarker),
             Some(_) => {}
         }
         if let Some(id) = self.resolve_rest(view, position)? {
@@ -28,30 +30,30 @@ impl Walker {
             if guessed? {
                 return Ok(None);
             }
-            let found = self.damage(view, position, Why::Rest(id));
+            let found = self.damage(view, position, DamageKind::Rest(id));
             // With more bytes it is looked at again.
             return found.inspect_err(|_| self.has_tried_rest = false);
         }
         if self.is_spoilt_crc(view, position) {
-            return self.damage(view, position, Why::Crc);
+            return self.damage(view, position, DamageKind::Crc);
         }
-        let found = self.sensible(view, position);
+        let found = self.parse_plausible(view, position);
         if matches!(found, Ok(frame) if frame.id >= id::FIRST_USER)
             && (self.is_meta_due || self.is_meta_open || !self.is_proven_undescribed(view)?)
         {
-            return self.damage(view, position, Why::Undescribed);
+            return self.damage(view, position, DamageKind::Undescribed);
         }
         if self.depends_on_end(&found) {
-            self.settle_end(view)?;
+            self.find_end(view)?;
             return Ok(None);
         }
         match found {
             Ok(frame) if self.is_value_damaged(view, &frame)? => {
-                self.damage(view, position, Why::Value(frame.id))
+                self.damage(view, position, DamageKind::Value(frame.id))
             }
             Ok(frame) => self.take(view, &frame),
-            Err(Trouble::Bad(why)) => self.damage(view, position, why),
-            Err(Trouble::Short) => self.short(view, position),
+            Err(FrameError::Bad(why)) => self.damage(view, position, why),
+            Err(FrameError::Short) => self.short(view, position),
         }
     }
 
@@ -95,20 +97,24 @@ impl Walker {
 
     /// Returns true if a frame would be another if the Unit ended elsewhere, and that is still
     /// open.
-    pub(super) fn depends_on_end(&self, found: &Result<Parsed, Trouble>) -> bool {
+    pub(super) fn depends_on_end(&self, found: &Result<Parsed, FrameError>) -> bool {
         self.is_last
             && self.is_provisional()
             && match found {
                 Ok(frame) => frame.end >= self.boundary,
-                Err(Trouble::Bad(why)) => {
-                    matches!(why, Why::Boundary | Why::More(_) | Why::Padding)
+                Err(FrameError::Bad(why)) => {
+                    matches!(why, DamageKind::Boundary | DamageKind::More(_) | DamageKind::Padding)
                 }
-                Err(Trouble::Short) => false,
+                Err(FrameError::Short) => false,
             }
     }
 
     /// Parses a frame, and looks whether it may be where it is.
-    pub(super) fn sensible(&mut self, view: &View<'_>, position: u64) -> Result<Parsed, Trouble> {
+    pub(super) fn parse_plausible(
+        &mut self,
+        view: &View<'_>,
+        position: u64,
+    ) -> Result<Parsed, FrameError> {
         let frame = parse(&self.streams, view, position, self.boundary)?;
         if frame.id >= id::FIRST_USER {
             return Ok(frame);
@@ -138,21 +144,21 @@ impl Walker {
             id::MARKER => false,
             _ => true,
         };
-        if is_in_place { Ok(frame) } else { Err(Trouble::Bad(Why::Place(frame.id))) }
+        if is_in_place { Ok(frame) } else { Err(FrameError::Bad(DamageKind::Place(frame.id))) }
     }
 
     /// Padding leads to a boundary. As long as more bytes may come, that is not yet known.
-    fn look_at_padding(&mut self, view: &View<'_>, position: u64) -> Result<(), Trouble> {
+    fn look_at_padding(&mut self, view: &View<'_>, position: u64) -> Result<(), FrameError> {
         let next = self.boundary.saturating_add(1);
         if !view.reaches(next) && view.get(position..next).iter().all(|byte| *byte == 0) {
-            return Err(Trouble::Short);
+            return Err(FrameError::Short);
         }
         match padding(view, position, self.boundary) {
             Padding::Sound => Ok(()),
-            Padding::Long if !view.reaches(self.unit_end()) => Err(Trouble::Short),
+            Padding::Long if !view.reaches(self.unit_end()) => Err(FrameError::Short),
             Padding::Long if self.is_whole(view) => Ok(()),
-            Padding::Long | Padding::Zeros => Err(Trouble::Bad(Why::Zeros)),
-            Padding::Broken => Err(Trouble::Bad(Why::Padding)),
+            Padding::Long | Padding::Zeros => Err(FrameError::Bad(DamageKind::Zeros)),
+            Padding::Broken => Err(FrameError::Bad(DamageKind::Padding)),
         }
     }
 
@@ -173,14 +179,14 @@ impl Walker {
 
     /// Returns true if a checksum can be here: where the ruler has it, before a Marker, or where a
     /// writer ended, which zeros may follow. Anywhere else it is one only if it holds.
-    fn is_place_of_crc(&mut self, view: &View<'_>, frame: &Parsed) -> Result<bool, Trouble> {
+    fn is_place_of_crc(&mut self, view: &View<'_>, frame: &Parsed) -> Result<bool, FrameError> {
         let Some(ruler) = self.ruler else { return Ok(true) };
         let is_end = match self.end {
             UnitEnd::Known { marker, .. } => frame.end == marker,
             UnitEnd::Unknown => [ruler.end(), ruler.early_end()].contains(&frame.end),
         };
         if !view.reaches_for_now(frame.end + 2) {
-            return Err(Trouble::Short);
+            return Err(FrameError::Short);
         }
         if is_end || is_marker_or_end(view, frame.end) {
             return Ok(true);
@@ -207,7 +213,7 @@ impl Walker {
 
     /// Returns true if the last byte of a frame is a zero that zeros follow: it cannot be told
     /// whether it was ever written.
-    fn fades_out(view: &View<'_>, frame: &Parsed) -> bool {
+    fn ends_in_zeros(view: &View<'_>, frame: &Parsed) -> bool {
         let around = view.get(frame.end - 1..frame.end + FADE);
         frame.id >= id::FIRST_USER
             && around.len() as u64 > FADE
@@ -242,8 +248,8 @@ impl Walker {
         frame: &Parsed,
     ) -> Result<Option<Item>, NeedMore> {
         let mut frame = *frame;
-        frame.more = frame.more && self.goes_on(view, &frame)?;
-        let told = self.told(view, &frame)?;
+        frame.more = frame.more && self.continues(view, &frame)?;
+        let told = self.meta_content(view, &frame)?;
         if let Some(told) = &told {
             (frame.payload, frame.end) = (frame.payload.min(told.end), told.end);
         }
@@ -257,7 +263,7 @@ impl Walker {
             }
             if let Some(why) = trouble? {
                 if !self.is_before_changed(view, frame)? {
-                    return self.damage_noticed(view, frame.position, frame.end, why);
+                    return self.skip_damage(view, frame.position, frame.end, why);
                 }
                 self.streams.commit(frame, self.boundary);
             }
@@ -284,7 +290,7 @@ impl Walker {
 
     /// Returns true if a frame goes on as its `more` says. Nothing stands between the frames of a
     /// Meta but a tick: where something else follows, its `more` is damaged.
-    fn goes_on(&self, view: &View<'_>, frame: &Parsed) -> Result<bool, NeedMore> {
+    fn continues(&self, view: &View<'_>, frame: &Parsed) -> Result<bool, NeedMore> {
         if !matches!(frame.id, id::META | id::MINOR_META) || frame.end >= self.boundary {
             return Ok(true);
         }
@@ -295,7 +301,11 @@ impl Walker {
 
     /// Returns the fault in the bytes after a frame that shows that the frame itself cannot be
     /// right.
-    fn trouble_after(&mut self, view: &View<'_>, frame: &Parsed) -> Result<Option<Why>, NeedMore> {
+    fn trouble_after(
+        &mut self,
+        view: &View<'_>,
+        frame: &Parsed,
+    ) -> Result<Option<DamageKind>, NeedMore> {
         if is_padding(frame.id) || frame.id == id::CRC {
             return Ok(None);
         }
@@ -304,22 +314,22 @@ impl Walker {
                 Self::hope(view, frame.end + FADE)?;
             }
             let is_fading = view.end() < frame.end + FADE && Self::is_fading(view, frame);
-            return match Self::fades_out(view, frame) {
+            return match Self::ends_in_zeros(view, frame) {
                 false if is_fading => Err(NeedMore(frame.end + FADE)),
-                fades_out => Ok(fades_out.then_some(Why::Zeros)),
+                fades_out => Ok(fades_out.then_some(DamageKind::Zeros)),
             };
         }
         match self.peek(view, frame) {
-            Err(Trouble::Short) if Self::is_fading(view, frame) => Err(NeedMore(view.end() + 1)),
-            Err(Trouble::Short) if !view.reaches_for_now(view.end() + 1) => {
+            Err(FrameError::Short) if Self::is_fading(view, frame) => Err(NeedMore(view.end() + 1)),
+            Err(FrameError::Short) if !view.reaches_for_now(view.end() + 1) => {
                 Err(NeedMore(view.end() + 1))
             }
-            Ok(()) | Err(Trouble::Short) => Ok(None),
-            Err(Trouble::Bad(Why::Zeros)) => {
+            Ok(()) | Err(FrameError::Short) => Ok(None),
+            Err(FrameError::Bad(DamageKind::Zeros)) => {
                 let is_sound = view.byte(frame.end - 1) != Some(0) || frame.id < id::FIRST_USER;
-                Ok((!is_sound).then_some(Why::Zeros))
+                Ok((!is_sound).then_some(DamageKind::Zeros))
             }
-            Err(Trouble::Bad(why)) => {
+            Err(FrameError::Bad(why)) => {
                 if self.boundary < u64::MAX {
                     Self::need(view, self.boundary)?;
                 }
@@ -330,19 +340,21 @@ impl Walker {
     }
 
     /// Returns true if a frame can follow, knowing the streams that this frame may define.
-    pub(super) fn peek(&mut self, view: &View<'_>, frame: &Parsed) -> Result<(), Trouble> {
+    pub(super) fn peek(&mut self, view: &View<'_>, frame: &Parsed) -> Result<(), FrameError> {
         if view.byte(frame.end) == Some(MARKER_HEADER) {
             return Ok(());
         }
-        let found = self.sensible(view, frame.end);
+        let found = self.parse_plausible(view, frame.end);
         match found {
             // It may be one that this very frame defines.
-            Err(Trouble::Bad(Why::Stream(_))) if matches!(frame.id, id::META | id::MINOR_META) => {
+            Err(FrameError::Bad(DamageKind::Stream(_)))
+                if matches!(frame.id, id::META | id::MINOR_META) =>
+            {
                 Ok(())
             }
-            _ if self.depends_on_end(&found) => match self.settle_end(view) {
+            _ if self.depends_on_end(&found) => match self.find_end(view) {
                 Ok(()) => self.peek(view, frame),
-                Err(_) => Err(Trouble::Short),
+                Err(_) => Err(FrameError::Short),
             },
             other => other.map(|_| ()),
         }
@@ -363,7 +375,7 @@ impl Walker {
         };
         let after = position.saturating_add((taken + more_taken) as u64).saturating_add(length);
         after < self.landing(view)
-            && lands(Tried::new(&self.streams), view, after, self.landing(view), &[]).is_ok()
+            && lands(TrialStreams::new(&self.streams), view, after, self.landing(view), &[]).is_ok()
     }
 
     /// Returns the offset at which frames are to end: the boundary, or the place where the writer
@@ -395,5 +407,5 @@ fn is_before_spoilt(view: &View<'_>, position: u64) -> Result<bool, NeedMore> {
         return Ok(false);
     }
     Walker::need(view, position.saturating_add(2 * MARKER + PROOF_BYTES))?;
-    Ok(index_behind_spoilt(view, position) == Some(position + MARKER))
+    Ok(index_after_damaged_marker(view, position) == Some(position + MARKER))
 }

@@ -7,7 +7,7 @@ use crate::spec::id;
 use super::super::marker::PROOF_BYTES;
 use super::super::meta::Declared;
 use super::super::resume::{Trial, targets};
-use super::super::streams::Tried;
+use super::super::streams::TrialStreams;
 use super::super::{Lookup, NeedMore, Ruler, View};
 use super::Walker;
 
@@ -29,7 +29,7 @@ impl Walker {
             return Ok(false);
         }
         if self.is_last && self.is_provisional() {
-            self.settle_end(view)?;
+            self.find_end(view)?;
         }
         let boundary = self.boundary;
         if self.guessed >= boundary {
@@ -46,7 +46,7 @@ impl Walker {
         let landing = self.landing(view);
         let index = self.index_at(view, boundary);
         let named = index.map(|index| targets(view, index, start, landing)).unwrap_or_default();
-        let mut streams = Tried::new(&self.streams);
+        let mut streams = TrialStreams::new(&self.streams);
         for id in &unknown {
             streams.define(*id, Declared::Variable);
         }
@@ -70,7 +70,7 @@ impl Walker {
         let behind = self.index_at(view, self.boundary);
         let mut unknown = BTreeSet::new();
         for index in [opening, tick, behind].into_iter().flatten() {
-            let Some(index) = Lookup::at(view, index) else { continue };
+            let Some(index) = Lookup::read(view, index) else { continue };
             let listed = index.places().map(|(id, _)| id);
             unknown.extend(listed.filter(|id| self.is_unknown(*id)));
         }

@@ -3,13 +3,13 @@
 use crate::spec::{MARKER_HEADER, id};
 
 use super::super::marker::{
-    PROOF_BYTES, index_behind_spoilt, looks_like_marker, major_index_at, minor_index,
+    PROOF_BYTES, index_after_damaged_marker, looks_like_marker, major_index_at, minor_index,
 };
 use super::super::parse::parse;
 use super::super::ruler::MAJOR_UNKNOWN;
 use super::super::{
-    Damage, Item, Lookup, MajorIndex, NeedMore, Ruler, Streams, View, Why, definitions, is_marker,
-    major_index,
+    Damage, DamageKind, Item, Lookup, MajorIndex, NeedMore, Ruler, Streams, View, definitions,
+    is_marker, major_index,
 };
 use super::mend::meta_at;
 use super::remains::{MINOR_UNKNOWN, ruler_by_first_index};
@@ -62,12 +62,12 @@ impl Walker {
         if is_alone
             && self.resume_at_remains(view, from, end).inspect_err(|_| self.is_lost = true)?
         {
-            let (end, why) = (self.position, Why::Head);
+            let (end, why) = (self.position, DamageKind::Head);
             return Ok(Some(Item::Damage(Damage { start: from, end, noticed: from, why })));
         }
         let Some((ruler, count)) = Self::ruler_of_head(view, from, marker, index) else {
             self.go_to_marker(end);
-            let why = if marker.is_some() { Why::Head } else { Why::Nothing };
+            let why = if marker.is_some() { DamageKind::Head } else { DamageKind::Nothing };
             return Ok(Some(Item::Damage(Damage { start: from, end, noticed: from, why })));
         };
         if let (Some(marker), Some(_)) = (marker, count) {
@@ -81,7 +81,7 @@ impl Walker {
         self.set_boundary(view);
         let unit = self.unit(from);
         self.resume(view, from, from)?;
-        let (end, why) = (self.position, Why::Head);
+        let (end, why) = (self.position, DamageKind::Head);
         if end > from {
             self.queue(Item::Damage(Damage { start: from, end, noticed: from, why }));
         }
@@ -92,7 +92,7 @@ impl Walker {
     /// damaged.
     fn rest_of_marker(&self, view: &View<'_>) -> Result<Option<u64>, NeedMore> {
         Self::need(view, self.position + MARKER + PROOF_BYTES)?;
-        Ok(index_behind_spoilt(view, self.position))
+        Ok(index_after_damaged_marker(view, self.position))
     }
 
     /// Begins at the Index of a Unit whose Marker is not all there.
@@ -111,7 +111,7 @@ impl Walker {
         }
         self.begin_data(position);
         self.set_boundary(view);
-        let (end, why) = (position, Why::Marker);
+        let (end, why) = (position, DamageKind::Marker);
         self.queue(Item::Damage(Damage { start: from, end, noticed: from, why }));
         Ok(Item::Unit(self.unit(from)))
     }
@@ -128,7 +128,7 @@ impl Walker {
         self.begin_data(position);
         self.sum.next = None;
         self.set_boundary(view);
-        let why = Why::Head;
+        let why = DamageKind::Head;
         self.queue(Item::Damage(Damage { start: from, end: position, noticed: index, why }));
         Item::Unit(self.unit(from))
     }
@@ -156,7 +156,7 @@ impl Walker {
 
     /// Learns streams and byte order from the Unit that begins at a Marker.
     fn learn_from(&mut self, view: &View<'_>, marker: u64) -> Result<(), NeedMore> {
-        let ahead = Self::at(marker).ahead(view)?;
+        let ahead = Self::from_position(marker).ahead(view)?;
         self.streams = ahead.streams;
         self.is_big_endian = ahead.is_big_endian;
         self.has_crc = ahead.has_crc;
@@ -180,7 +180,7 @@ impl Walker {
 /// Returns true if an Index has a Meta behind it: then it opens a Unit, however little is left
 /// before it.
 fn opens_unit(view: &View<'_>, index: u64) -> bool {
-    let meta = Lookup::at(view, index).and_then(|index| meta_at(view, index.end()));
+    let meta = Lookup::read(view, index).and_then(|index| meta_at(view, index.end()));
     meta.is_some_and(|told| told.definitions.is_sound)
 }
 

@@ -7,10 +7,12 @@ use crate::spec::id;
 
 use super::super::marker::{PROOF_BYTES, minor_index};
 use super::super::meta::{Declared, Definition, Definitions};
-use super::super::parse::{Parsed, Trouble};
+use super::super::parse::{FrameError, Parsed};
 use super::super::resume::Trial;
-use super::super::streams::Tried;
-use super::super::{NeedMore, Ruler, View, Why, definitions, find_marker, is_marker, major_index};
+use super::super::streams::TrialStreams;
+use super::super::{
+    DamageKind, NeedMore, Ruler, View, definitions, find_marker, is_marker, major_index,
+};
 use super::Walker;
 use super::mend::text_after;
 
@@ -27,13 +29,13 @@ const AHEAD_BYTES_MAX: u64 = 32 << 20;
 const FRAMES_MAX: u64 = 1 << 16;
 
 /// Definitions of a Meta or meta, and the place where it ends.
-pub(super) struct Told {
+pub(super) struct MetaContent {
     pub definitions: Definitions,
     pub end: u64,
 }
 
 /// Opening of a later Unit, and the distance to it in Units.
-struct Ahead {
+struct LaterUnit {
     walker: Walker,
     units: u64,
 }
@@ -42,18 +44,18 @@ impl Walker {
     /// Returns the definitions of the Meta or meta that ends with a frame. It may be damaged, not
     /// fit the frames behind it, or be contradicted. Then a later Unit of the session or the
     /// checksum of this one tells what it was.
-    pub(super) fn told(
+    pub(super) fn meta_content(
         &mut self,
         view: &View<'_>,
         frame: &Parsed,
-    ) -> Result<Option<Told>, NeedMore> {
+    ) -> Result<Option<MetaContent>, NeedMore> {
         if !matches!(frame.id, id::META | id::MINOR_META) || frame.more {
             return Ok(None);
         }
         let before = if self.is_meta_open { self.meta.len() } else { 0 };
         self.add_to_meta(view, frame);
         let own = definitions(&self.meta, &self.seams);
-        let told = self.settled(view, frame, own);
+        let told = self.verified_content(view, frame, own);
         if told.is_err() {
             // With more bytes it is read again.
             self.meta.truncate(before);
@@ -61,22 +63,22 @@ impl Walker {
         told.map(Some)
     }
 
-    fn settled(
+    fn verified_content(
         &mut self,
         view: &View<'_>,
         frame: &Parsed,
         own: Definitions,
-    ) -> Result<Told, NeedMore> {
+    ) -> Result<MetaContent, NeedMore> {
         let end = frame.end;
         // What always exists is not what a Meta is for: such an id may be a damaged one.
         let is_told = |stream: &Definition| {
             stream.id < id::FIRST_USER || !self.streams.is_described(stream.id)
         };
         if own.is_sound && !own.streams.iter().any(is_told) {
-            return Ok(Told { definitions: own, end });
+            return Ok(MetaContent { definitions: own, end });
         }
         let is_first = self.streams.is_undescribed();
-        if own.is_sound && (!is_first || self.leads_on(view, end, &own)?) {
+        if own.is_sound && (!is_first || self.frames_fit_meta(view, end, &own)?) {
             return self.compared(view, own, end);
         }
         let mended = if own.is_sound {
@@ -89,10 +91,10 @@ impl Walker {
         }
         let told = match self.ahead_in_session(view, 1)? {
             Some(ahead) => self.with_later(view, end, &own, &ahead)?,
-            None if is_first => return self.as_it_leads_on(view, frame, own),
+            None if is_first => return self.repaired_content(view, frame, own),
             None => own,
         };
-        Ok(Told { definitions: told, end })
+        Ok(MetaContent { definitions: told, end })
     }
 
     /// Returns the definitions of a damaged Meta together with those of a later one.
@@ -101,32 +103,34 @@ impl Walker {
         view: &View<'_>,
         end: u64,
         own: &Definitions,
-        ahead: &Ahead,
+        ahead: &LaterUnit,
     ) -> Result<Definitions, NeedMore> {
         let later = &ahead.walker.definitions.streams;
         let instead = joined(own, later, true);
         let is_first = self.streams.is_undescribed();
-        let is_later_right = is_first && self.leads_on(view, end, &instead)?;
+        let is_later_right = is_first && self.frames_fit_meta(view, end, &instead)?;
         Ok(if is_later_right { instead } else { joined(own, later, false) })
     }
 
     /// The first Meta of a session that is damaged and that nothing else tells of: the way to read
     /// it with which frames follow.
-    fn as_it_leads_on(
+    fn repaired_content(
         &self,
         view: &View<'_>,
         frame: &Parsed,
         own: Definitions,
-    ) -> Result<Told, NeedMore> {
-        let own = Told { definitions: own, end: frame.end };
+    ) -> Result<MetaContent, NeedMore> {
+        let own = MetaContent { definitions: own, end: frame.end };
         // Its length may be damaged as well.
         let found = text_after(view, frame.position).filter(|found| found.end != own.end);
-        for told in [Some(own.guessed()), found.as_ref().map(Told::guessed)].into_iter().flatten() {
+        for told in
+            [Some(own.guessed()), found.as_ref().map(MetaContent::guessed)].into_iter().flatten()
+        {
             // Where its text has bytes too many or too few, all that follows is away by as many.
             let moved = i128::from(told.end) - i128::from(own.end);
             if !told.definitions.streams.is_empty()
-                && (self.leads_on(view, told.end, &told.definitions)?
-                    || self.leads_to_moved(view, &told, moved))
+                && (self.frames_fit_meta(view, told.end, &told.definitions)?
+                    || self.frames_fit_moved_meta(view, &told, moved))
             {
                 return Ok(told);
             }
@@ -137,18 +141,23 @@ impl Walker {
     /// A Meta that makes sense and tells of streams for the first time, beside the next one that
     /// tells of them. Where they differ, that of a Unit counts whose checksum holds; where there is
     /// no next one, the checksum tells whether a byte of it was changed.
-    fn compared(&mut self, view: &View<'_>, own: Definitions, end: u64) -> Result<Told, NeedMore> {
+    fn compared(
+        &mut self,
+        view: &View<'_>,
+        own: Definitions,
+        end: u64,
+    ) -> Result<MetaContent, NeedMore> {
         // Who follows a recording is not to wait for that.
         if !view.is_final() || !self.learns {
-            return Ok(Told { definitions: own, end });
+            return Ok(MetaContent { definitions: own, end });
         }
         let Some(ahead) = self.ahead_in_session(view, 1)? else {
             let mended = self.mended_though_sound(view, end)?;
-            return Ok(mended.unwrap_or(Told { definitions: own, end }));
+            return Ok(mended.unwrap_or(MetaContent { definitions: own, end }));
         };
         let later = &ahead.walker.definitions.streams;
         let Some(id) = contradiction(&own, later).filter(|_| !self.is_whole(view)) else {
-            return Ok(Told { definitions: own, end });
+            return Ok(MetaContent { definitions: own, end });
         };
         if let Some(mended) = self.mended_though_sound(view, end)? {
             return Ok(mended);
@@ -166,14 +175,18 @@ impl Walker {
         let mut definitions = if is_later_right { joined(&own, later, true) } else { own };
         // Where the later one is wrong, that is said when it is read.
         definitions.contradicted = Some(id).filter(|_| is_later_right || !is_own_right);
-        Ok(Told { definitions, end })
+        Ok(MetaContent { definitions, end })
     }
 
     /// Learns streams that nothing described so far from a later Unit. Gives whether there are
     /// any.
-    pub(super) fn learn_for(&mut self, view: &View<'_>, why: Why) -> Result<bool, NeedMore> {
+    pub(super) fn learn_from_later(
+        &mut self,
+        view: &View<'_>,
+        why: DamageKind,
+    ) -> Result<bool, NeedMore> {
         let is_needed = match why {
-            Why::Stream(_) => true,
+            DamageKind::Stream(_) => true,
             _ => self.streams.is_undescribed(),
         };
         if !is_needed {
@@ -193,7 +206,7 @@ impl Walker {
     }
 
     /// Returns true if frames make sense from a Meta on to the next boundary with what it says.
-    fn leads_on(
+    fn frames_fit_meta(
         &self,
         view: &View<'_>,
         position: u64,
@@ -204,24 +217,24 @@ impl Walker {
             return Ok(true);
         }
         Self::hope(view, self.boundary)?;
-        let mut streams = Tried::new(&self.streams);
+        let mut streams = TrialStreams::new(&self.streams);
         for Definition { id, length, .. } in &told.streams {
             streams.define(*id, *length);
         }
         let mut trial = Trial::new(streams, position);
         let found = trial.run(view, self.landing(view), &[], &mut { FRAMES_MAX });
         // Something else may be wrong, farther on.
-        Ok(matches!(found, Ok(()) | Err(Trouble::Short)))
+        Ok(matches!(found, Ok(()) | Err(FrameError::Short)))
     }
 
     /// Returns true if frames make sense from a Meta on to the next tick, which is away from its
     /// place and has its index.
-    fn leads_to_moved(&self, view: &View<'_>, told: &Told, moved: i128) -> bool {
+    fn frames_fit_moved_meta(&self, view: &View<'_>, told: &MetaContent, moved: i128) -> bool {
         let tick = u64::try_from(i128::from(self.boundary) + moved).unwrap_or(0);
         if moved == 0 || self.is_last || minor_index(view, tick).is_none() {
             return false;
         }
-        let mut streams = Tried::new(&self.streams);
+        let mut streams = TrialStreams::new(&self.streams);
         for Definition { id, length, .. } in &told.definitions.streams {
             streams.define(*id, *length);
         }
@@ -231,7 +244,11 @@ impl Walker {
 
     /// A walk that has read what opens a later Unit of this session, so many Units on or more, if
     /// its Meta is sound.
-    fn ahead_in_session(&mut self, view: &View<'_>, least: u64) -> Result<Option<Ahead>, NeedMore> {
+    fn ahead_in_session(
+        &mut self,
+        view: &View<'_>,
+        least: u64,
+    ) -> Result<Option<LaterUnit>, NeedMore> {
         let (Some(mut ruler), Some(count), true) = (self.ruler, self.count, self.learns) else {
             return Ok(None);
         };
@@ -253,19 +270,19 @@ impl Walker {
             // Bytes may be missing before it, or too many.
             let near = || {
                 let from = end.saturating_sub(ruler.major / 2).max(self.position);
-                find_marker(&view.until(end.saturating_add(PROOF_BYTES)), from)
+                find_marker(&view.truncated(end.saturating_add(PROOF_BYTES)), from)
             };
             let marker = in_place.or_else(|| near().filter(is_of_session));
             let next = marker.unwrap_or(end);
             ruler = Ruler { marker: i64::try_from(next).unwrap_or(i64::MAX), ..ruler };
             let Some(marker) = marker.filter(|_| units >= least) else { continue };
-            let walker = match Self::at(marker).ahead(view) {
+            let walker = match Self::from_position(marker).ahead(view) {
                 Err(_) if view.reaches_for_now(u64::MAX) => break,
                 found => found?,
             };
             if walker.definitions.is_sound && !walker.streams.is_undescribed() {
                 self.learns_left -= 1;
-                return Ok(Some(Ahead { walker, units }));
+                return Ok(Some(LaterUnit { walker, units }));
             }
         }
         self.learns_left = 0;
@@ -273,7 +290,7 @@ impl Walker {
     }
 }
 
-impl Told {
+impl MetaContent {
     /// The text as it stands is damaged, and what it was counts more than what was said before.
     pub(super) fn mark_mended(&mut self) {
         self.definitions.is_sound = false;

@@ -9,9 +9,9 @@ use super::super::marker::PROOF_BYTES;
 use super::super::meta::Definition;
 use super::super::parse::{is_padding, parse};
 use super::super::resume::Trial;
-use super::super::streams::Tried;
+use super::super::streams::TrialStreams;
 use super::super::{Lookup, NeedMore, Streams, View, definitions, find_marker};
-use super::learn::Told;
+use super::learn::MetaContent;
 use super::{CRC, Walker};
 
 /// Number of Units of a walk that are searched for the byte that was changed.
@@ -27,7 +27,11 @@ impl Walker {
     /// What the Meta of this Unit said, or the `meta` at hand, where one byte of it or of what opens
     /// the Unit was changed: no other change of one byte makes its checksum hold.
     /// It is looked for before `until`.
-    pub(super) fn mended(&mut self, view: &View<'_>, until: u64) -> Result<Option<Told>, NeedMore> {
+    pub(super) fn mended(
+        &mut self,
+        view: &View<'_>,
+        until: u64,
+    ) -> Result<Option<MetaContent>, NeedMore> {
         let is_asked = self.learns && self.mends_left > 0;
         let Some(ruler) = self.ruler.filter(|ruler| is_asked && ruler.major <= UNIT_BYTES_MAX)
         else {
@@ -64,13 +68,13 @@ impl Walker {
 
     /// What is said, where that is a sound text. What an old writer spoilt where frames end is not sound
     /// either when it is corrected: then frames have to make sense with it up to the next tick.
-    fn makes_sense(&self, view: &View<'_>, told: Told, crc: u64) -> Option<Told> {
+    fn makes_sense(&self, view: &View<'_>, told: MetaContent, crc: u64) -> Option<MetaContent> {
         if told.definitions.is_sound {
             return Some(told);
         }
         let end = self.ruler?.tick_after(told.end).min(crc);
         let guessed = told.guessed();
-        [told, guessed].into_iter().find(|told| self.leads_to(view, told, end))
+        [told, guessed].into_iter().find(|told| self.frames_fit_up_to(view, told, end))
     }
 
     /// The same where the text makes sense as it stands, so that something else of the Unit may be
@@ -80,19 +84,19 @@ impl Walker {
         &mut self,
         view: &View<'_>,
         until: u64,
-    ) -> Result<Option<Told>, NeedMore> {
+    ) -> Result<Option<MetaContent>, NeedMore> {
         if self.is_big_endian.or_else(|| byte_order_behind(view, until)).is_none() {
             return Ok(None);
         }
         let mended = self.mended(view, until)?;
-        Ok(mended.filter(|told| self.leads_through(view, told)))
+        Ok(mended.filter(|told| self.frames_fit_unit(view, told)))
     }
 
     /// The `meta` at a place, where the byte of the Unit that was changed is in its header.
-    pub(super) fn changed_meta(&self, view: &View<'_>, start: u64) -> Option<Told> {
+    pub(super) fn changed_meta(&self, view: &View<'_>, start: u64) -> Option<MetaContent> {
         let (crc, changed) = self.known_change()?;
         let mut told = meta_as_it_was(view, start, crc, changed)?;
-        if !told.definitions.is_sound || !self.leads_through(view, &told) {
+        if !told.definitions.is_sound || !self.frames_fit_unit(view, &told) {
             return None;
         }
         told.mark_mended();
@@ -100,15 +104,15 @@ impl Walker {
     }
 
     /// Returns true if frames lead from a Meta through all units of the Unit, with what it says.
-    fn leads_through(&self, view: &View<'_>, told: &Told) -> bool {
+    fn frames_fit_unit(&self, view: &View<'_>, told: &MetaContent) -> bool {
         let end = self.places_of_crc(view).first().copied();
-        end.is_some_and(|end| self.leads_to(view, told, end))
+        end.is_some_and(|end| self.frames_fit_up_to(view, told, end))
     }
 
     /// Returns true if frames lead from a Meta to a place in its Unit, with what it says.
-    fn leads_to(&self, view: &View<'_>, told: &Told, end: u64) -> bool {
+    fn frames_fit_up_to(&self, view: &View<'_>, told: &MetaContent, end: u64) -> bool {
         let Some(ruler) = self.ruler else { return false };
-        let mut streams = Tried::new(&self.streams);
+        let mut streams = TrialStreams::new(&self.streams);
         for Definition { id, length, .. } in &told.definitions.streams {
             streams.define(*id, *length);
         }
@@ -133,7 +137,7 @@ impl Walker {
     /// the bytes end.
     pub(super) fn places_of_crc(&self, view: &View<'_>) -> Vec<u64> {
         let Some(ruler) = self.ruler else { return Vec::new() };
-        let near = view.until(ruler.end().saturating_add(PROOF_BYTES));
+        let near = view.truncated(ruler.end().saturating_add(PROOF_BYTES));
         let next = find_marker(&near, self.position);
         let ends = [Some(ruler.end()), Some(ruler.early_end()), next, Some(view.end())];
         let ends = ends.into_iter().flatten().filter(|end| *end <= ruler.end().min(view.end()));
@@ -175,30 +179,45 @@ fn as_it_was(view: &View<'_>, from: u64, crc: u64, (at, bits): (u64, u8)) -> Opt
 }
 
 /// The Meta behind the Index of a Unit, with the byte that was changed in one of them as it was.
-fn opening_as_it_was(view: &View<'_>, start: u64, crc: u64, changed: (u64, u8)) -> Option<Told> {
+fn opening_as_it_was(
+    view: &View<'_>,
+    start: u64,
+    crc: u64,
+    changed: (u64, u8),
+) -> Option<MetaContent> {
     let bytes = as_it_was(view, start, crc, changed)?;
     let opening = View::part(&bytes, start, true);
-    text_as_it_was(&opening, id::META, Lookup::at(&opening, start)?.end(), changed)
+    text_as_it_was(&opening, id::META, Lookup::read(&opening, start)?.end(), changed)
 }
 
 /// The `meta` at a place within a Unit, with the byte that was changed in it as it was.
-fn meta_as_it_was(view: &View<'_>, position: u64, crc: u64, changed: (u64, u8)) -> Option<Told> {
+fn meta_as_it_was(
+    view: &View<'_>,
+    position: u64,
+    crc: u64,
+    changed: (u64, u8),
+) -> Option<MetaContent> {
     let bytes = as_it_was(view, position, crc, changed)?;
     text_as_it_was(&View::part(&bytes, position, true), id::MINOR_META, position, changed)
 }
 
 /// What frames of a kind say. What is no text is not what it was; where the byte is behind them,
 /// they are as they were.
-fn text_as_it_was(view: &View<'_>, kind: u32, position: u64, (at, _): (u64, u8)) -> Option<Told> {
+fn text_as_it_was(
+    view: &View<'_>,
+    kind: u32,
+    position: u64,
+    (at, _): (u64, u8),
+) -> Option<MetaContent> {
     let (text, seams, end) = meta_text(view, kind, position)?;
     core::str::from_utf8(&text).ok().filter(|_| at < end)?;
-    Some(Told { definitions: definitions(&text, &seams), end })
+    Some(MetaContent { definitions: definitions(&text, &seams), end })
 }
 
 /// Returns the definitions of the Meta at a place.
-pub(super) fn meta_at(view: &View<'_>, position: u64) -> Option<Told> {
+pub(super) fn meta_at(view: &View<'_>, position: u64) -> Option<MetaContent> {
     let (text, seams, end) = meta_text(view, id::META, position)?;
-    Some(Told { definitions: definitions(&text, &seams), end })
+    Some(MetaContent { definitions: definitions(&text, &seams), end })
 }
 
 /// Reads the frames of a Meta or `meta` one after the other: its text, where they were joined, and
@@ -232,7 +251,7 @@ fn byte_order_behind(view: &View<'_>, meta_end: u64) -> Option<bool> {
 
 /// The text of a Meta near a place, whatever its frame says: from the bracket that opens it to the
 /// one before a platform frame.
-pub(super) fn text_after(view: &View<'_>, position: u64) -> Option<Told> {
+pub(super) fn text_after(view: &View<'_>, position: u64) -> Option<MetaContent> {
     let bytes = view.get(position..position.saturating_add(2 * PROOF_BYTES));
     let start = bytes.windows(2).position(|pair| pair == b"[{")?;
     let platforms = [[b']', 0x0E, 4, 3, 2, 1], [b']', 0x0E, 1, 2, 3, 4]];
@@ -241,7 +260,7 @@ pub(super) fn text_after(view: &View<'_>, position: u64) -> Option<Told> {
     let end = 1 + text.windows(6).position(is_end)?;
     let definitions = definitions(text.get(..end)?, &[]);
     let end = position + (start + end) as u64;
-    (!definitions.streams.is_empty()).then_some(Told { definitions, end })
+    (!definitions.streams.is_empty()).then_some(MetaContent { definitions, end })
 }
 
 #[cfg(test)]
@@ -270,9 +289,9 @@ mod tests {
         let mut walker = Walker::new();
         let is_meta =
             |item: &Item| matches!(item, Item::Frame(frame) if frame.id == id::MINOR_META);
-        while !is_meta(&walker.next(&View::whole(&sound)).unwrap()) {}
+        while !is_meta(&walker.next(&View::from_file(&sound)).unwrap()) {}
         for bytes in [&sound, &changed, &changed] {
-            let view = View::whole(bytes);
+            let view = View::from_file(bytes);
             assert!(walker.mended(&view, walker.position).unwrap().is_none());
             assert_eq!(walker.mends_left, MENDS_TOTAL);
         }

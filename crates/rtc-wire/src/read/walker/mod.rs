@@ -24,8 +24,8 @@ use crate::spec::{CRC_BYTES, MARKER_BYTES, id};
 
 use super::meta::Definitions;
 use super::{Frame, Item, NeedMore, Ruler, Streams, View};
-use changed::Changed;
-use damage::Sought;
+use changed::UnitChange;
+use damage::MarkerSearch;
 use remains::Remains;
 use sum::Sum;
 
@@ -134,7 +134,7 @@ pub struct Walker {
     noticed: u64,
     missing: i128,
     /// Range in which the next Marker was looked for.
-    sought: Option<Sought>,
+    sought: Option<MarkerSearch>,
     definitions: Definitions,
     /// Description of each stream of the session, as a number that distinguishes texts.
     said: BTreeMap<u32, u64>,
@@ -143,7 +143,7 @@ pub struct Walker {
     /// Number of bytes that are still looked at to find what has the form of values.
     fitted_bytes_left: u64,
     /// The single byte that was changed, once it was looked for.
-    changed: Option<Changed>,
+    changed: Option<UnitChange>,
     /// In how many Units the byte that was changed is still looked for.
     mends_left: u32,
     is_big_endian: Option<bool>,
@@ -177,12 +177,12 @@ impl Walker {
     /// A walk from the beginning of a file.
     #[must_use]
     pub fn new() -> Self {
-        Self::at(0)
+        Self::from_position(0)
     }
 
     /// A walk from a place of which nothing is known.
     #[must_use]
-    pub fn at(position: u64) -> Self {
+    pub fn from_position(position: u64) -> Self {
         Self {
             position,
             is_lost: true,
@@ -246,13 +246,13 @@ impl Walker {
     /// alone, and takes no way to read the first frame where there is another: then it finds
     /// damage.
     #[must_use]
-    pub fn within(
+    pub fn in_session(
         view: &View<'_>,
         place: &Place,
         streams: Streams,
         is_big_endian: Option<bool>,
     ) -> Self {
-        let mut walker = Self::at(place.frame.unwrap_or(place.tick));
+        let mut walker = Self::from_position(place.frame.unwrap_or(place.tick));
         (walker.is_lost, walker.is_started) = (false, true);
         walker.session = place.session;
         walker.streams = streams;
@@ -269,7 +269,7 @@ impl Walker {
             walker.is_last = true;
             walker.end = UnitEnd::Known { marker, has_crc: true };
             walker.count = place.count.checked_sub(1);
-            walker.ruler = walker.count.map(|_| place.ruler.before());
+            walker.ruler = walker.count.map(|_| place.ruler.previous_unit());
         } else {
             walker.count = Some(place.count);
             walker.ruler = Some(place.ruler);
@@ -287,7 +287,7 @@ impl Walker {
     }
 
     /// Takes it that no message of some streams is open here: what lies before tells so.
-    pub fn settle(&mut self, streams: impl IntoIterator<Item = u32>) {
+    pub fn close_messages(&mut self, streams: impl IntoIterator<Item = u32>) {
         for id in streams {
             self.streams.close(id);
         }

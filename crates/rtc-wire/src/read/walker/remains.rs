@@ -9,10 +9,10 @@ use crate::spec::{INDEX_HEADER, MINOR_BYTES_MIN};
 
 use super::super::marker::{PROOF_BYTES, major_index_at, minor_index};
 use super::super::meta::Definition;
-use super::super::parse::Trouble;
+use super::super::parse::FrameError;
 use super::super::resume::Trial;
 use super::super::ruler::MAJOR_UNKNOWN;
-use super::super::streams::Tried;
+use super::super::streams::TrialStreams;
 use super::super::{
     Item, Lookup, MajorIndex, NeedMore, Ruler, Streams, View, find_marker, major_index,
 };
@@ -110,7 +110,7 @@ impl Walker {
     fn remains_at(&mut self, view: &View<'_>, position: u64) -> Option<Remains> {
         if let Some(index) = major_index_at(view, position) {
             self.remains_left -= 1;
-            meta_at(view, Lookup::at(view, position)?.end())?;
+            meta_at(view, Lookup::read(view, position)?.end())?;
             let ruler = confirmed(view, index.ruler);
             let (count, index) = (Some(index.count), Some(index));
             let found = Remains { position, index, ruler, count, is_after_end: false };
@@ -164,22 +164,22 @@ impl Walker {
         Self::hope(view, boundary.saturating_add(PROOF_BYTES).min(view.end() + boundary))?;
         let meta = match remains.index {
             Some(_) => {
-                Lookup::at(view, remains.position).map_or(remains.position, |index| index.end())
+                Lookup::read(view, remains.position).map_or(remains.position, |index| index.end())
             }
             None => remains.position,
         };
         let Some(told) = meta_at(view, meta) else { return Ok(false) };
         let streams = Streams::new();
-        let mut tried = Tried::new(&streams);
+        let mut tried = TrialStreams::new(&streams);
         for Definition { id, length, .. } in &told.definitions.streams {
             tried.define(*id, *length);
         }
-        let near = view.until(boundary.saturating_add(PROOF_BYTES));
+        let near = view.truncated(boundary.saturating_add(PROOF_BYTES));
         let end = find_marker(&near, told.end).unwrap_or(near.end()).min(boundary);
         let crc = end.saturating_sub(CRC);
         let limit = if end < boundary && view.byte(crc) == Some(0x10) { crc } else { end };
         let found = Trial::new(tried, told.end).run(view, limit, &[], &mut { FRAMES_MAX });
-        Ok(matches!(found, Ok(()) | Err(Trouble::Short)) && told.end < view.end())
+        Ok(matches!(found, Ok(()) | Err(FrameError::Short)) && told.end < view.end())
     }
 
     /// Begins the Unit that was found by its remains.

@@ -7,10 +7,10 @@ use crate::spec::PAYLOAD_BYTES_MAX;
 
 use super::super::marker::PROOF_BYTES;
 use super::super::meta::Declared;
-use super::super::parse::Trouble;
-use super::super::resume::{Target, Trial, after, targets};
-use super::super::streams::{Chain, Known as _, Slot, Tried};
-use super::super::{NeedMore, View, Why};
+use super::super::parse::FrameError;
+use super::super::resume::{Target, Trial, targets, targets_after};
+use super::super::streams::{Chain, Slot, StreamLookup as _, TrialStreams};
+use super::super::{DamageKind, NeedMore, View};
 use super::Walker;
 
 /// Frames that tell most wrong guesses from right ones.
@@ -68,14 +68,16 @@ impl Rest<'_> {
     /// Returns the chain that the stream has open, and the number of its bytes that came before.
     fn resolve(&self, walker: &mut Walker, position: u64) -> Option<(Chain, u64)> {
         let came = if self.slot.chain == Chain::Within { self.slot.received } else { 0 };
-        let mut end = Trial::new(Tried::new(&walker.streams), position);
+        let mut end = Trial::new(TrialStreams::new(&walker.streams), position);
         self.set(&mut end, Chain::Within, came);
         // However much is left, it is read alike up to the frame that ends it.
         let mut frames = u64::MAX;
         match end.run(self.view, self.landing, &self.named, &mut frames) {
-            Err(Trouble::Bad(Why::More(id))) if id == self.id => {}
+            Err(FrameError::Bad(DamageKind::More(id))) if id == self.id => {}
             // It does not end here. What is left then shows in a later unit, or stays in doubt.
-            Ok(()) | Err(Trouble::Short) if !self.is_strict => return Some((Chain::Within, came)),
+            Ok(()) | Err(FrameError::Short) if !self.is_strict => {
+                return Some((Chain::Within, came));
+            }
             _ => return None,
         }
         let taken = end.streams.slot(self.id).received;
@@ -104,7 +106,8 @@ impl Rest<'_> {
         };
         let payload = end.position + taken as u64;
         // It ends before the next frame that the index names.
-        let next = after(&self.named, payload).first().map_or(self.landing, |next| next.position);
+        let next =
+            targets_after(&self.named, payload).first().map_or(self.landing, |next| next.position);
         let most = whole.min(PAYLOAD_BYTES_MAX as u64).min(next.saturating_sub(payload));
         let possible = (1..=most).filter(|length| self.is_possible(end, payload + length));
         let mut lengths: Vec<u64> = possible.take(*guesses as usize).collect();
@@ -114,7 +117,7 @@ impl Rest<'_> {
             self.set(&mut trial, Chain::Open, self.total - length);
             match trial.run(self.view, self.landing, &self.named, frames) {
                 // A whole message may be the last before the bytes end.
-                Err(Trouble::Short) => length == whole && !self.is_strict,
+                Err(FrameError::Short) => length == whole && !self.is_strict,
                 found => found.is_ok(),
             }
         };

@@ -9,11 +9,11 @@ use crate::spec::PAYLOAD_BYTES_MAX;
 
 use super::super::marker::{PROOF_BYTES, minor_index};
 use super::super::meta::Declared;
-use super::super::parse::Trouble;
+use super::super::parse::FrameError;
 use super::super::resume::{Trial, lands, targets};
-use super::super::streams::{Known as _, Tried};
+use super::super::streams::{StreamLookup as _, TrialStreams};
 use super::super::{
-    Damage, Item, Lookup, NeedMore, Ruler, View, Why, find_marker, is_marker, major_index,
+    Damage, DamageKind, Item, Lookup, NeedMore, Ruler, View, find_marker, is_marker, major_index,
 };
 use super::{CRC, MARKER, UnitEnd, Walker};
 
@@ -100,7 +100,7 @@ impl Walker {
     /// payload before it: from there frames lead to the tick.
     pub(super) fn next_by_shift(&self, view: &View<'_>, first: u64, tick: u64) -> Option<u64> {
         let next = u64::try_from(i128::from(self.noticed) - self.missing).ok()?;
-        let mut streams = Tried::fresh(&self.streams);
+        let mut streams = TrialStreams::fresh(&self.streams);
         streams.settle_fixed();
         let is_within = (first..tick).contains(&next);
         (is_within && lands(streams, view, next, tick, &[]).is_ok()).then_some(next)
@@ -124,7 +124,7 @@ impl Walker {
             return Ok(false);
         }
         self.shifts_left -= 1;
-        let fresh = Tried::fresh(&self.streams);
+        let fresh = TrialStreams::fresh(&self.streams);
         let near = first.max(tick.saturating_sub(PROOF_FRAMES_BYTES_MAX));
         let named = targets(view, tick, near, tick);
         let leads_here = |from: u64| lands(fresh.clone(), view, from, tick, &named).is_ok();
@@ -132,26 +132,26 @@ impl Walker {
             return Ok(true);
         }
         // The session ends there, or where another was appended to it.
-        let near = view.until(next.saturating_add(PROOF_BYTES));
+        let near = view.truncated(next.saturating_add(PROOF_BYTES));
         let ends = [find_marker(&near, tick), Some(view.end())].into_iter().flatten();
         let mut ends = ends.filter(|end| *end <= next && end - tick <= PROOF_FRAMES_BYTES_MAX);
         Ok(ends.any(|end| {
             let crc = end.saturating_sub(CRC);
             let end = if view.byte(crc) == Some(0x10) { crc } else { end };
             let behind = lands(fresh.clone(), view, tick, end, &[]);
-            matches!(behind, Ok(()) | Err(Trouble::Short))
-                || self.leads_on_behind_rest(view, tick, end)
+            matches!(behind, Ok(()) | Err(FrameError::Short))
+                || self.frames_fit_after_rest(view, tick, end)
         }))
     }
 
     /// Returns true if frames lead from an index to the end where the first of them is the rest of
     /// a message of fixed length, however much of it that is.
-    fn leads_on_behind_rest(&self, view: &View<'_>, tick: u64, end: u64) -> bool {
-        let Some(first) = Lookup::at(view, tick).map(|index| index.end()) else { return false };
+    fn frames_fit_after_rest(&self, view: &View<'_>, tick: u64, end: u64) -> bool {
+        let Some(first) = Lookup::read(view, tick).map(|index| index.end()) else { return false };
         let Ok((header, taken)) = leb128::read(view.get(first..end)) else { return false };
         let id = u32::try_from(header >> 1).unwrap_or(u32::MAX);
         let Declared::Fixed(total) = self.streams.slot(id).length else { return false };
-        let mut streams = Tried::fresh(&self.streams);
+        let mut streams = TrialStreams::fresh(&self.streams);
         streams.settle_fixed();
         let payload = first + taken as u64;
         let longest = total.min(PAYLOAD_BYTES_MAX as u64).min(end.saturating_sub(payload + 1));
@@ -211,7 +211,7 @@ impl Walker {
 /// below zero, there are too many.
 pub(super) fn moved_ruler(position: u64, missing: i128) -> Item {
     let bytes = u64::try_from(missing.unsigned_abs()).unwrap_or(u64::MAX);
-    let why = if missing < 0 { Why::TooMany(bytes) } else { Why::Missing(bytes) };
+    let why = if missing < 0 { DamageKind::TooMany(bytes) } else { DamageKind::Missing(bytes) };
     Item::Damage(Damage { start: position, end: position, noticed: position, why })
 }
 

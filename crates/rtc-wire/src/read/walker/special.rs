@@ -10,10 +10,10 @@ use super::super::form::Form;
 use super::super::meta::{Declared, Definition};
 use super::super::parse::{Parsed, is_padding};
 use super::super::resume::Trial;
-use super::super::streams::{Known as _, STREAMS_MAX, Slot, Tried};
+use super::super::streams::{STREAMS_MAX, Slot, StreamLookup as _, TrialStreams};
 use super::super::{Checksum, Item, View};
 use super::frame::byte_order;
-use super::learn::Told;
+use super::learn::MetaContent;
 use super::{CRC, Walker};
 
 /// The largest Meta or Index; a longer one is not kept.
@@ -24,7 +24,12 @@ const CONTRADICTION_FRAMES_MAX: u64 = 1 << 16;
 
 impl Walker {
     /// Takes note of what the special frames say.
-    pub(super) fn note_special(&mut self, view: &View<'_>, frame: &Parsed, told: Option<Told>) {
+    pub(super) fn note_special(
+        &mut self,
+        view: &View<'_>,
+        frame: &Parsed,
+        told: Option<MetaContent>,
+    ) {
         if frame.id >= id::FIRST_USER || is_padding(frame.id) {
             return;
         }
@@ -60,7 +65,7 @@ impl Walker {
         }
     }
 
-    fn note_meta(&mut self, view: &View<'_>, frame: &Parsed, told: Option<Told>) {
+    fn note_meta(&mut self, view: &View<'_>, frame: &Parsed, told: Option<MetaContent>) {
         self.is_meta_due = false;
         let Some(told) = told else {
             self.add_to_meta(view, frame);
@@ -110,7 +115,7 @@ impl Walker {
         for stream in &self.definitions.streams {
             let is_disproven = self.streams.slot(stream.id).form == Form::Disproven;
             if self.streams.is_defined(stream.id) && !is_disproven {
-                self.streams.set_form(stream.id, Form::of(stream));
+                self.streams.set_form(stream.id, Form::from_definition(stream));
             }
         }
     }
@@ -154,11 +159,12 @@ impl Walker {
             let mut frames = CONTRADICTION_FRAMES_MAX;
             Trial::new(streams, position).run(view, landing, &[], &mut frames).is_ok()
         };
-        let mut others = Tried::new(&self.streams);
+        let mut others = TrialStreams::new(&self.streams);
         for (id, length) in contradicted {
             others.define(*id, *length);
         }
-        if !lands(Tried::new(&self.streams)) && (self.definitions.is_sound || lands(others)) {
+        if !lands(TrialStreams::new(&self.streams)) && (self.definitions.is_sound || lands(others))
+        {
             for (id, length) in contradicted {
                 self.streams.define(*id, *length);
             }
@@ -192,7 +198,7 @@ impl Walker {
     ) -> Option<u32> {
         let start = self.ruler.and_then(|ruler| u64::try_from(ruler.index()).ok());
         match start.filter(|start| *start >= view.base() && *start < position) {
-            Some(start) => Some(polynomial.of(view.get(start..position))),
+            Some(start) => Some(polynomial.checksum(view.get(start..position))),
             None if self.verifies => self.sum.value(view, polynomial, position),
             None => None,
         }

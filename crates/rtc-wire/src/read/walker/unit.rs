@@ -4,11 +4,14 @@ use alloc::collections::BTreeMap;
 
 use crate::spec::{INDEX_HEADER, MARKER_HEADER, id};
 
-use super::super::marker::{PROOF_BYTES, index_behind_spoilt, looks_like_marker, major_index_at};
+use super::super::marker::{
+    PROOF_BYTES, index_after_damaged_marker, looks_like_marker, major_index_at,
+};
 use super::super::meta::{Declared, Definition};
-use super::super::streams::Known as _;
+use super::super::streams::StreamLookup as _;
 use super::super::{
-    Begin, Damage, Frame, Item, MajorIndex, NeedMore, Ruler, Streams, Unit, View, Why, major_index,
+    Begin, Damage, DamageKind, Frame, Item, MajorIndex, NeedMore, Ruler, Streams, Unit, View,
+    major_index,
 };
 use super::head::{confirmed, meta_after};
 use super::learn::LEARNS_MAX;
@@ -51,10 +54,14 @@ impl Walker {
                 .start_unit(view, major_index_at(view, end), false)
                 .inspect_err(|_| (self.position, self.ruler) = here)?;
             self.queue_first(unit);
-            let why = Why::Marker;
+            let why = DamageKind::Marker;
             return Ok(Some(Item::Damage(Damage { start: position, end, noticed: position, why })));
         }
-        self.damage(view, position, if is_expected { Why::NoMarker } else { Why::Place(2) })
+        self.damage(
+            view,
+            position,
+            if is_expected { DamageKind::NoMarker } else { DamageKind::Place(2) },
+        )
     }
 
     /// The Index of the next Unit behind its Marker, which is damaged, or not all there.
@@ -64,7 +71,7 @@ impl Walker {
             next.is_some() && next == self.count.map(|count| count + 1)
         };
         let in_place = Some(marker + MARKER).filter(is_next);
-        in_place.or_else(|| index_behind_spoilt(view, marker).filter(is_next))
+        in_place.or_else(|| index_after_damaged_marker(view, marker).filter(is_next))
     }
 
     /// Begins a Unit at the current place.
@@ -76,12 +83,12 @@ impl Walker {
     ) -> Result<Item, NeedMore> {
         let position = self.position;
         let joined =
-            if self.is_first { Joined::InPlace } else { self.joined(view, position, index)? };
-        if let Some(index) = index.filter(|_| joined == Joined::Anew || self.ruler.is_none()) {
+            if self.is_first { UnitJoin::InPlace } else { self.joined(view, position, index)? };
+        if let Some(index) = index.filter(|_| joined == UnitJoin::Anew || self.ruler.is_none()) {
             hope_for_sizes(view, &index.ruler)?;
         }
         self.is_first = false;
-        if joined == Joined::Anew {
+        if joined == UnitJoin::Anew {
             self.begin_session();
             self.is_headless = index.is_some_and(|index| index.count > 0);
         }
@@ -103,7 +110,7 @@ impl Walker {
         self.begin_data(position + MARKER);
         self.set_boundary(view);
         let unit = Item::Unit(self.unit(position));
-        if let Joined::Moved(_) = joined {
+        if let UnitJoin::Moved(_) = joined {
             self.forget_chains();
             self.queue(unit);
         }
@@ -114,8 +121,8 @@ impl Walker {
             self.queue(Item::Frame(marker));
         }
         Ok(match joined {
-            Joined::Moved(missing) => moved_ruler(position, missing),
-            Joined::Anew | Joined::InPlace => unit,
+            UnitJoin::Moved(missing) => moved_ruler(position, missing),
+            UnitJoin::Anew | UnitJoin::InPlace => unit,
         })
     }
 
@@ -153,33 +160,33 @@ impl Walker {
         view: &View<'_>,
         position: u64,
         index: Option<MajorIndex>,
-    ) -> Result<Joined, NeedMore> {
-        let (Some(ruler), true) = (self.ruler, self.is_started) else { return Ok(Joined::Anew) };
+    ) -> Result<UnitJoin, NeedMore> {
+        let (Some(ruler), true) = (self.ruler, self.is_started) else { return Ok(UnitJoin::Anew) };
         let is_end = matches!(self.end, UnitEnd::Known { marker, .. } if marker == position);
         let (index, count) = match (index, self.count) {
-            (None, _) => return Ok(if is_end { Joined::InPlace } else { Joined::Anew }),
-            (Some(index), None) if index.count > 0 => return Ok(Joined::InPlace),
-            (Some(_), None) => return Ok(Joined::Anew),
+            (None, _) => return Ok(if is_end { UnitJoin::InPlace } else { UnitJoin::Anew }),
+            (Some(index), None) if index.count > 0 => return Ok(UnitJoin::InPlace),
+            (Some(_), None) => return Ok(UnitJoin::Anew),
             (Some(index), Some(count)) => (index, count),
         };
         let Some(units) = index.count.checked_sub(count).filter(|units| *units > 0) else {
-            return Ok(Joined::Anew);
+            return Ok(UnitJoin::Anew);
         };
         let distance = i128::from(position) - i128::from(ruler.marker);
         let most = i128::from(units) * i128::from(ruler.major);
         // The oldest writer is short by a checksum in each Unit.
         let least = most - i128::from(units) * i128::from(CRC);
         if (least..=most).contains(&distance) {
-            return Ok(Joined::InPlace);
+            return Ok(UnitJoin::InPlace);
         }
         let is_same =
             index.ruler.major == ruler.major && self.describes_the_same(view, position)?;
-        Ok(if is_same { Joined::Moved(most - distance) } else { Joined::Anew })
+        Ok(if is_same { UnitJoin::Moved(most - distance) } else { UnitJoin::Anew })
     }
 
     /// Returns true if the Unit at a Marker describes its streams as they were described before.
     fn describes_the_same(&self, view: &View<'_>, marker: u64) -> Result<bool, NeedMore> {
-        let ahead = Self::at(marker).ahead(view)?;
+        let ahead = Self::from_position(marker).ahead(view)?;
         let known: BTreeMap<u32, &str> =
             self.definitions.streams.iter().map(|known| (known.id, known.text.as_str())).collect();
         let is_same = |found: &Definition| {
@@ -212,7 +219,7 @@ pub(super) fn hope_for_sizes(view: &View<'_>, ruler: &Ruler) -> Result<(), NeedM
 
 /// Relation of a Unit to what came before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Joined {
+enum UnitJoin {
     /// It is of another session.
     Anew,
     /// It is where the ruler has it.

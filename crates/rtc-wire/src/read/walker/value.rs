@@ -8,8 +8,8 @@ use crate::spec::id;
 use super::super::form::{Form, number_bytes};
 use super::super::marker::PROOF_BYTES;
 use super::super::parse::Parsed;
-use super::super::resume::{Target, Trial, is_astray, lands, targets};
-use super::super::streams::{Chain, Known as _, Slot, Tried};
+use super::super::resume::{Target, Trial, is_misread, lands, targets};
+use super::super::streams::{Chain, Slot, StreamLookup as _, TrialStreams};
 use super::super::{NeedMore, View};
 use super::Walker;
 use super::mend::UNIT_BYTES_MAX;
@@ -55,14 +55,14 @@ impl Walker {
         if self.is_number_shorter(view, frame) {
             return Ok(true);
         }
-        Ok(!self.is_followed(view, frame.end) && self.is_astray(view, frame))
+        Ok(!self.is_followed(view, frame.end) && self.is_misread(view, frame))
     }
 
     /// Returns true if frames with values of their formats lead to the boundary from where the
     /// number in a frame ends, which is not where the frame does.
     fn is_number_shorter(&self, view: &View<'_>, frame: &Parsed) -> bool {
         let leads_on = |end: u64| {
-            let mut trial = Trial::new(Tried::new(&self.streams), end).strictly();
+            let mut trial = Trial::new(TrialStreams::new(&self.streams), end).strictly();
             trial.run(view, self.landing(view), &self.named_after(view, end), &mut { u64::MAX })
         };
         self.number_end(view, frame.position).is_some_and(|end| leads_on(end).is_ok())
@@ -74,7 +74,8 @@ impl Walker {
         let landing = self.landing(view);
         let index = self.index_at(view, self.boundary);
         let named = index.map(|index| targets(view, index, position, landing)).unwrap_or_default();
-        let is_followed = lands(Tried::new(&self.streams), view, position, landing, &named).is_ok();
+        let is_followed =
+            lands(TrialStreams::new(&self.streams), view, position, landing, &named).is_ok();
         if is_followed {
             self.doubts_left = 0;
         }
@@ -90,11 +91,11 @@ impl Walker {
 
     /// Returns true if the bytes behind the header of a frame make sense otherwise, and not behind
     /// it.
-    fn is_astray(&mut self, view: &View<'_>, frame: &Parsed) -> bool {
+    fn is_misread(&mut self, view: &View<'_>, frame: &Parsed) -> bool {
         let is_summed = !self.places_of_crc(view).is_empty();
-        let (landing, streams) = (self.landing(view), Tried::fresh(&self.streams));
+        let (landing, streams) = (self.landing(view), TrialStreams::fresh(&self.streams));
         let budget = &mut self.fitted_bytes_left;
-        is_summed && is_astray(&streams, view, frame.position, frame.end, landing, budget)
+        is_summed && is_misread(&streams, view, frame.position, frame.end, landing, budget)
     }
 
     /// Goes on behind a number that tells itself where it ends, whatever its frame says, if frames
@@ -115,7 +116,7 @@ impl Walker {
         let (_, length_bytes) = leb128::read(bytes.get(taken..)?).ok()?;
         let payload = taken + length_bytes;
         let next = position + (payload + number_bytes(bytes.get(payload..)?)?) as u64;
-        let streams = Tried::new(&self.streams);
+        let streams = TrialStreams::new(&self.streams);
         let landing = self.landing(view);
         (next < landing && lands(streams, view, next, landing, &[]).is_ok()).then_some(next)
     }

@@ -37,7 +37,7 @@ impl Found {
 
 /// Reads a whole file.
 pub(crate) fn read(bytes: &[u8]) -> Found {
-    let view = View::whole(bytes);
+    let view = View::from_file(bytes);
     let mut walker = Walker::new();
     let mut found = Found::default();
     let mut open: BTreeMap<u32, Message> = BTreeMap::new();

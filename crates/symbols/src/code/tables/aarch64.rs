@@ -19,7 +19,7 @@ use super::super::{Flow, Machine};
 use super::Table;
 
 /// An instruction before the jump.
-struct Before {
+struct EarlierInstruction {
     address: u64,
     word: u32,
     flow: Flow,
@@ -29,9 +29,14 @@ pub(super) fn table(walk: &Walk<'_>, jump: u32) -> Option<Table> {
     debug_assert!(walk.code.machine == Machine::Aarch64);
     let at = |place| {
         let address = walk.extent.address(place);
-        Some(Before { address, word: word(walk.code.bytes(address))?, flow: walk.flow(place) })
+        Some(EarlierInstruction {
+            address,
+            word: word(walk.code.bytes(address))?,
+            flow: walk.flow(place),
+        })
     };
-    let back: Vec<Before> = walk.before(jump).into_iter().map_while(at).collect();
+    let back: Vec<EarlierInstruction> =
+        walk.preceding_instructions(jump).into_iter().map_while(at).collect();
     let target = at(jump)?.word >> 5 & 0x1f;
     let sum = back.iter().position(|before| before.word & 0x1f == target)?;
     let (sum, back) = back.get(sum..)?.split_first()?;
@@ -100,9 +105,10 @@ impl Load {
 }
 
 /// The address that a register has: `adr`, or `adrp` with `add`.
-fn address_in(back: &[Before], register: u32) -> Option<u64> {
+fn address_in(back: &[EarlierInstruction], register: u32) -> Option<u64> {
     let mut added = 0;
-    for Before { address, word, .. } in back.iter().filter(|before| before.word & 0x1f == register)
+    for EarlierInstruction { address, word, .. } in
+        back.iter().filter(|before| before.word & 0x1f == register)
     {
         if word & 0x9f00_0000 == 0x1000_0000 {
             return Some(address.wrapping_add_signed(distance(*word)));
@@ -120,9 +126,9 @@ fn address_in(back: &[Before], register: u32) -> Option<u64> {
 }
 
 /// Returns the number of values that an index may have: `cmp w0, #7` and `b.hi`.
-fn bound(back: &[Before], index: u32) -> Option<u64> {
+fn bound(back: &[EarlierInstruction], index: u32) -> Option<u64> {
     let mut is_higher = false;
-    for Before { word, flow, .. } in back {
+    for EarlierInstruction { word, flow, .. } in back {
         if let Flow::Branch(_) = flow {
             is_higher = word & 0xff00_001f == 0x5400_0008;
         }

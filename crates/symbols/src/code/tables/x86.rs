@@ -21,8 +21,11 @@ use super::super::x86::{decode, number};
 use super::Table;
 
 pub(super) fn table(walk: &Walk<'_>, jump: u32) -> Option<Table> {
-    let back: Vec<Instruction> =
-        walk.before(jump).into_iter().map_while(|place| instruction(walk, place)).collect();
+    let back: Vec<Instruction> = walk
+        .preceding_instructions(jump)
+        .into_iter()
+        .map_while(|place| instruction(walk, place))
+        .collect();
     let jump = instruction(walk, jump)?;
     match jump.op0_kind() {
         OpKind::Register => distances(walk, &back, jump.op0_register(), jump.ip()),
@@ -80,7 +83,7 @@ fn distances(
 
 /// Returns the start of whatever comes after a table.
 fn end(walk: &Walk<'_>, at: u64) -> u64 {
-    walk.taken.after(at).unwrap_or(u64::MAX)
+    walk.taken.next_address(at).unwrap_or(u64::MAX)
 }
 
 fn writes(instruction: &Instruction, register: Register) -> bool {
@@ -112,7 +115,7 @@ fn bound(back: &[Instruction], index: Register, used: u64) -> Option<u64> {
     for before in back {
         if before.condition_code() != ConditionCode::None && before.is_jcc_short_or_near() {
             let is_taken = before.near_branch_target() == after && before.next_ip() != after;
-            holds = Bound::of(before.condition_code(), is_taken);
+            holds = Bound::from_condition(before.condition_code(), is_taken);
         } else if before.mnemonic() == Mnemonic::Cmp {
             let is_index = before.op0_kind() != OpKind::Register
                 || before.op0_register().full_register() == index;
@@ -144,7 +147,7 @@ enum Bound {
 }
 
 impl Bound {
-    fn of(condition: ConditionCode, is_taken: bool) -> Option<Self> {
+    fn from_condition(condition: ConditionCode, is_taken: bool) -> Option<Self> {
         match (condition, is_taken) {
             (ConditionCode::a | ConditionCode::g, false)
             | (ConditionCode::be | ConditionCode::le, true) => Some(Self::AtMost),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use kymo_core::bytes::{Endian, ReadResult};
 use serde_json::Value;
 
-use super::object::{Object, whole};
+use super::object::{Object, whole_number};
 use crate::spec::DEPTH_MAX;
 use crate::types::{
     Case, Coding, Encoding, Field, Flag, Float, Integer, Kind, Label, Length, Location, Origin,
@@ -31,7 +31,7 @@ fn class(of: &Object<'_>, value: &Value, aliases: &Aliases) -> ReadResult<Arc<Ty
         });
     }
     let object = Object::new(value, of.offset)?;
-    object.lacks_extensions()?;
+    object.refuse_extensions()?;
     let (kind, nested) = kind(&object, aliases)?;
     let depth = nested + 1;
     if depth > DEPTH_MAX {
@@ -137,7 +137,7 @@ fn integer(object: &Object<'_>, bits: Integer) -> ReadResult<Kind> {
     let integer = Integer { base, roles, ..bits };
     let labels = labels(object)?;
     // A time has no names for its values: it is to set the clock.
-    if labels.is_empty() || roles.has(Role::Timestamp) {
+    if labels.is_empty() || roles.contains(Role::Timestamp) {
         return Ok(Kind::Integer(integer));
     }
     Ok(Kind::Enumeration(integer, labels.into()))
@@ -259,7 +259,7 @@ fn structure(object: &Object<'_>, aliases: &Aliases) -> ReadResult<(Kind, u32)> 
     let (mut fields, mut depth) = (Vec::new(), 0);
     for member in object.list("member-classes")?.unwrap_or_default() {
         let member = Object::new(member, object.offset)?;
-        member.lacks_extensions()?;
+        member.refuse_extensions()?;
         let kind = read(&member, "field-class", aliases)?;
         depth = depth.max(kind.depth);
         fields.push(Field { name: member.needed_text("name")?.into(), kind });
@@ -273,7 +273,7 @@ fn variant(object: &Object<'_>, aliases: &Aliases) -> ReadResult<(Kind, u32)> {
     let (mut cases, mut depth) = (Vec::new(), 0);
     for (number, option) in object.needed_list("options")?.iter().enumerate() {
         let option = Object::new(option, object.offset)?;
-        option.lacks_extensions()?;
+        option.refuse_extensions()?;
         let kind = read(&option, "field-class", aliases)?;
         depth = depth.max(kind.depth);
         let ranges = ranges_of(&option, option.needed_value("selector-field-ranges")?)?;
@@ -288,7 +288,7 @@ fn variant(object: &Object<'_>, aliases: &Aliases) -> ReadResult<(Kind, u32)> {
 fn ranges_of(object: &Object<'_>, value: &Value) -> ReadResult<Ranges> {
     let range = |range: &Value| {
         let [first, last] = range.as_array()?.as_slice() else { return None };
-        Some((whole(first)?, whole(last)?)).filter(|(first, last)| first <= last)
+        Some((whole_number(first)?, whole_number(last)?)).filter(|(first, last)| first <= last)
     };
     let ranges = value.as_array().map(|ranges| ranges.iter().map(range).collect());
     let ranges: Option<Ranges> = ranges.flatten();

@@ -20,14 +20,14 @@ const VERSION: u64 = 2;
 
 /// Reads all fragments.
 pub(super) fn parse(text: &Text) -> ReadResult<Trace> {
-    let mut reading = Reading::default();
+    let mut reading = FragmentReader::default();
     sequence::each(text, |value, offset| reading.fragment(&Object::new(value, offset)?))?;
     reading.finish(text)
 }
 
 /// Fragments that were read so far.
 #[derive(Default)]
-struct Reading {
+struct FragmentReader {
     trace: Option<Trace>,
     /// True if a fragment described the trace.
     is_described: bool,
@@ -36,10 +36,10 @@ struct Reading {
     aliases: HashMap<String, Arc<Type>>,
 }
 
-impl Reading {
+impl FragmentReader {
     fn fragment(&mut self, object: &Object<'_>) -> ReadResult<()> {
         let kind = object.needed_text("type")?;
-        object.lacks_extensions()?;
+        object.refuse_extensions()?;
         let Some(trace) = &mut self.trace else {
             if kind != "preamble" {
                 return Err(object.error("the first fragment is to be a preamble"));
@@ -160,7 +160,7 @@ fn environment(object: &Object<'_>) -> ReadResult<Vec<(String, Constant)>> {
     let Some(said) = object.object("environment")? else { return Ok(Vec::new()) };
     let constant = |value: &Value| match value {
         Value::String(text) => Some(Constant::Text(text.clone())),
-        number => object::whole(number).map(Constant::Number),
+        number => object::whole_number(number).map(Constant::Number),
     };
     let said = said.map().iter().map(|(name, value)| {
         let why = || object.error("what is said of the environment is a number or a text");

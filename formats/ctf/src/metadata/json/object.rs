@@ -84,7 +84,7 @@ impl<'a> Object<'a> {
     }
 
     /// Sees that there is nothing that changes what all else means.
-    pub(super) fn lacks_extensions(&self) -> ReadResult<()> {
+    pub(super) fn refuse_extensions(&self) -> ReadResult<()> {
         let Some(spaces) = self.object("extensions")? else { return Ok(()) };
         for (space, named) in spaces.map {
             if let Some(name) = named.as_object().and_then(|named| named.keys().next()) {
@@ -98,7 +98,7 @@ impl<'a> Object<'a> {
 }
 
 /// A number without a fraction.
-pub(super) fn whole(value: &Value) -> Option<i128> {
+pub(super) fn whole_number(value: &Value) -> Option<i128> {
     value.as_number()?.as_i128()
 }
 

@@ -21,7 +21,7 @@ pub(super) fn each(
             let offset = text.offset(start + values.byte_offset() + blank);
             match values.next() {
                 Some(Ok(value)) => take(&value, offset)?,
-                Some(Err(error)) => return Err(told(text, part, start, &error)),
+                Some(Err(error)) => return Err(json_error(text, part, start, &error)),
                 None => break,
             }
         }
@@ -31,7 +31,7 @@ pub(super) fn each(
 }
 
 /// Returns the reason why a part is no JSON, and the byte at which that is.
-fn told(text: &Text, part: &[u8], start: usize, error: &Error) -> ReadError {
+fn json_error(text: &Text, part: &[u8], start: usize, error: &Error) -> ReadError {
     let lines = part.split_inclusive(|byte| *byte == b'\n');
     let before: usize = lines.take(error.line().saturating_sub(1)).map(<[u8]>::len).sum();
     let at = (before + error.column().saturating_sub(1)).min(part.len());

@@ -21,7 +21,7 @@ enum Place {
 
 /// Fields of which one is there, and what was gone through to get to them.
 #[derive(Default)]
-struct Found {
+struct LocatedFields {
     leaves: Vec<NodeId>,
     through: Vec<NodeId>,
 }
@@ -34,7 +34,7 @@ impl Builder<'_> {
         before: &Before,
         is_meant: fn(&Node) -> bool,
     ) -> ReadResult<Register> {
-        let mut found = Found::default();
+        let mut found = LocatedFields::default();
         let leaves = self.walk(location, before, &mut found)?.unwrap_or_default();
         self.expand(leaves, &mut found)?;
         let is_meant = |id: &NodeId| self.get(*id).is_some_and(is_meant);
@@ -56,7 +56,7 @@ impl Builder<'_> {
         &mut self,
         location: &Location,
         before: &Before,
-        found: &mut Found,
+        found: &mut LocatedFields,
     ) -> ReadResult<Option<Vec<NodeId>>> {
         let Some(mut place) = self.begin(location, before) else { return Ok(None) };
         for name in location.path.iter() {
@@ -70,7 +70,7 @@ impl Builder<'_> {
                     _ => return Ok(None),
                 },
                 Place::Made(nodes) => {
-                    let mut structures = Found::default();
+                    let mut structures = LocatedFields::default();
                     self.expand(nodes, &mut structures)?;
                     found.through.append(&mut structures.through);
                     let members = structures.leaves.into_iter();
@@ -98,7 +98,7 @@ impl Builder<'_> {
 
     /// Finds the nodes that are meant in the end, where they are one of several or may not be
     /// there.
-    fn expand(&mut self, nodes: Vec<NodeId>, found: &mut Found) -> ReadResult<()> {
+    fn expand(&mut self, nodes: Vec<NodeId>, found: &mut LocatedFields) -> ReadResult<()> {
         let mut open = nodes;
         while let Some(id) = open.pop() {
             within_limit(self.gone_through, "choices of variants that lengths and tags are in")?;
@@ -119,8 +119,8 @@ impl Builder<'_> {
 
     /// Returns the register for the value of one of several fields. The nodes gone through to get
     /// there forget it, when they are decoded: they may be without such a field then.
-    fn group(&mut self, found: Found) -> ReadResult<Register> {
-        let Found { leaves, through } = found;
+    fn group(&mut self, found: LocatedFields) -> ReadResult<Register> {
+        let LocatedFields { leaves, through } = found;
         if let Some(register) = self.groups.get(&leaves) {
             return Ok(*register);
         }

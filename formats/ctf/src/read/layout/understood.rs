@@ -37,41 +37,42 @@ const ROLES: [Role; 8] = [
 
 /// Registers of the fields by which a packet is understood.
 #[derive(Debug, Default)]
-pub(crate) struct Understood([Vec<Kept>; Role::COUNT]);
+pub(crate) struct PacketFields([Vec<RegisterField>; Role::COUNT]);
 
 /// Register of a field, and its number of bits.
 #[derive(Debug, Clone, Copy)]
-struct Kept {
+struct RegisterField {
     register: Register,
     bits: u32,
 }
 
-impl Understood {
-    fn add(&mut self, role: Role, kept: Kept) {
+impl PacketFields {
+    fn add(&mut self, role: Role, kept: RegisterField) {
         self.0.get_mut(role as usize).into_iter().for_each(|of| of.push(kept));
     }
 
-    fn of(&self, role: Role) -> impl Iterator<Item = &Kept> {
+    fn fields_with_role(&self, role: Role) -> impl Iterator<Item = &RegisterField> {
         // Of several the one that was read last counts.
         self.0.get(role as usize).into_iter().flatten().rev()
     }
 
     /// Returns the value that was read of a packet.
     pub(crate) fn value(&self, role: Role, state: &State) -> Option<u64> {
-        let value = self.of(role).find_map(|kept| state.kept(kept.register))?;
+        let value =
+            self.fields_with_role(role).find_map(|kept| state.register_value(kept.register))?;
         u64::try_from(value).ok()
     }
 
     /// The bits of a field.
     pub(crate) fn bits(&self, role: Role) -> Option<u32> {
-        self.of(role).next().map(|kept| kept.bits)
+        self.fields_with_role(role).next().map(|kept| kept.bits)
     }
 }
 
 impl Builder<'_> {
     /// Keeps the fields of a structure that a packet is understood by.
-    pub(super) fn understood(&mut self, of: Option<NodeId>) -> ReadResult<Understood> {
-        let mut found = Understood::default();
+    pub(super) fn understood(&mut self, of: Option<NodeId>) -> ReadResult<PacketFields> {
+        let mut found = PacketFields::default();
         let Some(root) = of else { return Ok(found) };
         let names: &[_] = if self.has_lines { &NAMES } else { &[CPU] };
         for (role, name) in names {
@@ -83,7 +84,7 @@ impl Builder<'_> {
         if !self.has_lines {
             for id in self.numbers(root) {
                 let Some(roles) = self.integer(id).map(|integer| integer.roles) else { continue };
-                for role in ROLES.into_iter().filter(|role| roles.has(*role)) {
+                for role in ROLES.into_iter().filter(|role| roles.contains(*role)) {
                     self.understand(&mut found, role, Some(id))?;
                 }
             }
@@ -94,13 +95,13 @@ impl Builder<'_> {
     /// Keeps a field, where it is a number.
     fn understand(
         &mut self,
-        found: &mut Understood,
+        found: &mut PacketFields,
         role: Role,
         field: Option<NodeId>,
     ) -> ReadResult<()> {
         let number = field.and_then(|id| Some((id, self.integer(id)?.bits)));
         if let Some((id, bits)) = number {
-            found.add(role, Kept { register: self.keep(id)?, bits });
+            found.add(role, RegisterField { register: self.keep(id)?, bits });
         }
         Ok(())
     }
@@ -117,7 +118,7 @@ impl Builder<'_> {
             if ids.is_empty() { called("_id") } else { ids }
         } else {
             let has_role = |id: &NodeId| {
-                self.integer(*id).is_some_and(|integer| integer.roles.has(Role::EventId))
+                self.integer(*id).is_some_and(|integer| integer.roles.contains(Role::EventId))
             };
             numbers.iter().copied().filter(has_role).collect()
         };

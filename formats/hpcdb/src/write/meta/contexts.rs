@@ -4,7 +4,7 @@ use kymo_core::bytes::Sink;
 use kymo_core::{Error, Result};
 use kymo_model::profile::{Relation, Scope};
 
-use super::super::file::{Form, Out};
+use super::super::file::{FileWriter, Form};
 use super::texts::Texts;
 use super::{Codes, MetaWriter, Places, Written};
 use crate::spec::{
@@ -31,26 +31,26 @@ impl MetaWriter {
     /// Children before those above them, entry points last.
     pub(super) fn write_contexts(
         &mut self,
-        out: &mut Out,
+        out: &mut FileWriter,
         texts: &Texts,
         places: &Places,
     ) -> Result<(u64, u64)> {
-        let start = out.at();
+        let start = out.position();
         out.zeros(0x10)?;
         for index in (0..self.contexts.len()).rev() {
             let Some(context) = self.contexts.get(index) else { continue };
-            let first = out.at();
+            let first = out.position();
             for child in &context.children {
                 if let Some(child) = self.contexts.get(*child) {
                     out.put(self.record_of(child, places)?.as_slice())?;
                 }
             }
-            let size = out.at() - first;
+            let size = out.position() - first;
             if let (Some(context), true) = (self.contexts.get_mut(index), size > 0) {
                 context.array = (size, first);
             }
         }
-        let first = out.at();
+        let first = out.position();
         let entries: Vec<_> =
             self.contexts.iter().filter(|context| context.node.scope == Scope::Entry).collect();
         for entry in &entries {
@@ -63,7 +63,7 @@ impl MetaWriter {
         }
         let mut section = self.form.sink();
         if self.form.is_described() {
-            section.u64(out.at() - first);
+            section.u64(out.position() - first);
             section.u64(first);
         } else {
             let count = u16::try_from(entries.len());
@@ -72,7 +72,7 @@ impl MetaWriter {
             section.u8(u8::try_from(ENTRY_BYTES).unwrap_or(32));
         }
         out.fill(start, section.as_slice())?;
-        Ok((out.at() - start, start))
+        Ok((out.position() - start, start))
     }
 
     fn entry(&self, entry: &Written, texts: &Texts) -> Sink {
@@ -82,7 +82,7 @@ impl MetaWriter {
         record.u32(entry.number);
         record.u16(entry.codes.entry_point);
         record.u16(0);
-        record.u64(texts.known(self.name_of(&entry.node)));
+        record.u64(texts.interned_offset(self.name_of(&entry.node)));
         record
     }
 
@@ -137,7 +137,7 @@ fn words(form: Form, context: &Written, places: &Places) -> Result<(u16, Sink)> 
         words.u16(if call.is_some() { CALLEE_HAS_SOURCE } else { 0 });
         words.u32(call.map_or(0, |(_, line)| line));
         if let Some((file, _)) = call {
-            words.u64(places.files.at(file.0));
+            words.u64(places.files.offset_of(file.0));
         }
     }
     if let Some(function) = node.function {
@@ -146,13 +146,13 @@ fn words(form: Form, context: &Written, places: &Places) -> Result<(u16, Sink)> 
     }
     if let Some((file, line)) = node.source {
         flags |= HAS_SOURCE;
-        words.u64(places.files.at(file.0));
+        words.u64(places.files.offset_of(file.0));
         words.u32(line);
         words.u32(0);
     }
     if let Some((module, offset)) = node.point {
         flags |= HAS_POINT;
-        words.u64(places.modules.at(module.0));
+        words.u64(places.modules.offset_of(module.0));
         words.u64(offset);
     }
     Ok((flags, words))

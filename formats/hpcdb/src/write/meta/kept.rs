@@ -40,7 +40,7 @@ impl Codes {
     }
 
     /// Those of a context of the model; an entry point is known by its name.
-    pub(super) fn of(node: &Node, name: &str) -> Self {
+    pub(super) fn from_node(node: &Node, name: &str) -> Self {
         let relation = match node.relation {
             Relation::Lexical => RELATION_LEXICAL,
             Relation::Call => RELATION_CALL,

@@ -5,9 +5,9 @@ use kymo_core::{Error, Invariant as _, Result};
 use kymo_model::profile::{Metric, MetricId, MetricScope};
 
 use super::super::SCOPES;
-use super::super::file::Out;
+use super::super::file::FileWriter;
 use super::texts::Texts;
-use super::{Kind, MetaWriter, Records, whole};
+use super::{Kind, MetaWriter, Records, write_section};
 use crate::spec::{
     DRAFT_METRIC_BYTES, DRAFT_SCOPE_BYTES, DRAFT_SUMMARY_BYTES, METRIC_BYTES, SCOPE_BYTES,
     SCOPE_INSTANCE_BYTES, SUMMARY_BYTES,
@@ -15,11 +15,11 @@ use crate::spec::{
 use crate::types::PropagationScope;
 
 impl MetaWriter {
-    pub(super) fn write_metrics(&self, out: &mut Out) -> Result<(u64, u64)> {
-        let start = out.at();
+    pub(super) fn write_metrics(&self, out: &mut FileWriter) -> Result<(u64, u64)> {
+        let start = out.position();
         let section =
             if self.form.is_described() { self.described(start) } else { self.released(start)? };
-        whole(out, start, &section)
+        write_section(out, start, &section)
     }
 
     fn released(&self, start: u64) -> Result<Sink> {
@@ -28,15 +28,15 @@ impl MetaWriter {
         let all: u64 = self.metrics.iter().map(scope_count).sum();
         let listed = self.listed_scopes();
         let metrics = Records { first: start + 0x20, size: METRIC_BYTES };
-        let instances = Records { first: metrics.at(count), size: SCOPE_INSTANCE_BYTES };
-        let summaries = Records { first: instances.at(all), size: SUMMARY_BYTES };
-        let scopes = Records { first: summaries.at(all * partials), size: SCOPE_BYTES };
+        let instances = Records { first: metrics.offset_of(count), size: SCOPE_INSTANCE_BYTES };
+        let summaries = Records { first: instances.offset_of(all), size: SUMMARY_BYTES };
+        let scopes = Records { first: summaries.offset_of(all * partials), size: SCOPE_BYTES };
         let scope_at = |scope| {
             let place = listed.iter().position(|(listed, _)| *listed == scope);
             let place = place.or_broken("a metric has scopes that are listed")?;
-            Ok::<_, Error>(scopes.at(place as u64))
+            Ok::<_, Error>(scopes.offset_of(place as u64))
         };
-        let mut texts = Texts::new(scopes.at(listed.len() as u64), self.form);
+        let mut texts = Texts::new(scopes.offset_of(listed.len() as u64), self.form);
         let mut section = self.form.sink();
         section.u64(metrics.first);
         section.u32(self.metric_count());
@@ -47,9 +47,9 @@ impl MetaWriter {
         section.bytes(&[0; 5]);
         let mut before = 0;
         for metric in &self.metrics {
-            section.u64(texts.of(&metric.name));
-            section.u64(instances.at(before));
-            section.u64(summaries.at(before * partials));
+            section.u64(texts.intern(&metric.name));
+            section.u64(instances.offset_of(before));
+            section.u64(summaries.offset_of(before * partials));
             section.u16(small(scope_count(metric)));
             section.u16(small(scope_count(metric) * partials));
             section.u32(0);
@@ -66,7 +66,7 @@ impl MetaWriter {
             for (kind, place) in kinds.iter().zip(0..) {
                 for scope in scopes_of(metric) {
                     section.u64(scope_at(scope)?);
-                    section.u64(texts.of(&kind.formula));
+                    section.u64(texts.intern(&kind.formula));
                     section.u16(kind.combine.into());
                     section.u16(self.id(index, place, scope));
                     section.u32(0);
@@ -74,7 +74,7 @@ impl MetaWriter {
             }
         }
         for (_, scope) in listed {
-            section.u64(texts.of(&scope.name));
+            section.u64(texts.intern(&scope.name));
             section.u8(scope.scope_type);
             section.u8(scope.propagation_index);
             section.bytes(&[0; 6]);
@@ -89,36 +89,36 @@ impl MetaWriter {
         let (count, partials) = (u64::from(self.metric_count()), kinds.len() as u64);
         let all: u64 = self.metrics.iter().map(scope_count).sum();
         let metrics = Records { first: start + 0x10, size: DRAFT_METRIC_BYTES };
-        let scopes = Records { first: metrics.at(count), size: DRAFT_SCOPE_BYTES };
-        let summaries = Records { first: scopes.at(all), size: DRAFT_SUMMARY_BYTES };
-        let mut texts = Texts::new(summaries.at(all * partials), self.form);
+        let scopes = Records { first: metrics.offset_of(count), size: DRAFT_SCOPE_BYTES };
+        let summaries = Records { first: scopes.offset_of(all), size: DRAFT_SUMMARY_BYTES };
+        let mut texts = Texts::new(summaries.offset_of(all * partials), self.form);
         let mut section = self.form.sink();
         section.u64(metrics.first);
         section.u32(self.metric_count());
         section.bytes(&[24, 24, 16, 0]);
         let mut before = 0;
         for metric in &self.metrics {
-            section.u64(texts.of(&metric.name));
+            section.u64(texts.intern(&metric.name));
             section.u16(small(scope_count(metric)));
             section.bytes(&[0; 6]);
-            section.u64(scopes.at(before));
+            section.u64(scopes.offset_of(before));
             before += scope_count(metric);
         }
         let mut before = 0;
         for (metric, index) in self.metrics.iter().zip(0..) {
             for scope in scopes_of(metric) {
-                section.u64(texts.of(self.scope_name(scope)));
+                section.u64(texts.intern(self.scope_name(scope)));
                 section.u16(small(partials));
                 section.u16(self.id(index, 0, scope));
                 section.u32(0);
-                section.u64(summaries.at(before * partials));
+                section.u64(summaries.offset_of(before * partials));
                 before += 1;
             }
         }
         for (metric, index) in self.metrics.iter().zip(0..) {
             for scope in scopes_of(metric) {
                 for (kind, place) in kinds.iter().zip(0..) {
-                    section.u64(texts.of(&kind.formula));
+                    section.u64(texts.intern(&kind.formula));
                     section.u8(kind.combine);
                     section.u8(0);
                     section.u16(self.id(index, place, scope));

@@ -16,7 +16,7 @@ use kymo_model::profile::{
 };
 
 use super::cct::Numbered;
-use super::file::{Form, Out};
+use super::file::{FileWriter, Form};
 use crate::spec::{FILE_BYTES, FUNCTION_BYTES, FileKind, MODULE_BYTES};
 use crate::types::PropagationScope;
 pub(crate) use kept::{Codes, Kind};
@@ -78,7 +78,7 @@ struct Records {
 }
 
 impl Records {
-    fn at(self, index: u64) -> u64 {
+    fn offset_of(self, index: u64) -> u64 {
         self.first + self.size * index
     }
 }
@@ -249,7 +249,7 @@ impl MetaWriter {
         if let (Scope::Entry, Some(function)) = (node.scope, node.function) {
             self.entries.insert(function.0);
         }
-        let codes = Codes::of(node, self.name_of(node));
+        let codes = Codes::from_node(node, self.name_of(node));
         let (node, children) = (*node, Vec::new());
         self.contexts.push(Written { number, node, codes, children, array: (0, 0) });
         Ok(())
@@ -281,7 +281,7 @@ impl MetaWriter {
 
     /// Writes the file.
     pub(super) fn write(mut self, path: &Path) -> Result<()> {
-        let mut out = Out::create(path)?;
+        let mut out = FileWriter::create(path)?;
         out.zeros(FileKind::Meta.header_bytes())?;
         let general = self.general(&mut out)?;
         let id_names = self.id_names(&mut out)?;
@@ -302,18 +302,18 @@ impl MetaWriter {
         out.finish(FileKind::Meta)
     }
 
-    fn general(&self, out: &mut Out) -> Result<(u64, u64)> {
-        let start = out.at();
+    fn general(&self, out: &mut FileWriter) -> Result<(u64, u64)> {
+        let start = out.position();
         let mut section = self.form.sink();
         section.u64(start + 16);
         section.u64(start + 16 + self.title.len() as u64 + 1);
         text(&mut section, &self.title);
         text(&mut section, &self.description);
-        whole(out, start, &section)
+        write_section(out, start, &section)
     }
 
-    fn id_names(&self, out: &mut Out) -> Result<(u64, u64)> {
-        let start = out.at();
+    fn id_names(&self, out: &mut FileWriter) -> Result<(u64, u64)> {
+        let start = out.position();
         let count = u8::try_from(self.id_kinds.len());
         let count = count.map_err(|_| Error::request("there are too many kinds of ids"))?;
         let mut section = self.form.sink();
@@ -331,25 +331,25 @@ impl MetaWriter {
             at += kind.len() as u64 + 1;
         }
         self.id_kinds.iter().for_each(|kind| text(&mut section, kind));
-        whole(out, start, &section)
+        write_section(out, start, &section)
     }
 
     /// The texts that modules, files, functions and entry points have.
-    fn strings(&self, out: &mut Out) -> Result<((u64, u64), Texts)> {
-        let start = out.at();
+    fn strings(&self, out: &mut FileWriter) -> Result<((u64, u64), Texts)> {
+        let start = out.position();
         let mut texts = Texts::new(start, self.form);
         let names = self.functions.iter().map(|function| &function.name);
         for name in self.modules.iter().chain(&self.files).chain(names) {
-            texts.of(name);
+            texts.intern(name);
         }
-        texts.of("");
+        texts.intern("");
         if self.form.is_described() {
             for (_, root) in contexts::DESCRIBED_ROOTS {
-                texts.of(root);
+                texts.intern(root);
             }
         }
         out.put(texts.bytes.as_slice())?;
-        let size = out.at() - start;
+        let size = out.position() - start;
         out.align(8)?;
         Ok(((size, start), texts))
     }
@@ -357,33 +357,33 @@ impl MetaWriter {
     /// Writes functions, and tells where each is. In the released layout entry points are none.
     fn write_functions(
         &self,
-        out: &mut Out,
+        out: &mut FileWriter,
         texts: &Texts,
         modules: Records,
         files: Records,
     ) -> Result<((u64, u64), Vec<u64>)> {
-        let start = out.at();
+        let start = out.position();
         let records = Records { first: start + 0x10, size: FUNCTION_BYTES };
         let is_function = self.functions_of_code();
         let count = is_function.iter().filter(|is_function| **is_function).count();
         out.put(table(self.form, records, count)?.as_slice())?;
         let mut at = Vec::with_capacity(self.functions.len());
         for ((function, index), is_function) in self.functions.iter().zip(0..).zip(is_function) {
-            at.push(out.at());
+            at.push(out.position());
             if !is_function {
                 continue;
             }
             let mut record = self.form.sink();
             let name = self.function_name(index, &function.name);
-            record.u64(if name.is_empty() { 0 } else { texts.known(name) });
-            record.u64(function.module.map_or(0, |id| modules.at(id.0)));
+            record.u64(if name.is_empty() { 0 } else { texts.interned_offset(name) });
+            record.u64(function.module.map_or(0, |id| modules.offset_of(id.0)));
             record.u64(function.offset);
-            record.u64(function.file.map_or(0, |id| files.at(id.0)));
+            record.u64(function.file.map_or(0, |id| files.offset_of(id.0)));
             record.u32(function.line);
             record.u32(0);
             out.put(record.as_slice())?;
         }
-        Ok(((out.at() - start, start), at))
+        Ok(((out.position() - start, start), at))
     }
 
     /// Returns true if each function is more than what an entry point is called.
@@ -410,23 +410,23 @@ impl MetaWriter {
     /// A section of modules or files, each with a path, some of them copied.
     fn paths(
         &self,
-        out: &mut Out,
+        out: &mut FileWriter,
         paths: &[String],
         copied: &HashSet<u64>,
         texts: &Texts,
         size: u64,
     ) -> Result<((u64, u64), Records)> {
-        let start = out.at();
+        let start = out.position();
         let records = Records { first: start + 0x10, size };
         out.put(table(self.form, records, paths.len())?.as_slice())?;
         for (path, index) in paths.iter().zip(0..) {
             let mut record = self.form.sink();
             record.u32(copied.contains(&index).into());
             record.u32(0);
-            record.u64(texts.known(path));
+            record.u64(texts.interned_offset(path));
             out.put(record.as_slice())?;
         }
-        Ok(((out.at() - start, start), records))
+        Ok(((out.position() - start, start), records))
     }
 }
 
@@ -442,9 +442,9 @@ fn table(form: Form, records: Records, count: usize) -> Result<Sink> {
 }
 
 /// Writes a section, and tells its size and where it is.
-fn whole(out: &mut Out, start: u64, section: &Sink) -> Result<(u64, u64)> {
+fn write_section(out: &mut FileWriter, start: u64, section: &Sink) -> Result<(u64, u64)> {
     out.put(section.as_slice())?;
-    let size = out.at() - start;
+    let size = out.position() - start;
     out.align(8)?;
     Ok((size, start))
 }

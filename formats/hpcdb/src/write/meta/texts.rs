@@ -30,7 +30,7 @@ impl Texts {
     }
 
     /// Returns the offset of a text; it is added where it is new.
-    pub(super) fn of(&mut self, wanted: &str) -> u64 {
+    pub(super) fn intern(&mut self, wanted: &str) -> u64 {
         if let Some(known) = self.known.get(wanted) {
             return *known;
         }
@@ -41,7 +41,7 @@ impl Texts {
     }
 
     /// Returns the offset of a text that was added before.
-    pub(super) fn known(&self, wanted: &str) -> u64 {
+    pub(super) fn interned_offset(&self, wanted: &str) -> u64 {
         self.known.get(wanted).copied().unwrap_or(self.first)
     }
 }

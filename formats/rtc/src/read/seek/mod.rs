@@ -11,10 +11,10 @@ use std::sync::Arc;
 
 use kymo_core::bytes::Limits;
 use kymo_model::timeline::TimeNs;
-use kymo_rtc_wire::read::{Begin, Frame, Item, Listed, View, Walker};
+use kymo_rtc_wire::read::{Begin, Frame, IndexedStream, Item, View, Walker};
 
 use super::outline::{Outline, Tick, Ticks};
-use super::tracker::{Completed, Tracker};
+use super::tracker::{CompletedItem, Tracker};
 use crate::types::{CLOCKS_MAX, OwnedMessage, Stream};
 
 /// The message of a clock is over within so many units.
@@ -22,10 +22,10 @@ const CLOCK_UNITS_MAX: u64 = 4;
 
 /// The indices do not tell, or not for certain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Doubt;
+pub(crate) struct Uncertain;
 
 /// An answer, unless there is doubt.
-pub(crate) type Sure<T> = std::result::Result<T, Doubt>;
+pub(crate) type Sure<T> = std::result::Result<T, Uncertain>;
 
 /// Looks for messages of one session.
 pub(crate) struct Seeker<'a> {
@@ -40,11 +40,11 @@ pub(crate) struct Seeker<'a> {
 
 /// Frames of a stream in a unit.
 #[derive(Debug, Default)]
-struct Seen {
+struct UnitContent {
     /// The frame that ends the last message which begins in the unit.
     whole: Option<Frame>,
     /// Message that it ends.
-    completed: Option<Completed>,
+    completed: Option<CompletedItem>,
     /// The frame that ends what may have begun before the unit.
     rest: Option<u64>,
     /// Message that the last frame leaves open; `None` when there is no frame.
@@ -70,13 +70,13 @@ impl<'a> Seeker<'a> {
         limits: &'a Limits,
         stream: usize,
     ) -> Sure<Self> {
-        let session = outline.catalog.streams.get(stream).ok_or(Doubt)?.session;
-        let ticks = outline.sessions.get(session).ok_or(Doubt)?;
+        let session = outline.catalog.streams.get(stream).ok_or(Uncertain)?.session;
+        let ticks = outline.sessions.get(session).ok_or(Uncertain)?;
         Ok(Self { view, outline, ticks, limits, moments: HashMap::new() })
     }
 
     fn stream(&self, index: usize) -> Sure<&'a Stream> {
-        self.outline.catalog.streams.get(index).ok_or(Doubt)
+        self.outline.catalog.streams.get(index).ok_or(Uncertain)
     }
 
     fn clock_of(&self, index: usize) -> Option<usize> {
@@ -87,7 +87,7 @@ impl<'a> Seeker<'a> {
     pub(crate) fn own_clock(&self, index: usize) -> Sure<Option<usize>> {
         let stream = self.stream(index)?;
         if stream.is_annotation() || self.may_go_back(index) {
-            return Err(Doubt);
+            return Err(Uncertain);
         }
         Ok(if stream.is_clock() { Some(index) } else { self.clock_of(index) })
     }
@@ -107,10 +107,10 @@ impl<'a> Seeker<'a> {
     /// Returns the last position of a stream before a tick: the first of its frames in that unit.
     fn target(&self, tick: Tick, stream: usize) -> Sure<Option<u64>> {
         match self.ticks.find(&self.view, tick, self.stream(stream)?.id) {
-            Some(Listed::At(at)) => Ok(Some(at)),
-            Some(Listed::Never) => Ok(None),
+            Some(IndexedStream::At(at)) => Ok(Some(at)),
+            Some(IndexedStream::Never) => Ok(None),
             // It is hidden from the indices, or they are damaged.
-            Some(Listed::Absent) | None => Err(Doubt),
+            Some(IndexedStream::Absent) | None => Err(Uncertain),
         }
     }
 
@@ -174,7 +174,7 @@ impl<'a> Seeker<'a> {
         walker: &mut Walker,
         tracker: &mut Tracker,
         until: u64,
-        mut each: impl FnMut(&Frame, Option<&Completed>, &Tracker) -> ControlFlow<()>,
+        mut each: impl FnMut(&Frame, Option<&CompletedItem>, &Tracker) -> ControlFlow<()>,
     ) -> Sure<()> {
         while walker.position() < until {
             match walker.next(&self.view) {
@@ -182,8 +182,8 @@ impl<'a> Seeker<'a> {
                     let completed = tracker.frame(&frame, &self.view, walker);
                     // What is left out for its length is to be told of.
                     let limit = self.limits.value_bytes_max;
-                    if tracker.left_out().iter().any(|open| open.length > limit) {
-                        return Err(Doubt);
+                    if tracker.take_omitted().iter().any(|open| open.length > limit) {
+                        return Err(Uncertain);
                     }
                     if each(&frame, completed.as_ref(), tracker).is_break() {
                         return Ok(());
@@ -191,7 +191,7 @@ impl<'a> Seeker<'a> {
                 }
                 Ok(Item::Unit(_) | Item::Checksum(_)) => {}
                 Ok(Item::End) => break,
-                Ok(Item::Damage(_) | Item::Streams(_)) | Err(_) => return Err(Doubt),
+                Ok(Item::Damage(_) | Item::Streams(_)) | Err(_) => return Err(Uncertain),
             }
         }
         Ok(())
@@ -200,7 +200,7 @@ impl<'a> Seeker<'a> {
     fn tracker(&self) -> Tracker {
         let Outline { catalog, clocks, .. } = self.outline;
         let Ticks { number, endian, .. } = *self.ticks;
-        Tracker::within(Arc::clone(catalog), clocks, number, endian, self.limits)
+        Tracker::from_session(Arc::clone(catalog), clocks, number, endian, self.limits)
     }
 
     /// A tracker whose clocks show what they showed at a tick, as far as a stream needs them.
@@ -241,7 +241,7 @@ impl<'a> Seeker<'a> {
     /// Returns the time that a clock shows at a tick.
     fn moment(&mut self, clock: usize, tick: Tick, depth: usize) -> Sure<Option<TimeNs>> {
         if depth > CLOCKS_MAX {
-            return Err(Doubt);
+            return Err(Uncertain);
         }
         let Some(at) = self.target(tick, clock)? else { return Ok(None) };
         // A message that goes on beyond its unit counts from where it ends: soon after.
@@ -263,7 +263,7 @@ impl<'a> Seeker<'a> {
         unit: Tick,
         limit: u64,
         streams: &[usize],
-        mut each: impl FnMut(&Frame, Option<&Completed>, &Tracker) -> ControlFlow<()>,
+        mut each: impl FnMut(&Frame, Option<&CompletedItem>, &Tracker) -> ControlFlow<()>,
     ) -> Sure<()> {
         let (walker, tracker) = from;
         let mut is_done = false;
@@ -283,10 +283,10 @@ impl<'a> Seeker<'a> {
     }
 
     /// Looks at what of a stream begins in a unit, and ends before a limit.
-    fn seen(&self, tick: Tick, stream: usize, limit: u64) -> Sure<Seen> {
+    fn unit_content(&self, tick: Tick, stream: usize, limit: u64) -> Sure<UnitContent> {
         let id = self.stream(stream)?.id;
         let unit_end = self.ticks.end_of(tick);
-        let mut seen = Seen::default();
+        let mut seen = UnitContent::default();
         let (mut walker, mut tracker) = (self.ticks.walker(&self.view, tick), self.tracker());
         let from = (&mut walker, &mut tracker);
         self.read_on(from, tick, limit, &[stream], |frame, completed, _| {
@@ -320,10 +320,10 @@ impl<'a> Seeker<'a> {
         // A message whose beginning may lie before its unit: that unit, and the frame that ends it.
         let mut rest: Option<(Tick, u64)> = None;
         while let Some(tick) = unit {
-            let seen = self.seen(tick, stream, limit)?;
+            let seen = self.unit_content(tick, stream, limit)?;
             match (rest, &seen.whole) {
                 (None, Some(frame)) => {
-                    return match self.known(stream, &seen) {
+                    return match self.last_message(stream, &seen) {
                         Some(message) => Ok(Some(message)),
                         None => self.message(tick, stream, frame.position, depth),
                     };
@@ -345,7 +345,7 @@ impl<'a> Seeker<'a> {
     }
 
     /// The last message of a unit, where nothing before the unit matters to it.
-    fn known(&self, stream: usize, seen: &Seen) -> Option<OwnedMessage> {
+    fn last_message(&self, stream: usize, seen: &UnitContent) -> Option<OwnedMessage> {
         let (frame, completed) = (seen.whole.as_ref()?, seen.completed.as_ref()?);
         let has_no_clock = self.clock_of(stream).is_none();
         (!completed.is_joined && (has_no_clock || completed.time.is_some())).then(|| OwnedMessage {
@@ -365,7 +365,7 @@ impl<'a> Seeker<'a> {
         depth: usize,
     ) -> Sure<Option<OwnedMessage>> {
         let clocks = self.with_clocks(stream);
-        let tick = self.settled_all(tick, clocks.get(1..).unwrap_or_default())?;
+        let tick = self.reading_start(tick, clocks.get(1..).unwrap_or_default())?;
         let mut walker = self.ticks.walker(&self.view, tick);
         let mut tracker = self.tracker();
         self.set_clocks(&mut tracker, tick, stream, depth)?;
@@ -373,16 +373,16 @@ impl<'a> Seeker<'a> {
         let view = self.view;
         self.read(&mut walker, &mut tracker, end + 1, |frame, completed, tracker| {
             if let Some(completed) = completed.filter(|_| frame.position == end) {
-                found = Some(OwnedMessage::of(&tracker.message(completed, frame, &view)));
+                found = Some(OwnedMessage::from_message(&tracker.message(completed, frame, &view)));
             }
             ControlFlow::Continue(())
         })?;
-        found.map(Some).ok_or(Doubt)
+        found.map(Some).ok_or(Uncertain)
     }
 
     /// Returns true if what a stream has before a tick ends there; if not, the tick before which it
     /// begins.
-    fn settled(&self, tick: Tick, stream: usize) -> Sure<Tick> {
+    fn message_start(&self, tick: Tick, stream: usize) -> Sure<Tick> {
         let Stream { id, length_bytes, .. } = self.stream(stream)?;
         // Only what a unit opens with can be the rest of a message of fixed length.
         if length_bytes.is_some() && self.ticks.opens_with_rest(&self.view, tick) != Some(*id) {
@@ -392,7 +392,7 @@ impl<'a> Seeker<'a> {
         let mut begins = tick;
         let mut unit = self.unit_before(tick, stream)?;
         while let Some(before) = unit {
-            match self.seen(before, stream, limit)?.open {
+            match self.unit_content(before, stream, limit)?.open {
                 Some(Open::Nothing) => break,
                 Some(Open::Begun) => return Ok(before),
                 Some(Open::Unknown) | None => {
@@ -406,16 +406,16 @@ impl<'a> Seeker<'a> {
 
     /// The tick not after which the reading of streams is to begin for all messages that end
     /// after a tick to be whole. Those that end before it may not be, but for those of clocks.
-    pub(crate) fn settled_all(&self, tick: Tick, streams: &[usize]) -> Sure<Tick> {
+    pub(crate) fn reading_start(&self, tick: Tick, streams: &[usize]) -> Sure<Tick> {
         let mut start = tick;
         for stream in streams {
-            start = start.min(self.settled(tick, *stream)?);
+            start = start.min(self.message_start(tick, *stream)?);
         }
         loop {
             let mut first = start;
             for clock in streams {
                 if self.stream(*clock)?.is_clock() {
-                    first = first.min(self.settled(start, *clock)?);
+                    first = first.min(self.message_start(start, *clock)?);
                 }
             }
             if first == start {
@@ -435,7 +435,9 @@ impl<'a> Seeker<'a> {
                 continue;
             }
             let Some(before) = self.unit_before(tick, *stream)? else { continue };
-            if self.seen(before, *stream, self.ticks.position(tick))?.open != Some(Open::Nothing) {
+            if self.unit_content(before, *stream, self.ticks.position(tick))?.open
+                != Some(Open::Nothing)
+            {
                 open.push(*stream);
             }
         }
@@ -443,8 +445,8 @@ impl<'a> Seeker<'a> {
     }
 }
 
-impl Seen {
-    fn note(&mut self, frame: &Frame, completed: Option<&Completed>) {
+impl UnitContent {
+    fn note(&mut self, frame: &Frame, completed: Option<&CompletedItem>) {
         let begun = match (frame.begin, self.open) {
             (Begin::Start, _) | (Begin::Continuation, Some(Open::Begun)) => Open::Begun,
             (Begin::Continuation | Begin::Unknown, _) => Open::Unknown,

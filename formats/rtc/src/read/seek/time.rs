@@ -4,9 +4,9 @@ use std::ops::ControlFlow;
 
 use kymo_model::timeline::TimeNs;
 
-use super::{Doubt, Seeker, Sure};
+use super::{Seeker, Sure, Uncertain};
 use crate::read::outline::Tick;
-use crate::read::tracker::Completed;
+use crate::read::tracker::CompletedItem;
 use crate::types::CLOCKS_MAX;
 use crate::types::OwnedMessage;
 
@@ -23,7 +23,7 @@ impl Seeker<'_> {
         let tick = self.ticks.tick_at(at);
         let mut tracker = self.tracker();
         let mut walker = if let Some(base) = self.clock_of(clock) {
-            let start = self.settled(tick, base)?;
+            let start = self.message_start(tick, base)?;
             tracker.set_clock(base, self.moment(base, start, depth + 1)?);
             self.ticks.walker(&self.view, start)
         } else {
@@ -49,7 +49,7 @@ impl Seeker<'_> {
     /// A tick before which a clock shows less than a time, and soon after which it does not.
     fn crossing(&mut self, clock: usize, time: TimeNs, depth: usize) -> Sure<Tick> {
         if depth > CLOCKS_MAX {
-            return Err(Doubt);
+            return Err(Uncertain);
         }
         let (mut low, mut high) = (0, self.ticks.last_tick().0 + 1);
         if let Some(base) = self.clock_of(clock) {
@@ -121,7 +121,7 @@ impl Seeker<'_> {
     /// The first message of a stream at a time or later that ends in a unit.
     fn first_of_unit(&mut self, unit: Tick, stream: usize, time: TimeNs) -> Sure<First> {
         let streams = self.with_clocks(stream);
-        let start = self.settled_all(unit, &streams)?;
+        let start = self.reading_start(unit, &streams)?;
         let mut walker = self.ticks.walker(&self.view, start);
         let mut tracker = self.tracker_at(start, &[stream], 0)?;
         let mut message = None;
@@ -132,11 +132,11 @@ impl Seeker<'_> {
         })?;
         let from = (&mut walker, &mut tracker);
         self.read_on(from, unit, limit, &streams, |frame, completed, tracker| {
-            let is_it = |completed: &&Completed| {
+            let is_it = |completed: &&CompletedItem| {
                 completed.stream == stream && completed.time.is_some_and(|at| at >= time)
             };
             let Some(completed) = completed.filter(is_it) else { return ControlFlow::Continue(()) };
-            message = Some(OwnedMessage::of(&tracker.message(completed, frame, &view)));
+            message = Some(OwnedMessage::from_message(&tracker.message(completed, frame, &view)));
             ControlFlow::Break(())
         })?;
         let shown = self.own_clock(stream)?.and_then(|clock| tracker.shows(clock));

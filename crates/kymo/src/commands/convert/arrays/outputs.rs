@@ -97,7 +97,7 @@ impl Outputs {
     }
 
     /// The output for an input, in a directory that is there.
-    pub(super) fn of(&mut self, args: &Args, input: &Path) -> anyhow::Result<PathBuf> {
+    pub(super) fn output_path(&mut self, args: &Args, input: &Path) -> anyhow::Result<PathBuf> {
         let Self::Many(names) = self else {
             return Ok(args.output.clone());
         };

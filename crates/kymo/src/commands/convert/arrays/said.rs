@@ -8,7 +8,7 @@ use kymo_export::arrays::{Converted, Loss};
 use serde_json::json;
 
 use super::super::Args;
-use super::{Input, Refused, joined_files};
+use super::{Input, StrictRefusal, joined_files};
 use crate::inputs;
 use crate::render::escaped;
 use crate::session::{Outcome, Session};
@@ -23,7 +23,7 @@ const LINE_BYTES_MAX: usize = 240;
 const NAMES_SHOWN: usize = 3;
 
 /// Says what was lost, and what that means for the exit code.
-pub(super) fn say(
+pub(super) fn report(
     session: &mut Session,
     args: &Args,
     input: &Input<'_>,
@@ -48,22 +48,22 @@ pub(super) fn say(
             "findings": input.findings(),
         });
         if let (false, Some(object)) = (converted.is_written, object.as_object_mut()) {
-            object.insert("error".to_owned(), Refused.to_string().into());
+            object.insert("error".to_owned(), StrictRefusal.to_string().into());
         }
         session.out.json(&object)?;
     } else {
-        say_losses(session, &input.name, losses);
-        say_copied(session, &input.name, &converted.copied);
+        report_losses(session, &input.name, losses);
+        report_copied(session, &input.name, &converted.copied);
     }
     if !converted.is_written {
         input.report(session);
-        return Err(Refused.into());
+        return Err(StrictRefusal.into());
     }
     Ok(if losses.is_empty() { Outcome::Done } else { Outcome::Findings })
 }
 
 /// Says the first losses of each kind, and how many more there are.
-fn say_losses(session: &mut Session, name: &str, losses: &[Loss]) {
+fn report_losses(session: &mut Session, name: &str, losses: &[Loss]) {
     let mut kinds: Vec<_> = losses.iter().map(|loss| loss.kind).collect();
     let mut seen = HashSet::new();
     kinds.retain(|kind| seen.insert(*kind));
@@ -85,7 +85,7 @@ fn say_losses(session: &mut Session, name: &str, losses: &[Loss]) {
 }
 
 /// Says which arrays could not stay where they are.
-fn say_copied(session: &mut Session, name: &str, copied: &[String]) {
+fn report_copied(session: &mut Session, name: &str, copied: &[String]) {
     if copied.is_empty() {
         return;
     }

@@ -13,7 +13,10 @@ use kymo_model::profile::{Metric, MetricScope, Statistic};
 use super::super::is_apart;
 use super::super::profiles::share_of;
 use super::paths::{Kind, WHOLE, fitted};
-use super::{Apart, Compared, Differing, Measured, NAMES, Of, Only, Sample, Side, Take};
+use super::{
+    ComparedProfiles, DifferenceSink, Differing, MeasuredMetric, NAMES, Sample, Side,
+    UnmatchedPart, ValueDifference, ValueOwner,
+};
 use crate::output::Output;
 use crate::render::columns::width_of;
 use crate::render::{escaped, measure, numbers, pad, style};
@@ -25,19 +28,19 @@ const FIGURE: usize = 11;
 const VALUES: usize = 14;
 
 /// Gathers what differs, and prints it.
-pub(super) struct Grouped<'a> {
-    compared: &'a Compared<'a>,
+pub(super) struct GroupedDifferences<'a> {
+    compared: &'a ComparedProfiles<'a>,
     /// Of paths that only one has, the uppermost of them.
     roots: HashMap<usize, usize>,
     /// These, with how many values differ there and below.
-    lone: BTreeMap<usize, Lone>,
+    lone: BTreeMap<usize, UnmatchedPath>,
     /// Description of everything else that only one side has, in words.
     others: [Vec<String>; 2],
     /// Metrics that only one of them measures.
-    lone_measured: BTreeSet<Measured>,
+    lone_measured: BTreeSet<MeasuredMetric>,
     /// By how much all threads together differ.
-    by_threads: HashMap<(usize, Measured), f64>,
-    told: BTreeMap<Place, Told>,
+    by_threads: HashMap<(usize, MeasuredMetric), f64>,
+    told: BTreeMap<Place, ThreadDifferences>,
     /// Number of values that differ because of others.
     implied: u64,
     /// Number of values of contexts that differ and are not listed, and number of those that are
@@ -50,14 +53,14 @@ pub(super) struct Grouped<'a> {
 }
 
 /// A path that only one has.
-struct Lone {
+struct UnmatchedPath {
     side: usize,
     values: u64,
     /// Value of the first metric that all threads spent there and below.
     spent: Option<(Rc<str>, f64)>,
 }
 
-impl Lone {
+impl UnmatchedPath {
     fn new(side: usize) -> Self {
         Self { side, values: 0, spent: None }
     }
@@ -70,10 +73,10 @@ impl Lone {
     }
 
     /// Takes in a value at or below the path.
-    fn add(&mut self, of: &Of, apart: &Apart, is_below: bool) {
+    fn add(&mut self, of: &ValueOwner, apart: &ValueDifference, is_below: bool) {
         self.values += 1;
-        let is_spent =
-            *of == Of::All(Statistic::Sum) && apart.measured.reach == MetricScope::Execution;
+        let is_spent = *of == ValueOwner::All(Statistic::Sum)
+            && apart.measured.reach == MetricScope::Execution;
         if is_spent && !is_below && self.spent.is_none() {
             let value = apart.values.get(self.side).copied().unwrap_or_default();
             self.spent = Some((Rc::clone(&apart.measured.metric), value));
@@ -82,11 +85,11 @@ impl Lone {
 }
 
 /// Place where values differ: those of threads are reported together.
-type Place = (usize, Measured, Option<Statistic>);
+type Place = (usize, MeasuredMetric, Option<Statistic>);
 
 /// Values that differ, of the thread that does most.
-struct Told {
-    of: Of,
+struct ThreadDifferences {
+    of: ValueOwner,
     values: [f64; 2],
     /// Number of other threads that do.
     more: u64,
@@ -102,8 +105,8 @@ struct Trace {
     first: [Option<Sample>; 2],
 }
 
-impl<'a> Grouped<'a> {
-    pub(super) fn new(compared: &'a Compared<'a>) -> Self {
+impl<'a> GroupedDifferences<'a> {
+    pub(super) fn new(compared: &'a ComparedProfiles<'a>) -> Self {
         let [one, other] = compared.sides.map(declared);
         Self {
             compared,
@@ -128,7 +131,7 @@ impl<'a> Grouped<'a> {
     }
 
     /// Returns true if a value differs because others do.
-    fn is_implied(&self, of: &Of, apart: &Apart, below: &Below) -> bool {
+    fn is_implied(&self, of: &ValueOwner, apart: &ValueDifference, below: &Below) -> bool {
         if self.lone_measured.contains(&apart.measured) {
             return true;
         }
@@ -138,27 +141,27 @@ impl<'a> Grouped<'a> {
             change.is_some_and(|change| !is_apart(self.compared.tolerance, one + change, other))
         };
         match of {
-            Of::Thread(_) => comes_to(below.get(&key)),
-            Of::All(Statistic::Sum) => {
+            ValueOwner::Thread(_) => comes_to(below.get(&key)),
+            ValueOwner::All(Statistic::Sum) => {
                 comes_to(below.get(&key)) || comes_to(self.by_threads.get(&key))
             }
             // These do not add up: that threads differ has to do.
-            Of::All(_) => self.by_threads.contains_key(&key),
+            ValueOwner::All(_) => self.by_threads.contains_key(&key),
         }
     }
 
     /// Adds up what comes from below, and from the very context, to each context that it counts
     /// for.
-    fn below(&self, apart: &[Apart]) -> Below {
+    fn values_below(&self, apart: &[ValueDifference]) -> Below {
         let mut below = Below::new();
-        let mut add = |path: usize, measured: &Measured, reach: MetricScope, change: f64| {
-            let measured = Measured { reach, ..measured.clone() };
+        let mut add = |path: usize, measured: &MeasuredMetric, reach: MetricScope, change: f64| {
+            let measured = MeasuredMetric { reach, ..measured.clone() };
             *below.entry((path, measured)).or_default() += change;
         };
         let paths = self.compared.paths;
         for found in apart {
-            let Apart { path, measured, .. } = found;
-            let (above, change) = (paths.above(*path), found.change());
+            let ValueDifference { path, measured, .. } = found;
+            let (above, change) = (paths.parent(*path), found.change());
             let is_in_loop = paths.kind(above) == Kind::Loop;
             match (measured.reach, paths.kind(*path)) {
                 (MetricScope::Point, _) => {
@@ -184,13 +187,13 @@ impl<'a> Grouped<'a> {
         below
     }
 
-    fn tell(&mut self, of: &Of, apart: &Apart) {
+    fn print_group(&mut self, of: &ValueOwner, apart: &ValueDifference) {
         let statistic = match of {
-            Of::Thread(_) => None,
-            Of::All(statistic) => Some(*statistic),
+            ValueOwner::Thread(_) => None,
+            ValueOwner::All(statistic) => Some(*statistic),
         };
         let place = (apart.path, apart.measured.clone(), statistic);
-        let new = || Told { of: of.clone(), values: apart.values, more: 0 };
+        let new = || ThreadDifferences { of: of.clone(), values: apart.values, more: 0 };
         let Some(told) = self.told.get_mut(&place) else {
             self.told.insert(place, new());
             return;
@@ -205,23 +208,25 @@ impl<'a> Grouped<'a> {
 }
 
 /// Amounts by which values differ because of others.
-type Below = HashMap<(usize, Measured), f64>;
+type Below = HashMap<(usize, MeasuredMetric), f64>;
 
-impl Take for Grouped<'_> {
-    fn only(&mut self, what: Only<'_>, side: usize) -> anyhow::Result<()> {
+impl DifferenceSink for GroupedDifferences<'_> {
+    fn add_unmatched(&mut self, what: UnmatchedPart<'_>, side: usize) -> anyhow::Result<()> {
         let what = match what {
-            Only::Context(path) => {
+            UnmatchedPart::Context(path) => {
                 // What is above comes first.
-                let above = self.roots.get(&self.compared.paths.above(path)).copied();
+                let above = self.roots.get(&self.compared.paths.parent(path)).copied();
                 let root = above.unwrap_or(path);
                 self.roots.insert(path, root);
-                self.lone.entry(root).or_insert_with(|| Lone::new(side));
+                self.lone.entry(root).or_insert_with(|| UnmatchedPath::new(side));
                 return Ok(());
             }
-            Only::Metric(name) => format!("the metric {name}"),
-            Only::Thread(name) => format!("the thread {name}"),
-            Only::Statistic(statistic) => format!("the statistic of {}", Of::All(statistic)),
-            Only::Said(name) => name.to_owned(),
+            UnmatchedPart::Metric(name) => format!("the metric {name}"),
+            UnmatchedPart::Thread(name) => format!("the thread {name}"),
+            UnmatchedPart::Statistic(statistic) => {
+                format!("the statistic of {}", ValueOwner::All(statistic))
+            }
+            UnmatchedPart::Said(name) => name.to_owned(),
         };
         if let Some(others) = self.others.get_mut(side) {
             others.push(what);
@@ -229,7 +234,7 @@ impl Take for Grouped<'_> {
         Ok(())
     }
 
-    fn said(&mut self, name: &str, [one, other]: [&str; 2]) -> anyhow::Result<()> {
+    fn add_statement(&mut self, name: &str, [one, other]: [&str; 2]) -> anyhow::Result<()> {
         self.said.push(format!("{name}: {one} in A, {other} in B"));
         Ok(())
     }
@@ -241,8 +246,8 @@ impl Take for Grouped<'_> {
         Ok(())
     }
 
-    fn values(&mut self, of: &Of, apart: &[Apart]) -> anyhow::Result<()> {
-        let below = self.below(apart);
+    fn values(&mut self, of: &ValueOwner, apart: &[ValueDifference]) -> anyhow::Result<()> {
+        let below = self.values_below(apart);
         for found in apart {
             if let Some(root) = self.roots.get(&found.path) {
                 let lone = self.lone.get_mut(root).into_iter();
@@ -252,16 +257,16 @@ impl Take for Grouped<'_> {
             if self.is_implied(of, found, &below) {
                 self.implied += 1;
             } else {
-                self.tell(of, found);
+                self.print_group(of, found);
             }
-            if matches!(of, Of::Thread(_)) {
-                self.values_of_only(std::slice::from_ref(found));
+            if matches!(of, ValueOwner::Thread(_)) {
+                self.add_unmatched_values(std::slice::from_ref(found));
             }
         }
         Ok(())
     }
 
-    fn values_of_only(&mut self, apart: &[Apart]) {
+    fn add_unmatched_values(&mut self, apart: &[ValueDifference]) {
         for found in apart {
             let key = (found.path, found.measured.clone());
             *self.by_threads.entry(key).or_default() += found.change();
@@ -292,7 +297,7 @@ impl Take for Grouped<'_> {
     }
 }
 
-impl Grouped<'_> {
+impl GroupedDifferences<'_> {
     /// Prints all that differs, below the names of both.
     pub(super) fn print(&self, names: [&str; 2], out: &mut Output) -> io::Result<()> {
         for (letter, name) in NAMES.into_iter().zip(names) {
@@ -303,7 +308,7 @@ impl Grouped<'_> {
             self.said.iter().try_for_each(|said| writeln!(out, "  {}", escaped(said)))?;
         }
         for side in [0, 1] {
-            self.print_only(side, out)?;
+            self.print_unmatched(side, out)?;
         }
         self.print_values(out)?;
         self.print_unlisted(out)?;
@@ -316,24 +321,24 @@ impl Grouped<'_> {
         Ok(())
     }
 
-    fn print_only(&self, side: usize, out: &mut Output) -> io::Result<()> {
+    fn print_unmatched(&self, side: usize, out: &mut Output) -> io::Result<()> {
         let name = NAMES.get(side).copied().unwrap_or_default();
         let others = self.others.get(side).map(Vec::as_slice).unwrap_or_default();
         if !others.is_empty() {
             title(&format!("Only in {name}"), out)?;
             others.iter().try_for_each(|what| writeln!(out, "  {}", escaped(what)))?;
         }
-        self.print_paths_only(side, name, out)
+        self.print_unmatched_paths(side, name, out)
     }
 
-    fn print_paths_only(&self, side: usize, name: &str, out: &mut Output) -> io::Result<()> {
+    fn print_unmatched_paths(&self, side: usize, name: &str, out: &mut Output) -> io::Result<()> {
         let lone = self.lone.iter().filter(|(_, lone)| lone.side == side);
         let lone: Vec<_> = lone.map(|(path, lone)| (*path, lone, lone.spent_words())).collect();
         if !lone.is_empty() {
             title(&format!("Paths only in {name}, with all below them"), out)?;
         }
         let width = lone.iter().map(|(.., spent)| width_of(spent)).max().unwrap_or(0);
-        for (path, Lone { values, .. }, spent) in lone {
+        for (path, UnmatchedPath { values, .. }, spent) in lone {
             let values = numbers::count(*values, "value", "values");
             let lead = format!("{values:>VALUES$}  {}  ", pad::left(&spent, width));
             writeln!(out, "{lead}{}", self.path(path, width_of(&lead), out))?;
@@ -418,21 +423,21 @@ impl Grouped<'_> {
 struct ValueRow<'a> {
     metric: &'a Rc<str>,
     reaches: Vec<&'static str>,
-    told: &'a Told,
+    told: &'a ThreadDifferences,
 }
 
 impl<'a> ValueRow<'a> {
-    fn new(measured: &'a Measured, told: &'a Told) -> Self {
+    fn new(measured: &'a MeasuredMetric, told: &'a ThreadDifferences) -> Self {
         Self { metric: &measured.metric, reaches: vec![measured.reach.name()], told }
     }
 
-    fn is_same(&self, measured: &Measured, told: &Told) -> bool {
-        let key = |told: &Told| (told.values.map(f64::to_bits), told.more);
+    fn is_same(&self, measured: &MeasuredMetric, told: &ThreadDifferences) -> bool {
+        let key = |told: &ThreadDifferences| (told.values.map(f64::to_bits), told.more);
         *self.metric == measured.metric && self.told.of == told.of && key(self.told) == key(told)
     }
 
     fn print(&self, out: &mut Output) -> io::Result<()> {
-        let Told { of, values, more } = self.told;
+        let ThreadDifferences { of, values, more } = self.told;
         let ([one, other], change) = (pair(*values), change(*values));
         let (metric, reaches) = (escaped(self.metric), self.reaches.join(", "));
         write!(out, "{one:>FIGURE$}  {other:>FIGURE$}  {change:>8}  {metric} {reaches}: ")?;
@@ -468,11 +473,13 @@ fn change(values: [f64; 2]) -> String {
 }
 
 /// Returns the metrics that one side measures, with their scopes.
-fn declared(side: &Side) -> BTreeSet<Measured> {
+fn declared(side: &Side) -> BTreeSet<MeasuredMetric> {
     let of_metric = |metric: Metric| {
         let name = Rc::<str>::from(metric.name);
         let reaches = metric.reaches.into_iter();
-        reaches.map(move |reach| Measured { metric: Rc::clone(&name), reach }).collect::<Vec<_>>()
+        reaches
+            .map(move |reach| MeasuredMetric { metric: Rc::clone(&name), reach })
+            .collect::<Vec<_>>()
     };
     side.view.metrics().into_iter().flat_map(of_metric).collect()
 }

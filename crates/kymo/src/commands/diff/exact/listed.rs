@@ -6,7 +6,10 @@ use serde_json::{Value, json};
 
 use super::super::profiles::share_of;
 use super::grouped::pair;
-use super::{Apart, Compared, Differing, NAMES, Of, Only, RECORDING, Sample, Take, name_of};
+use super::{
+    ComparedProfiles, DifferenceSink, Differing, NAMES, RECORDING, Sample, UnmatchedPart,
+    ValueDifference, ValueOwner, name_of,
+};
 use crate::output::Output;
 use crate::render::numbers;
 use crate::render::rows::Rows;
@@ -15,8 +18,8 @@ use crate::render::rows::Rows;
 const KEYS: [&str; 2] = ["one", "other"];
 
 /// Prints a row for each difference, as soon as it is found: there may be very many.
-pub(super) struct Listed<'a> {
-    compared: &'a Compared<'a>,
+pub(super) struct ListedDifferences<'a> {
+    compared: &'a ComparedProfiles<'a>,
     rows: Rows,
     out: &'a mut Output,
     pub(super) is_different: bool,
@@ -29,8 +32,8 @@ struct Row<'a> {
     difference: String,
     kind: &'static str,
     only: Option<usize>,
-    of: Option<&'a Of>,
-    measured: Option<&'a super::Measured>,
+    of: Option<&'a ValueOwner>,
+    measured: Option<&'a super::MeasuredMetric>,
     values: Option<[f64; 2]>,
     times_ns: Option<[i64; 2]>,
     other_path: Option<String>,
@@ -39,8 +42,8 @@ struct Row<'a> {
 impl Row<'_> {
     fn json(&self) -> Value {
         let (thread, statistic) = match self.of {
-            Some(Of::Thread(name)) => (Some(name.to_string()), None),
-            Some(Of::All(statistic)) => (None, Some(name_of(*statistic))),
+            Some(ValueOwner::Thread(name)) => (Some(name.to_string()), None),
+            Some(ValueOwner::All(statistic)) => (None, Some(name_of(*statistic))),
             None => (None, None),
         };
         let [one, other] = self.values.map_or([None; 2], |values| values.map(Some));
@@ -65,8 +68,8 @@ impl Row<'_> {
     }
 }
 
-impl<'a> Listed<'a> {
-    pub(super) fn new(compared: &'a Compared<'a>, rows: Rows, out: &'a mut Output) -> Self {
+impl<'a> ListedDifferences<'a> {
+    pub(super) fn new(compared: &'a ComparedProfiles<'a>, rows: Rows, out: &'a mut Output) -> Self {
         Self { compared, rows, out, is_different: false }
     }
 
@@ -80,25 +83,25 @@ impl<'a> Listed<'a> {
     }
 }
 
-impl Take for Listed<'_> {
-    fn only(&mut self, what: Only<'_>, side: usize) -> anyhow::Result<()> {
-        let all = |statistic: Statistic| Of::All(statistic).to_string();
+impl DifferenceSink for ListedDifferences<'_> {
+    fn add_unmatched(&mut self, what: UnmatchedPart<'_>, side: usize) -> anyhow::Result<()> {
+        let all = |statistic: Statistic| ValueOwner::All(statistic).to_string();
         let (kind, path) = match what {
-            Only::Context(path) => ("context", self.path(path)),
-            Only::Metric(name) => ("metric", name.to_owned()),
-            Only::Thread(name) => ("thread", name.to_owned()),
-            Only::Statistic(statistic) => ("statistic", all(statistic)),
-            Only::Said(name) => (RECORDING, name.to_owned()),
+            UnmatchedPart::Context(path) => ("context", self.path(path)),
+            UnmatchedPart::Metric(name) => ("metric", name.to_owned()),
+            UnmatchedPart::Thread(name) => ("thread", name.to_owned()),
+            UnmatchedPart::Statistic(statistic) => ("statistic", all(statistic)),
+            UnmatchedPart::Said(name) => (RECORDING, name.to_owned()),
         };
         let name = NAMES.get(side).copied().unwrap_or_default();
         let difference = match what {
-            Only::Said(said) => format!("only {name} has {said}"),
+            UnmatchedPart::Said(said) => format!("only {name} has {said}"),
             _ => format!("only {name} has this {kind}"),
         };
         self.row(&Row { path, difference, kind, only: Some(side), ..Row::default() })
     }
 
-    fn said(&mut self, name: &str, [one, other]: [&str; 2]) -> anyhow::Result<()> {
+    fn add_statement(&mut self, name: &str, [one, other]: [&str; 2]) -> anyhow::Result<()> {
         let difference = format!("{one} in A, {other} in B");
         self.row(&Row { path: name.to_owned(), difference, kind: RECORDING, ..Row::default() })
     }
@@ -111,8 +114,8 @@ impl Take for Listed<'_> {
         self.row(&Row { path, difference, kind, only, ..Row::default() })
     }
 
-    fn values(&mut self, of: &Of, apart: &[Apart]) -> anyhow::Result<()> {
-        for Apart { path, measured, values } in apart {
+    fn values(&mut self, of: &ValueOwner, apart: &[ValueDifference]) -> anyhow::Result<()> {
+        for ValueDifference { path, measured, values } in apart {
             let [one, other] = pair(*values);
             let difference = format!("{of}: {measured}: {one} in A, {other} in B");
             self.row(&Row {
@@ -128,7 +131,7 @@ impl Take for Listed<'_> {
         Ok(())
     }
 
-    fn values_of_only(&mut self, _: &[Apart]) {}
+    fn add_unmatched_values(&mut self, _: &[ValueDifference]) {}
 
     fn unlisted(&mut self, found: &Differing) -> anyhow::Result<()> {
         let path = self.path(super::paths::UNLISTED);
@@ -157,7 +160,7 @@ impl Take for Listed<'_> {
     }
 
     fn samples(&mut self, thread: &str, samples: &[Vec<Sample>; 2]) -> anyhow::Result<()> {
-        let of = Of::Thread(thread.into());
+        let of = ValueOwner::Thread(thread.into());
         let [one, other] = samples;
         if one.len() != other.len() {
             let (one, other) = (one.len(), other.len());

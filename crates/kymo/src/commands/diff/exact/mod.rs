@@ -21,9 +21,9 @@ use super::is_apart;
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::render::rows::Rows;
-use crate::session::{Named, Opened};
-use grouped::Grouped;
-use listed::Listed;
+use crate::session::{Named, OpenedFile};
+use grouped::GroupedDifferences;
+use listed::ListedDifferences;
 use paths::Paths;
 use side::Side;
 use unlisted::{Differing, Keys, Unlisted};
@@ -36,7 +36,7 @@ const NAMES: [&str; 2] = ["A", "B"];
 
 /// Prints what differs, for programs as rows. Tells whether anything does.
 pub(super) fn print(
-    opened: [&Opened; 2],
+    opened: [&OpenedFile; 2],
     unsound: &[Vec<Finding>; 2],
     tolerance: f64,
     rows: Option<Rows>,
@@ -45,21 +45,21 @@ pub(super) fn print(
     let mut paths = Paths::new();
     let [one, other] = opened.map(|opened| opened.format.info().name);
     let is_idle_once = one != other;
-    let mut side = |opened: &Opened| -> anyhow::Result<Side> {
+    let mut side = |opened: &OpenedFile| -> anyhow::Result<Side> {
         let title = opened.format.info().title;
         let failure = || Failure::new(format!("{title} have no profile that could be compared"));
         Side::new(opened, is_idle_once, &mut paths)?
             .ok_or_else(|| Named::error(&opened.name, failure()))
     };
     let (one, other) = (side(opened[0])?, side(opened[1])?);
-    let compared = Compared { sides: [&one, &other], paths: &paths, tolerance };
+    let compared = ComparedProfiles { sides: [&one, &other], paths: &paths, tolerance };
     if let Some(rows) = rows {
-        let mut listed = Listed::new(&compared, rows, out);
-        compared.tell(unsound, &mut listed)?;
+        let mut listed = ListedDifferences::new(&compared, rows, out);
+        compared.compare(unsound, &mut listed)?;
         return Ok(listed.is_different);
     }
-    let mut grouped = Grouped::new(&compared);
-    compared.tell(unsound, &mut grouped)?;
+    let mut grouped = GroupedDifferences::new(&compared);
+    compared.compare(unsound, &mut grouped)?;
     if grouped.is_different() {
         grouped.print(opened.map(|opened| opened.name.as_str()), out)?;
     }
@@ -68,12 +68,12 @@ pub(super) fn print(
 
 /// Metric that was measured, and its scope.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-struct Measured {
+struct MeasuredMetric {
     metric: Rc<str>,
     reach: MetricScope,
 }
 
-impl fmt::Display for Measured {
+impl fmt::Display for MeasuredMetric {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}", self.metric, self.reach.name())
     }
@@ -81,13 +81,13 @@ impl fmt::Display for Measured {
 
 /// Owner of values: a thread, or all threads together.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-enum Of {
+enum ValueOwner {
     Thread(Rc<str>),
     /// All threads together.
     All(Statistic),
 }
 
-impl fmt::Display for Of {
+impl fmt::Display for ValueOwner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Thread(name) => f.write_str(name),
@@ -107,7 +107,7 @@ fn name_of(statistic: Statistic) -> &'static str {
 }
 
 /// Values by path and what was measured.
-type Values = BTreeMap<(usize, Measured), f64>;
+type Values = BTreeMap<(usize, MeasuredMetric), f64>;
 
 /// Values kept of all threads together, by statistic.
 type Kept = BTreeMap<Statistic, Values>;
@@ -117,13 +117,13 @@ type Sample = (i64, usize);
 
 /// A value that both have, or one of them, and that differs.
 #[derive(Debug, Clone)]
-struct Apart {
+struct ValueDifference {
     path: usize,
-    measured: Measured,
+    measured: MeasuredMetric,
     values: [f64; 2],
 }
 
-impl Apart {
+impl ValueDifference {
     fn change(&self) -> f64 {
         self.values[1] - self.values[0]
     }
@@ -131,7 +131,7 @@ impl Apart {
 
 /// Part that only one of the two has.
 #[derive(Debug, Clone, Copy)]
-enum Only<'a> {
+enum UnmatchedPart<'a> {
     Context(usize),
     Metric(&'a str),
     Thread(&'a str),
@@ -141,21 +141,21 @@ enum Only<'a> {
 }
 
 /// Takes what differs.
-trait Take {
+trait DifferenceSink {
     /// Something that only one of them has: 0 or 1.
-    fn only(&mut self, what: Only<'_>, side: usize) -> anyhow::Result<()>;
+    fn add_unmatched(&mut self, what: UnmatchedPart<'_>, side: usize) -> anyhow::Result<()>;
 
     /// Takes statements that both make about themselves as a whole, in different words.
-    fn said(&mut self, name: &str, words: [&str; 2]) -> anyhow::Result<()>;
+    fn add_statement(&mut self, name: &str, words: [&str; 2]) -> anyhow::Result<()>;
 
     /// Takes a contradiction within one of them.
     fn unsound(&mut self, finding: &Finding, side: usize) -> anyhow::Result<()>;
 
     /// Values of a thread or a statistic, in the order of paths. Statistics come last.
-    fn values(&mut self, of: &Of, apart: &[Apart]) -> anyhow::Result<()>;
+    fn values(&mut self, of: &ValueOwner, apart: &[ValueDifference]) -> anyhow::Result<()>;
 
     /// Values of a thread that only one of them has, which is told already.
-    fn values_of_only(&mut self, apart: &[Apart]);
+    fn add_unmatched_values(&mut self, apart: &[ValueDifference]);
 
     /// Takes a difference between contexts that have no path.
     fn unlisted(&mut self, found: &Differing) -> anyhow::Result<()>;
@@ -165,38 +165,42 @@ trait Take {
 }
 
 /// Two recordings.
-struct Compared<'a> {
+struct ComparedProfiles<'a> {
     sides: [&'a Side; 2],
     paths: &'a Paths,
     tolerance: f64,
 }
 
-impl Compared<'_> {
+impl ComparedProfiles<'_> {
     /// Tells everything that differs.
-    fn tell(&self, unsound: &[Vec<Finding>; 2], take: &mut dyn Take) -> anyhow::Result<()> {
+    fn compare(
+        &self,
+        unsound: &[Vec<Finding>; 2],
+        take: &mut dyn DifferenceSink,
+    ) -> anyhow::Result<()> {
         for (side, found) in unsound.iter().enumerate() {
             found.iter().try_for_each(|finding| take.unsound(finding, side))?;
         }
-        self.tell_said(take)?;
-        self.tell_contexts(take)?;
+        self.compare_statements(take)?;
+        self.compare_contexts(take)?;
         let metrics = self.sides.map(metrics);
         for name in &metrics[0] ^ &metrics[1] {
-            take.only(Only::Metric(&name), side_of(metrics[0].contains(&name)))?;
+            take.add_unmatched(UnmatchedPart::Metric(&name), side_of(metrics[0].contains(&name)))?;
         }
         let keys = Keys::default();
         let mut unlisted = [Unlisted::new(&keys), Unlisted::new(&keys)];
-        self.tell_threads(&mut unlisted, take)?;
-        self.tell_statistics(&mut unlisted, take)?;
+        self.compare_threads(&mut unlisted, take)?;
+        self.compare_statistics(&mut unlisted, take)?;
         let [left, right] = unlisted.map(Unlisted::into_rows);
         let is_apart = |one, other| is_apart(self.tolerance, one, other);
         for found in unlisted::differences(&keys, left, right, is_apart) {
             take.unlisted(&found)?;
         }
-        self.tell_samples(take)
+        self.compare_samples(take)
     }
 
     /// Reports differences in what recordings state about themselves, if both are of one format.
-    fn tell_said(&self, take: &mut dyn Take) -> anyhow::Result<()> {
+    fn compare_statements(&self, take: &mut dyn DifferenceSink) -> anyhow::Result<()> {
         let said = self.sides.map(|side| {
             let words = side.said.iter().map(|(name, words)| (*name, words.as_str()));
             words.collect::<BTreeMap<_, _>>()
@@ -204,64 +208,67 @@ impl Compared<'_> {
         for (name, words) in both(&said) {
             match words {
                 [Some(one), Some(other)] if one != other => {
-                    take.said(name, first_apart(one, other))?;
+                    take.add_statement(name, first_difference(one, other))?;
                 }
                 [Some(_), Some(_)] => {}
-                [one, _] => take.only(Only::Said(name), side_of(one.is_some()))?,
+                [one, _] => {
+                    take.add_unmatched(UnmatchedPart::Said(name), side_of(one.is_some()))?
+                }
             }
         }
         Ok(())
     }
 
-    fn tell_contexts(&self, take: &mut dyn Take) -> anyhow::Result<()> {
+    fn compare_contexts(&self, take: &mut dyn DifferenceSink) -> anyhow::Result<()> {
         let [one, other] = self.sides;
         for (number, side, against) in [(0, one, other), (1, other, one)] {
             for path in side.contexts.keys().filter(|path| !against.contexts.contains_key(path)) {
-                take.only(Only::Context(*path), number)?;
+                take.add_unmatched(UnmatchedPart::Context(*path), number)?;
             }
         }
         Ok(())
     }
 
-    fn tell_threads(
+    fn compare_threads(
         &self,
         unlisted: &mut [Unlisted<'_>; 2],
-        take: &mut dyn Take,
+        take: &mut dyn DifferenceSink,
     ) -> anyhow::Result<()> {
         let threads = [self.sides[0].threads()?, self.sides[1].threads()?];
         for (name, ids) in both(&threads) {
-            let of = Of::Thread(Rc::from(name.as_str()));
+            let of = ValueOwner::Thread(Rc::from(name.as_str()));
             let is_in_both = ids.iter().all(Option::is_some);
             let mut values = [Values::new(), Values::new()];
             let sides = self.sides.into_iter().zip(ids).zip(unlisted.iter_mut());
             for (values, ((side, id), unlisted)) in values.iter_mut().zip(sides) {
                 // Of a thread that only one has, nothing is said beyond that.
-                let mut passed_over = unlisted.like();
+                let mut passed_over = unlisted.with_same_keys();
                 let unlisted = if is_in_both { unlisted } else { &mut passed_over };
                 if let Some(id) = id {
                     *values = side.thread_values(id, &of, unlisted)?;
                 }
             }
-            let apart = self.apart(&values);
+            let apart = self.value_differences(&values);
             if is_in_both {
                 take.values(&of, &apart)?;
             } else {
-                take.only(Only::Thread(&name), side_of(ids[0].is_some()))?;
-                take.values_of_only(&apart);
+                take.add_unmatched(UnmatchedPart::Thread(&name), side_of(ids[0].is_some()))?;
+                take.add_unmatched_values(&apart);
             }
         }
         Ok(())
     }
 
-    fn tell_statistics(
+    fn compare_statistics(
         &self,
         unlisted: &mut [Unlisted<'_>; 2],
-        take: &mut dyn Take,
+        take: &mut dyn DifferenceSink,
     ) -> anyhow::Result<()> {
         let ([one, other], [left, right]) = (self.sides, unlisted);
-        let (Some(one), Some(other)) = (one.kept(left)?, other.kept(right)?) else {
-            let apart = self.apart(&[one.sums()?, other.sums()?]);
-            return take.values(&Of::All(Statistic::Sum), &apart);
+        let (Some(one), Some(other)) = (one.stored_values(left)?, other.stored_values(right)?)
+        else {
+            let apart = self.value_differences(&[one.sums()?, other.sums()?]);
+            return take.values(&ValueOwner::All(Statistic::Sum), &apart);
         };
         let mut kept = [one, other];
         let kinds: BTreeSet<Statistic> =
@@ -269,15 +276,17 @@ impl Compared<'_> {
         for kind in kinds {
             match kept.each_mut().map(|kept| kept.remove(&kind)) {
                 [Some(left), Some(right)] => {
-                    take.values(&Of::All(kind), &self.apart(&[left, right]))?;
+                    take.values(&ValueOwner::All(kind), &self.value_differences(&[left, right]))?;
                 }
-                [left, _] => take.only(Only::Statistic(kind), side_of(left.is_some()))?,
+                [left, _] => {
+                    take.add_unmatched(UnmatchedPart::Statistic(kind), side_of(left.is_some()))?
+                }
             }
         }
         Ok(())
     }
 
-    fn tell_samples(&self, take: &mut dyn Take) -> anyhow::Result<()> {
+    fn compare_samples(&self, take: &mut dyn DifferenceSink) -> anyhow::Result<()> {
         let [one, other] = self.sides;
         for (name, [left, right]) in both(&[one.tracks(), other.tracks()]) {
             let samples = |side: &Side, track: Option<TrackId>| {
@@ -292,12 +301,12 @@ impl Compared<'_> {
     }
 
     /// Values that differ; what is not there is 0.
-    fn apart(&self, values: &[Values; 2]) -> Vec<Apart> {
+    fn value_differences(&self, values: &[Values; 2]) -> Vec<ValueDifference> {
         let mut apart = Vec::new();
         for ((path, measured), values) in both(values) {
             let values = values.map(Option::unwrap_or_default);
             if is_apart(self.tolerance, values[0], values[1]) {
-                apart.push(Apart { path, measured, values });
+                apart.push(ValueDifference { path, measured, values });
             }
         }
         apart
@@ -305,7 +314,7 @@ impl Compared<'_> {
 }
 
 /// The first line that differs.
-fn first_apart<'a>(one: &'a str, other: &'a str) -> [&'a str; 2] {
+fn first_difference<'a>(one: &'a str, other: &'a str) -> [&'a str; 2] {
     let ends = || std::iter::repeat("nothing");
     let lines = one.lines().chain(ends()).zip(other.lines().chain(ends()));
     let most = one.lines().count().max(other.lines().count());

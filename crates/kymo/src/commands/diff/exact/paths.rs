@@ -49,7 +49,7 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    pub(super) fn of(context: &Context) -> Self {
+    pub(super) fn from_context(context: &Context) -> Self {
         match (context.relation, context.scope) {
             (Relation::Call | Relation::Inlined, _) => Self::Called,
             (Relation::Lexical, Scope::Loop) => Self::Loop,
@@ -79,7 +79,7 @@ impl Paths {
     }
 
     /// The path of a label below another one, which comes before it in any order.
-    pub(super) fn of(&mut self, above: usize, label: &str, kind: Kind) -> usize {
+    pub(super) fn intern(&mut self, above: usize, label: &str, kind: Kind) -> usize {
         let (next, label) = (self.all.len(), self.label(label));
         let path = *self.known.entry((above, label)).or_insert(next);
         if path == next {
@@ -89,7 +89,7 @@ impl Paths {
     }
 
     /// The path above one.
-    pub(super) fn above(&self, path: usize) -> usize {
+    pub(super) fn parent(&self, path: usize) -> usize {
         self.all.get(path).map_or(WHOLE, |path| path.above)
     }
 
@@ -98,7 +98,7 @@ impl Paths {
     }
 
     pub(super) fn text(&self, path: usize) -> String {
-        let above = |path: &usize| Some(self.above(*path)).filter(|above| *above != WHOLE);
+        let above = |path: &usize| Some(self.parent(*path)).filter(|above| *above != WHOLE);
         let label = |path: usize| self.labels.get(self.all.get(path)?.label);
         let labels = std::iter::successors(Some(path), above).filter_map(label);
         path_text(labels.map(AsRef::as_ref), PATH_BYTES_MAX)
@@ -189,7 +189,7 @@ mod tests {
     #[test]
     fn a_path_is_told_by_its_last_labels_however_long_it_is() {
         let mut paths = Paths::new();
-        let mut of = |above, label| paths.of(above, label, Kind::Called);
+        let mut of = |above, label| paths.intern(above, label, Kind::Called);
         let (one, other) = (of(WHOLE, "main"), of(WHOLE, "start"));
         let below = of(one, "work");
         assert_eq!(of(one, "work"), below);
@@ -200,7 +200,7 @@ mod tests {
         );
         let mut path = one;
         for _ in 0..10_000 {
-            path = paths.of(path, "work", Kind::Called);
+            path = paths.intern(path, "work", Kind::Called);
         }
         let text = paths.text(path);
         assert!(text.len() <= PATH_BYTES_MAX && text.starts_with("… > work > "), "{}", text.len());

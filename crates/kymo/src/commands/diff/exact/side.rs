@@ -14,8 +14,8 @@ use kymo_model::timeline::{Content, TimelineView, TrackId, TrackKind, Window};
 
 use super::paths::{Kind, Paths, UNLISTED, WHOLE, label};
 use super::unlisted::Unlisted;
-use super::{Kept, Measured, Of, Sample, Values};
-use crate::session::Opened;
+use super::{Kept, MeasuredMetric, Sample, ValueOwner, Values};
+use crate::session::OpenedFile;
 
 /// Facts of summaries that are not told by contexts, values and samples.
 const SAID: [&str; 3] = ["title", "description", "trace span"];
@@ -37,14 +37,14 @@ pub(super) struct Side {
 
 impl Side {
     pub(super) fn new(
-        opened: &Opened,
+        opened: &OpenedFile,
         is_idle_once: bool,
         paths: &mut Paths,
     ) -> Result<Option<Self>> {
         let Some(view) = opened.dataset.profile() else { return Ok(None) };
         let mut side = Self {
             is_idle_once,
-            said: if is_idle_once { BTreeMap::new() } else { said(opened, view.as_ref()) },
+            said: if is_idle_once { BTreeMap::new() } else { statements(opened, view.as_ref()) },
             timeline: opened.timeline(),
             paths: HashMap::from([(0, WHOLE)]),
             contexts: BTreeMap::new(),
@@ -63,7 +63,7 @@ impl Side {
             }
             let label = label(side.view.as_ref(), &context)?;
             let above_it = above.last().copied().unwrap_or(WHOLE);
-            let path = paths.of(above_it, &label, Kind::of(&context));
+            let path = paths.intern(above_it, &label, Kind::from_context(&context));
             // What the whole program has beyond its entries is shown as one more: it stays the whole.
             side.paths.entry(context.number.0).or_insert(path);
             side.contexts.entry(path).or_default().push(context);
@@ -77,12 +77,12 @@ impl Side {
     }
 
     /// Returns the metric and scope of the values of each column.
-    fn columns(&self) -> HashMap<Column, Measured> {
+    fn columns(&self) -> HashMap<Column, MeasuredMetric> {
         let metrics = self.view.metrics().into_iter().zip((0..).map(MetricId));
         let named = |(metric, id): (Metric, MetricId)| {
             let name = Rc::<str>::from(metric.name);
             MetricScope::ALL.map(|reach| {
-                (Column { metric: id, reach }, Measured { metric: Rc::clone(&name), reach })
+                (Column { metric: id, reach }, MeasuredMetric { metric: Rc::clone(&name), reach })
             })
         };
         metrics.flat_map(named).collect()
@@ -103,7 +103,7 @@ impl Side {
     pub(super) fn thread_values(
         &self,
         thread: ThreadId,
-        of: &Of,
+        of: &ValueOwner,
         unlisted: &mut Unlisted<'_>,
     ) -> Result<Values> {
         let columns = self.columns();
@@ -121,7 +121,7 @@ impl Side {
 
     /// Returns the values kept of all threads together, by statistic, path and column; `None` where
     /// they are computed when asked for.
-    pub(super) fn kept(&self, unlisted: &mut Unlisted<'_>) -> Result<Option<Kept>> {
+    pub(super) fn stored_values(&self, unlisted: &mut Unlisted<'_>) -> Result<Option<Kept>> {
         let Some(kept) = self.view.stored_statistics() else { return Ok(None) };
         let columns = self.columns();
         let mut found = Kept::new();
@@ -130,7 +130,7 @@ impl Side {
             let values = found.entry(statistic).or_default();
             let measured = measured(&columns, column);
             match self.path(context.0) {
-                UNLISTED => unlisted.add(context.0, &Of::All(statistic), &measured, value),
+                UNLISTED => unlisted.add(context.0, &ValueOwner::All(statistic), &measured, value),
                 path => {
                     let slot = values.entry((path, measured)).or_default();
                     statistic.combine(slot, value);
@@ -186,7 +186,7 @@ impl Side {
 
 /// Returns the statements of a recording about itself as a whole: facts of its summary, and the way
 /// metrics are shown.
-fn said(opened: &Opened, view: &dyn ProfileView) -> BTreeMap<&'static str, String> {
+fn statements(opened: &OpenedFile, view: &dyn ProfileView) -> BTreeMap<&'static str, String> {
     let facts = opened.dataset.summary().facts.into_iter();
     let facts = facts.filter(|fact| SAID.contains(&fact.name));
     let mut said: BTreeMap<_, _> = facts.map(|fact| (fact.name, fact_words(&fact))).collect();
@@ -213,8 +213,8 @@ fn fact_words(fact: &Fact) -> String {
 }
 
 /// Returns the metric of a column; it has no name where a recording has a value of no metric.
-fn measured(columns: &HashMap<Column, Measured>, column: Column) -> Measured {
-    let unknown = || Measured { metric: Rc::from(""), reach: column.reach };
+fn measured(columns: &HashMap<Column, MeasuredMetric>, column: Column) -> MeasuredMetric {
+    let unknown = || MeasuredMetric { metric: Rc::from(""), reach: column.reach };
     columns.get(&column).cloned().unwrap_or_else(unknown)
 }
 

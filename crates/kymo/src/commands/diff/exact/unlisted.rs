@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
 
-use super::{Measured, Of};
+use super::{MeasuredMetric, ValueOwner};
 
 /// More pairs of contexts than this are not gone through one by one.
 const PAIRS_MAX: usize = 1 << 22;
@@ -11,18 +11,18 @@ const PAIRS_MAX: usize = 1 << 22;
 /// Pairs of the owner of values and the metric that was measured. Each pair has a number.
 #[derive(Debug, Default)]
 pub(super) struct Keys {
-    known: RefCell<HashMap<(Of, Measured), usize>>,
+    known: RefCell<HashMap<(ValueOwner, MeasuredMetric), usize>>,
 }
 
 impl Keys {
-    fn number(&self, of: &Of, measured: &Measured) -> usize {
+    fn number(&self, of: &ValueOwner, measured: &MeasuredMetric) -> usize {
         let mut known = self.known.borrow_mut();
         let next = known.len();
         *known.entry((of.clone(), measured.clone())).or_insert(next)
     }
 
     /// All of them by their numbers.
-    fn all(&self) -> Vec<(Of, Measured)> {
+    fn all(&self) -> Vec<(ValueOwner, MeasuredMetric)> {
         let known = self.known.borrow();
         let mut all: Vec<_> = known.iter().map(|(of, number)| (*number, of.clone())).collect();
         all.sort();
@@ -46,11 +46,17 @@ impl<'a> Unlisted<'a> {
     }
 
     /// Another one that knows the same keys.
-    pub(super) fn like(&self) -> Self {
+    pub(super) fn with_same_keys(&self) -> Self {
         Self::new(self.keys)
     }
 
-    pub(super) fn add(&mut self, context: u64, of: &Of, measured: &Measured, value: f64) {
+    pub(super) fn add(
+        &mut self,
+        context: u64,
+        of: &ValueOwner,
+        measured: &MeasuredMetric,
+        value: f64,
+    ) {
         let key = self.keys.number(of, measured);
         self.rows.entry(context).or_default().push((key, value));
     }
@@ -70,8 +76,8 @@ impl<'a> Unlisted<'a> {
 pub(super) enum Differing {
     /// Those of one kind, how many each of the two has, and what they come to.
     Values {
-        of: Of,
-        measured: Measured,
+        of: ValueOwner,
+        measured: MeasuredMetric,
         /// Number of values that differ.
         count: usize,
         /// Number of values in each, of those that have no counterpart.
@@ -91,7 +97,7 @@ pub(super) fn differences(
     is_apart: impl Fn(f64, f64) -> bool,
 ) -> Vec<Differing> {
     let (one, other) = without_pairs(one, other, &is_apart);
-    let [left, right] = [&one, &other].map(|rows| by_key(rows));
+    let [left, right] = [&one, &other].map(|rows| sorted_values(rows));
     let mut found = Vec::new();
     for (key, (of, measured)) in keys.all().into_iter().enumerate() {
         let both = [&left, &right].map(|all| all.get(&key).map_or(&[][..], |found| found));
@@ -113,7 +119,7 @@ pub(super) fn differences(
 }
 
 /// Values by their keys, the smallest first.
-fn by_key(rows: &[Row]) -> BTreeMap<usize, Vec<f64>> {
+fn sorted_values(rows: &[Row]) -> BTreeMap<usize, Vec<f64>> {
     let mut found: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
     for (key, value) in rows.iter().flatten() {
         found.entry(*key).or_default().push(*value);
@@ -171,12 +177,12 @@ mod tests {
     /// number of values, and the number that each has.
     fn found(one: &[[f64; 2]], other: &[[f64; 2]]) -> Vec<(String, usize, [usize; 2])> {
         let keys = Keys::default();
-        let time = Measured { metric: "time".into(), reach: MetricScope::Point };
+        let time = MeasuredMetric { metric: "time".into(), reach: MetricScope::Point };
         let rows = |contexts: &[[f64; 2]], first: u64| {
             let mut unlisted = Unlisted::new(&keys);
             for (values, context) in contexts.iter().zip(first..) {
-                unlisted.add(context, &Of::Thread("THREAD 0".into()), &time, values[0]);
-                unlisted.add(context, &Of::All(Statistic::Sum), &time, values[1]);
+                unlisted.add(context, &ValueOwner::Thread("THREAD 0".into()), &time, values[0]);
+                unlisted.add(context, &ValueOwner::All(Statistic::Sum), &time, values[1]);
             }
             unlisted.into_rows()
         };
