@@ -42,7 +42,7 @@ pub(crate) fn folder(repo: &Repo) -> Result<Option<PathBuf>> {
 
 /// Which tests on recordings ran, and which could not.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Tally {
+pub(crate) struct TestCounts {
     pub(crate) ran: BTreeSet<String>,
     pub(crate) left_out: BTreeSet<String>,
 }
@@ -56,16 +56,16 @@ pub(crate) fn fresh_log(repo: &Repo) -> Result<PathBuf> {
 }
 
 /// Counts what the tests wrote into the log.
-pub(crate) fn tally(log: &Path) -> Result<Tally> {
+pub(crate) fn tally(log: &Path) -> Result<TestCounts> {
     match fs::read_to_string(log) {
         Ok(text) => parse(&text).with_context(|| log.display().to_string()),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Tally::default()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(TestCounts::default()),
         Err(error) => Err(error).with_context(|| log.display().to_string()),
     }
 }
 
-fn parse(text: &str) -> Result<Tally> {
-    let mut tally = Tally::default();
+fn parse(text: &str) -> Result<TestCounts> {
+    let mut tally = TestCounts::default();
     for line in text.lines() {
         match line.split_once(' ') {
             Some(("ran", name)) => tally.ran.insert(name.to_owned()),

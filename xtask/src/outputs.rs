@@ -49,7 +49,7 @@ pub(crate) struct Args {
 }
 
 /// Checksums of what commands give of a recording, by the name of the recording.
-type Kept = BTreeMap<String, String>;
+type KeptChecksums = BTreeMap<String, String>;
 
 /// Compares outputs with those kept, or keeps them.
 pub(crate) fn run(repo: &Repo, args: &Args) -> Result<()> {
@@ -61,7 +61,7 @@ pub(crate) fn run(repo: &Repo, args: &Args) -> Result<()> {
     };
     let mut roots = vec![("testdata", repo.path("testdata"))];
     roots.extend(data::folder(repo)?.map(|folder| ("data", folder)));
-    let mut found = Kept::new();
+    let mut found = KeptChecksums::new();
     let looked_at: Vec<String> = roots.iter().map(|(name, _)| format!("{name}/")).collect();
     for (name, root) in roots {
         let recordings = recordings(&root)?;
@@ -78,7 +78,7 @@ pub(crate) fn run(repo: &Repo, args: &Args) -> Result<()> {
     compare(&kept, &found)
 }
 
-fn read_kept(path: &Path) -> Result<Kept> {
+fn read_kept(path: &Path) -> Result<KeptChecksums> {
     let text = fs::read_to_string(path).context(KEPT)?;
     let line = |line: &str| {
         let (name, sums) = line.split_once(' ').with_context(|| format!("{KEPT}: {line}"))?;
@@ -88,11 +88,12 @@ fn read_kept(path: &Path) -> Result<Kept> {
 }
 
 /// Prints what differs, and fails where something does.
-fn compare(kept: &Kept, found: &Kept) -> Result<()> {
+fn compare(kept: &KeptChecksums, found: &KeptChecksums) -> Result<()> {
     let mut differing = 0;
     let names: BTreeSet<&String> = kept.keys().chain(found.keys()).collect();
     for name in names {
-        let sums = |of: &Kept| of.get(name).cloned().unwrap_or_else(|| "no recording".to_owned());
+        let sums =
+            |of: &KeptChecksums| of.get(name).cloned().unwrap_or_else(|| "no recording".to_owned());
         let (before, now) = (sums(kept), sums(found));
         if before != now {
             differing += 1;
@@ -124,7 +125,12 @@ fn recordings(root: &Path) -> Result<Vec<PathBuf>> {
 }
 
 /// Runs the commands on all recordings, on all processors.
-fn checksums(program: &Path, name: &str, root: &Path, recordings: &[PathBuf]) -> Result<Kept> {
+fn checksums(
+    program: &Path,
+    name: &str,
+    root: &Path,
+    recordings: &[PathBuf],
+) -> Result<KeptChecksums> {
     let (next, kept) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     let work = || {
         while let Some(path) = recordings.get(next.fetch_add(1, Ordering::Relaxed)) {

@@ -205,7 +205,7 @@ pub(crate) fn range_of(
     if clocks.len() > 1 && !clocks.iter().all(since_epoch) {
         let count = clocks.len();
         let why = format!("its streams are on {count} clocks that may have different beginnings");
-        return Err(Failure::new(why).hint(of_one_clock(&tracks, &known, &clocks)).into());
+        return Err(Failure::new(why).hint(one_clock_example(&tracks, &known, &clocks)).into());
     }
     let mut all: Option<RangeInclusive<TimeNs>> = None;
     for clock in clocks {
@@ -219,7 +219,7 @@ pub(crate) fn range_of(
 }
 
 /// Explains how one names streams of one clock, with an example of the first two.
-fn of_one_clock(tracks: &[Track], known: &[Clock], clocks: &[ClockId]) -> String {
+fn one_clock_example(tracks: &[Track], known: &[Clock], clocks: &[ClockId]) -> String {
     let example = |id: &ClockId| {
         let track = tracks.iter().find(|of| of.clock == Some(*id) && !of.is_clock())?;
         let clock = known.get(id.0)?;

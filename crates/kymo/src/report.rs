@@ -8,7 +8,7 @@ use kymo_core::{Finding, Severity};
 
 use crate::failure;
 use crate::output::Paint;
-use crate::render::alike::{self, Alike};
+use crate::render::alike::{self, GroupedFinding};
 use crate::render::style;
 
 /// Findings of an opened file that are said one by one; `check` says all.
@@ -92,7 +92,7 @@ impl Report {
     }
 
     /// Says findings that differ only in where they are.
-    pub(crate) fn print_group(&mut self, name: &str, alike: Alike<'_>) {
+    pub(crate) fn print_group(&mut self, name: &str, alike: GroupedFinding<'_>) {
         let text = alike::text(alike, self.paint);
         self.remark(name, text);
     }

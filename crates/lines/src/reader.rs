@@ -89,7 +89,7 @@ impl<G: Grammar> Reader<G> {
     /// The lines from a byte to another, each of which begins one.
     pub(crate) fn lines(&self, from: u64, until: u64) -> Lines<'_> {
         let place = |at: u64| usize::try_from(at).unwrap_or(usize::MAX).min(self.bytes.len());
-        Lines::at(self.bytes.get(place(from)..place(until)).unwrap_or_default(), from)
+        Lines::with_offset(self.bytes.get(place(from)..place(until)).unwrap_or_default(), from)
     }
 
     /// The event of a line, where it is one.

@@ -232,7 +232,7 @@ impl Survey {
         goes_on: &dyn Fn(u64) -> bool,
     ) {
         let mut telling = GrammarState { is_survey: true, ..GrammarState::default() };
-        let mut lines = Lines::at(bytes, start);
+        let mut lines = Lines::with_offset(bytes, start);
         let mut told = 0;
         for line in lines.by_ref() {
             if line.offset - start >= told + PROGRESS_BYTES {
@@ -606,7 +606,7 @@ impl Kinds {
         line_bytes_max: u64,
     ) -> Self {
         let mut kinds = Self::default();
-        for line in parts.flat_map(|(start, bytes)| Lines::at(bytes, *start)) {
+        for line in parts.flat_map(|(start, bytes)| Lines::with_offset(bytes, *start)) {
             if line.fault(line_bytes_max).is_none()
                 && let LineContent::Event(event) = grammar.read(&line.text())
             {

@@ -8,7 +8,7 @@ use memchr::memchr;
 #[derive(Debug, Clone)]
 pub struct Lines<'a> {
     bytes: &'a [u8],
-    with_offset: usize,
+    position: usize,
     /// The byte of the file that `bytes` begins with.
     base: u64,
 }
@@ -26,25 +26,25 @@ impl<'a> Lines<'a> {
     /// The lines of a file.
     #[must_use]
     pub fn new(bytes: &'a [u8]) -> Self {
-        Self::at(bytes, 0)
+        Self::with_offset(bytes, 0)
     }
 
     /// The lines of a part of a file that begins at a byte, which begins a line.
     #[must_use]
-    pub fn at(bytes: &'a [u8], base: u64) -> Self {
-        Self { bytes, with_offset: 0, base }
+    pub fn with_offset(bytes: &'a [u8], base: u64) -> Self {
+        Self { bytes, position: 0, base }
     }
 
     /// Returns the current position, as a byte of the file.
     #[must_use]
     pub fn offset(&self) -> u64 {
-        self.base + self.with_offset as u64
+        self.base + self.position as u64
     }
 
     /// Returns the offset of a line that has no end, once there are no other lines.
     #[must_use]
     pub fn unfinished(&self) -> Option<u64> {
-        (self.with_offset < self.bytes.len()).then(|| self.offset())
+        (self.position < self.bytes.len()).then(|| self.offset())
     }
 }
 
@@ -53,11 +53,11 @@ impl<'a> Iterator for Lines<'a> {
 
     #[inline]
     fn next(&mut self) -> Option<RawLine<'a>> {
-        let rest = self.bytes.get(self.with_offset..)?;
+        let rest = self.bytes.get(self.position..)?;
         let end = memchr(b'\n', rest)?;
         let line = rest.get(..end)?;
         let offset = self.offset();
-        self.with_offset += end + 1;
+        self.position += end + 1;
         let bytes = line.strip_suffix(b"\r").unwrap_or(line);
         Some(RawLine { offset, bytes })
     }
@@ -88,7 +88,7 @@ mod tests {
     fn empty_lines_are_lines_and_an_empty_file_has_none() {
         assert_eq!(Lines::new(b"").next(), None);
         assert_eq!(Lines::new(b"").unfinished(), None);
-        let lines: Vec<_> = Lines::at(b"\n\r\na\n", 5).map(|line| line.offset).collect();
+        let lines: Vec<_> = Lines::with_offset(b"\n\r\na\n", 5).map(|line| line.offset).collect();
         assert_eq!(lines, [5, 6, 8]);
     }
 }

@@ -80,7 +80,7 @@ pub trait Format: Sync {
     /// Reads a recording that is still being written, as its bytes arrive.
     ///
     /// Nothing unless a format does it, and says so with [`Ability::Follow`].
-    fn follow(&self, _context: &Context<'_>) -> Option<Box<dyn Follow>> {
+    fn follow(&self, _context: &Context<'_>) -> Option<Box<dyn LiveRecording>> {
         None
     }
 
@@ -146,13 +146,13 @@ pub enum Capability {
     /// [`Format::write_timeline`].
     TakeTimelines,
     /// [`Format::follow`].
-    LiveRecording,
+    Follow,
 }
 
 impl Capability {
     /// Every ability, in the order that lists have.
     pub const ALL: [Self; 5] =
-        [Self::Write, Self::Repair, Self::Extract, Self::TakeTimelines, Self::LiveRecording];
+        [Self::Write, Self::Repair, Self::Extract, Self::TakeTimelines, Self::Follow];
 
     /// The word for it in lists.
     #[must_use]
@@ -162,7 +162,7 @@ impl Capability {
             Self::Repair => "repair",
             Self::Extract => "cut",
             Self::TakeTimelines => "convert to",
-            Self::LiveRecording => "follow",
+            Self::Follow => "follow",
         }
     }
 }
@@ -217,7 +217,7 @@ pub struct WriteReport {
 }
 
 /// A recording that is still being written.
-pub trait Follow: Send {
+pub trait LiveRecording: Send {
     /// Returns the offset at which to begin with what is there already, so that what comes next is
     /// understood.
     ///

@@ -26,8 +26,8 @@ pub mod timeline;
 
 pub use dataset::{Dataset, Recording};
 pub use format::{
-    Capability, Confidence, Demo, ExtractRequest, Follow, Format, FormatInfo, LiveRecordingSink,
-    RepairReport, WriteReport,
+    Capability, Confidence, Demo, ExtractRequest, Format, FormatInfo, LiveRecording,
+    LiveRecordingSink, RepairReport, WriteReport,
 };
 pub use record::{ArrayValues, DumpRequest, Field, Flow, Record, RecordSink};
 pub use summary::{Fact, Row, Section, Summary};

@@ -199,7 +199,7 @@ mod tests {
         let function = |number: u64| Scope::Function {
             name: number.to_string(),
             link_name: None,
-            with_path: None,
+            place: None,
             entry: Some(number * 16),
         };
         let scopes = (1..=functions).map(|number| builder.scope(None, function(number)).unwrap());

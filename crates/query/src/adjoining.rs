@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use kymo_model::timeline::{Activity, TimeNs, Window};
 use proptest::prelude::*;
 
-use crate::fixture::{Told, analysed_with, begin, message, named};
+use crate::fixture::{TimedActivity, analysed_with, begin, message, named};
 use crate::{CpuLoad, History, Load, Messages, TaskRun, Tasks};
 
 /// The windows between some cuts.
@@ -27,7 +27,7 @@ fn windows(cuts: &[i64]) -> Vec<Window> {
 /// was not known at all. The same of all processors together.
 type Ran = BTreeMap<(usize, String), u64>;
 
-fn loads(told: &[Told], windows: &[Window]) -> Ran {
+fn loads(told: &[TimedActivity], windows: &[Window]) -> Ran {
     let mut ran = Ran::new();
     for window in windows {
         let mut load = Load::new();
@@ -59,7 +59,7 @@ fn add(ran: &mut Ran, place: usize, cpu: &CpuLoad, tasks: &Tasks) {
     }
 }
 
-fn turns(told: &[Told], windows: &[Window]) -> Ran {
+fn turns(told: &[TimedActivity], windows: &[Window]) -> Ran {
     let mut ran = Ran::new();
     for window in windows {
         let mut keep = |turn: TaskRun, tasks: &Tasks| {
@@ -73,7 +73,7 @@ fn turns(told: &[Told], windows: &[Window]) -> Ran {
 }
 
 /// Counts the messages that left, that arrived, and that took a time that is known.
-fn messages(told: &[Told], windows: &[Window]) -> [u64; 3] {
+fn messages(told: &[TimedActivity], windows: &[Window]) -> [u64; 3] {
     let mut all = [0; 3];
     for window in windows {
         let mut messages = Messages::new();
@@ -89,7 +89,7 @@ fn messages(told: &[Told], windows: &[Window]) -> [u64; 3] {
 /// Tasks begin and stop as it comes, so that switches may be missing, and so do interrupts (track 0);
 /// tracks 1, 2 and 3 are of the same processor, 5 is of another, 9 and 10 of none, and 6 is a machine
 /// that goes on for longer.
-fn switches() -> impl Strategy<Value = Vec<Told>> {
+fn switches() -> impl Strategy<Value = Vec<TimedActivity>> {
     let tracks = vec![0, 0, 0, 1, 2, 3, 5, 6, 9, 10];
     let one = (0..4_i64, prop::sample::select(tracks), any::<bool>());
     prop::collection::vec(one, 1..24).prop_map(|steps| {
@@ -112,7 +112,7 @@ fn switches() -> impl Strategy<Value = Vec<Told>> {
 
 /// Messages from one task to another. Each end tells the time of the other or not, and some are told
 /// of by one end only.
-fn sent() -> impl Strategy<Value = Vec<Told>> {
+fn sent() -> impl Strategy<Value = Vec<TimedActivity>> {
     let one = (0..20_i64, 0..10_i64, any::<[bool; 4]>());
     prop::collection::vec(one, 1..16).prop_map(|all| {
         let mut told = Vec::new();

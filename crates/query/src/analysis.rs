@@ -338,7 +338,7 @@ impl Analysis {
 
     /// Returns flags of the tracks that are meant; `None` means all.
     #[must_use]
-    pub fn meant(&self) -> Option<Vec<bool>> {
+    pub fn selected_tracks(&self) -> Option<Vec<bool>> {
         self.selected_tracks.as_ref().map(|meant| meant.all.clone())
     }
 
@@ -362,7 +362,7 @@ impl Analysis {
         self.selected_tracks.as_ref()?;
         let tracks =
             (0..self.tracks.len()).map(TrackId).filter(|track| self.is_selected_itself(*track));
-        Some(tracks.filter_map(|track| self.tasks.of_track(track)).collect())
+        Some(tracks.filter_map(|track| self.tasks.track_task(track)).collect())
     }
 
     /// Returns true if a task is meant: one of its tracks is.
@@ -446,7 +446,7 @@ impl Analysis {
             states: passes.iter().any(|pass| pass.follows_states()),
         };
         let (timeline, tracks, tasks) = (&self.timeline, &self.tracks, &mut self.tasks);
-        let mut before = StateBefore::look(timeline, tracks, tasks, moment, follows)?;
+        let mut before = StateBefore::read(timeline, tracks, tasks, moment, follows)?;
         before.resolver.switches.restart(moment, before.is_all);
         let bounds = &self.bounds;
         before.resolver.switches.forget(|track| bounds.from(track).is_none());
@@ -469,7 +469,7 @@ impl Analysis {
 
     /// Looks on after the window until nothing is waited for any more, though not for ever.
     fn read_after_window(&mut self, passes: &mut [&mut dyn Pass]) -> Result<()> {
-        let ends = (0..self.tracks.len()).filter_map(|id| self.bounds.until(TrackId(id)));
+        let ends = (0..self.tracks.len()).filter_map(|id| self.bounds.window_end(TrackId(id)));
         let awaits = |passes: &[&mut dyn Pass]| passes.iter().any(|pass| pass.awaits());
         let Some(from) = ends.min().filter(|_| awaits(passes)) else { return Ok(()) };
         let follows = RequiredState { messages: true, states: true };
@@ -506,7 +506,7 @@ impl Analysis {
             let is_missed = !lane.is_known && (self.is_one(lane.cpu) || !self.is_all_before);
             lane.running.is_some() || is_missed
         };
-        let after = StateAfter::look(
+        let after = StateAfter::read(
             &self.timeline,
             (&self.tracks, &self.tasks),
             &self.resolver,
@@ -531,7 +531,7 @@ impl Analysis {
         }
         for cpu in (0..self.tasks.cpu_count()).map(CpuId) {
             self.report_outside_window(cpu, &after, passes, short);
-            let until = self.tasks.cpu(cpu).and_then(|cpu| self.bounds.until(cpu.track));
+            let until = self.tasks.cpu(cpu).and_then(|cpu| self.bounds.window_end(cpu.track));
             let ProcessorSwitches { unknown_since, gaps, .. } = switches.processor_state(cpu);
             short.gaps.extend((gaps > 0).then_some((cpu, gaps)));
             if let Some(until) = until.filter(|_| after.switches(cpu) != Some(false)) {
@@ -591,7 +591,8 @@ impl Analysis {
         fate: Option<TaskOutcome>,
         short: &mut Diagnostics,
     ) -> Option<RunSlice> {
-        let cut = self.bounds.until(running.track).filter(|_| fate != Some(TaskOutcome::IsUnknown));
+        let cut =
+            self.bounds.window_end(running.track).filter(|_| fate != Some(TaskOutcome::IsUnknown));
         let Some(until) = cut.or(self.resolver.switches.processor_state(cpu).last) else {
             short.unknown.insert(cpu);
             return None;
@@ -617,7 +618,7 @@ impl Analysis {
             short.unknown.insert(cpu);
         }
         let track = track.filter(|_| !self.is_all_before)?;
-        let ((task, _), until) = (self.tasks.of_track(track)?, self.bounds.until(track)?);
+        let ((task, _), until) = (self.tasks.track_task(track)?, self.bounds.window_end(track)?);
         short.assumed.insert(cpu);
         Some(RunSlice { task, cpu, track, since, until })
     }

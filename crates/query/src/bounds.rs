@@ -72,7 +72,7 @@ impl Bounds {
 
     /// Returns the end of the window within the recording that a track is of.
     #[must_use]
-    pub fn until(&self, track: TrackId) -> Option<TimeNs> {
+    pub fn window_end(&self, track: TrackId) -> Option<TimeNs> {
         self.clock(track)?.window_end
     }
 
@@ -136,7 +136,11 @@ mod tests {
         let found = |from, until| {
             let (bounds, _) = bounds(from, until);
             let of = bounds.time_range(track).map(|(from, until)| (from.0, until.0));
-            (bounds.from(track).map(|from| from.0), bounds.until(track).map(|until| until.0), of)
+            (
+                bounds.from(track).map(|from| from.0),
+                bounds.window_end(track).map(|until| until.0),
+                of,
+            )
         };
         assert_eq!(found(None, None), (None, None, Some((0, 100))));
         assert_eq!(found(Some(5), Some(100)), (Some(5), Some(100), Some((5, 100))));

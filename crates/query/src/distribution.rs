@@ -23,17 +23,17 @@ enum Storage {
     One(u64),
     Two([u32; 2]),
     Three([u32; 3]),
-    FewNumbers(Box<Few>),
-    Histogram(Box<Many>),
+    FewNumbers(Box<FewNumbers>),
+    Histogram(Box<Histogram>),
 }
 
 /// Several numbers, as they came.
 #[derive(Debug, Clone)]
-struct Few(Vec<u64>);
+struct FewNumbers(Vec<u64>);
 
 /// Many numbers.
 #[derive(Debug, Clone)]
-struct Many {
+struct Histogram {
     count: u64,
     sum: u128,
     min: u64,
@@ -53,7 +53,7 @@ impl Distribution {
             Storage::Histogram(many) => many.add(number),
             Storage::FewNumbers(few) if few.0.len() < EXACT_MAX => few.0.push(number),
             Storage::FewNumbers(few) => {
-                let mut many = Many::from_few(&few.0);
+                let mut many = Histogram::from_few(&few.0);
                 many.add(number);
                 self.0 = Storage::Histogram(Box::new(many));
             }
@@ -72,7 +72,9 @@ impl Distribution {
             (Storage::Two([first, second]), Ok(number)) => {
                 Storage::Three([*first, *second, number])
             }
-            _ => Storage::FewNumbers(Box::new(Few(self.numbers().chain([number]).collect()))),
+            _ => {
+                Storage::FewNumbers(Box::new(FewNumbers(self.numbers().chain([number]).collect())))
+            }
         };
     }
 
@@ -156,7 +158,7 @@ fn rank(count: u64, percent: u8) -> Option<u64> {
     Some(u64::try_from(wanted.div_ceil(100)).ok()?.max(1))
 }
 
-impl Many {
+impl Histogram {
     fn from_few(few: &[u64]) -> Self {
         let mut many = Self { count: 0, sum: 0, min: u64::MAX, max: 0, steps: BTreeMap::new() };
         for number in few {

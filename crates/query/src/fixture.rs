@@ -12,12 +12,12 @@ use serde_json::Map;
 use crate::{Analysis, Diagnostics, Pass};
 
 /// Event of a test: its time, its track and its activity.
-pub(crate) type Told = (i64, usize, Activity<'static>);
+pub(crate) type TimedActivity = (i64, usize, Activity<'static>);
 
 /// Two processors: `cpu 0` (track 0), whose own stretches are interrupts, with tasks `a` (1), `b` (2) and `idle` (3), `cpu 1` (4) with
 /// the same task `a` (5), a state machine `door` (6), and on `cpu 0` a task `k` (7) that is known to
 /// go to sleep. In a `log` (8) that is of no processor, tasks `p` (9) and `q` (10).
-pub(crate) struct Timeline(pub(crate) Vec<Told>);
+pub(crate) struct Timeline(pub(crate) Vec<TimedActivity>);
 
 pub(crate) fn begin(priority: i64) -> Activity<'static> {
     Activity::Begin { name: None, priority: Some(priority), ends: None }
@@ -97,7 +97,7 @@ impl TimelineView for Timeline {
     }
 
     fn events(self: Arc<Self>, window: &Window) -> Result<Box<dyn Events>> {
-        let is_in = |(time, track, _): &&Told| {
+        let is_in = |(time, track, _): &&TimedActivity| {
             window.holds(Some(TimeNs(*time))) && window.includes_track(TrackId(*track))
         };
         let all = self.0.iter().filter(is_in).count();
@@ -136,7 +136,7 @@ impl Events for FixtureEvents {
 
 /// Goes through what is told, and tells what could not be used.
 pub(crate) fn analysed_with(
-    told: Vec<Told>,
+    told: Vec<TimedActivity>,
     window: Window,
     pass: &mut dyn Pass,
 ) -> (Analysis, Diagnostics) {
@@ -147,7 +147,7 @@ pub(crate) fn analysed_with(
 }
 
 /// Goes through what is told.
-pub(crate) fn analysed(told: Vec<Told>, window: Window, pass: &mut dyn Pass) -> Analysis {
+pub(crate) fn analysed(told: Vec<TimedActivity>, window: Window, pass: &mut dyn Pass) -> Analysis {
     let (analysis, short) = analysed_with(told, window, pass);
     assert_eq!(short, Diagnostics::default());
     analysis

@@ -203,13 +203,13 @@ impl Gantt {
 
     /// Returns the number of further messages.
     #[must_use]
-    pub fn arrows_left_out(&self) -> u64 {
+    pub fn omitted_arrows(&self) -> u64 {
         self.omitted_arrows
     }
 
     fn row(&self, track: TrackId, tasks: &Tasks) -> Option<usize> {
         let seen = self.task_of.get(&track).copied();
-        let task = seen.or_else(|| tasks.of_track(track).map(|(task, _)| task));
+        let task = seen.or_else(|| tasks.track_task(track).map(|(task, _)| task));
         let row = task.and_then(|task| self.row_of.get(&RowKind::Task(task)));
         row.or_else(|| self.row_of.get(&RowKind::States(track))).copied()
     }
@@ -228,7 +228,7 @@ impl Gantt {
             Some(MessageEnd::Arrived(sent)) if sent.told.is_none() || sent.id.is_none() => {
                 (sent.from.zip(Some(sent.to))).zip(sent.left.zip(Some(sent.arrived)))
             }
-            Some(MessageEnd::SentMessage(left)) => {
+            Some(MessageEnd::Sent(left)) => {
                 (Some(left.from).zip(left.to)).zip(Some(left.time).zip(left.arrives))
             }
             _ => None,
@@ -439,7 +439,7 @@ mod tests {
         assert_eq!(rows[2].states, ["shut", "open"]);
         assert_eq!(rows[2].cells, [(10, 0), (10, 0), (10, 0), (10, 1)]);
         let arrow = Arrow { from: 1, to: 0, left: TimeNs(12), arrived: TimeNs(25) };
-        assert_eq!((gantt.arrows(), gantt.arrows_left_out()), (&[arrow][..], 0));
+        assert_eq!((gantt.arrows(), gantt.omitted_arrows()), (&[arrow][..], 0));
     }
 
     #[test]

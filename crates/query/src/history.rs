@@ -158,14 +158,14 @@ impl Pass for History<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixture::{Told, analysed, begin, complete, release};
+    use crate::fixture::{TimedActivity, analysed, begin, complete, release};
     use kymo_model::timeline::Window;
 
     #[test]
     fn turns_are_as_worked_out_by_hand() {
         // Task b: runs already at 5, is released at 10 and again at 12, runs 20–30; goes on at
         // 50–60 without a release.
-        let told: Vec<Told> = vec![
+        let told: Vec<TimedActivity> = vec![
             (5, 2, Activity::End),
             (10, 2, release(None)),
             (12, 2, release(None)),
@@ -192,7 +192,7 @@ mod tests {
     #[test]
     fn a_window_cuts_through_stretches() {
         // Task b runs 0–30 and 50–90, and a runs 30–50 and from 90 on.
-        let told = || -> Vec<Told> {
+        let told = || -> Vec<TimedActivity> {
             vec![
                 (0, 2, begin(1)),
                 (30, 2, Activity::End),
@@ -225,7 +225,8 @@ mod tests {
 
     #[test]
     fn a_stretch_that_began_before_a_window_has_its_priority() {
-        let told: Vec<Told> = vec![(0, 2, begin(7)), (30, 2, Activity::End), (40, 2, begin(8))];
+        let told: Vec<TimedActivity> =
+            vec![(0, 2, begin(7)), (30, 2, Activity::End), (40, 2, begin(8))];
         let mut found = Vec::new();
         let mut keep = |turn: TaskRun, _: &Tasks| found.push((turn.stretch.until.0, turn.priority));
         let window = Window { from: Some(TimeNs(10)), ..Window::default() };
@@ -236,7 +237,7 @@ mod tests {
     #[test]
     fn what_is_woken_while_it_falls_asleep_has_its_delay() {
         // Woken at 8, asleep at 10 all the same, runs 15–20; preempted then, and woken at 18.
-        let told: Vec<Told> = vec![
+        let told: Vec<TimedActivity> = vec![
             (0, 2, begin(1)),
             (8, 2, release(None)),
             (10, 2, complete(None)),
@@ -255,7 +256,7 @@ mod tests {
 
     /// Returns the end of each stretch, the duration for which the task did not run before, and its
     /// delay.
-    fn delays(told: Vec<Told>) -> Vec<(i64, Option<u64>, Option<u64>)> {
+    fn delays(told: Vec<TimedActivity>) -> Vec<(i64, Option<u64>, Option<u64>)> {
         let mut found = Vec::new();
         let mut keep = |turn: TaskRun, tasks: &Tasks| {
             if !tasks.is_idle(turn.stretch.task) {
@@ -336,7 +337,7 @@ mod tests {
     #[test]
     fn a_wakeup_that_is_used_up_delays_nothing() {
         // Woken at 0, runs 1–20, woken at 10 meanwhile and asleep at 20; woken at 1000.
-        let told: Vec<Told> = vec![
+        let told: Vec<TimedActivity> = vec![
             (0, 7, release(None)),
             (1, 7, begin(1)),
             (10, 7, release(None)),

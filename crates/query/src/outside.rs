@@ -69,7 +69,7 @@ pub(crate) fn state_tracks(
 impl StateBefore {
     /// Looks back from a moment, ever further, until all is known. What is under way may have left
     /// at any time, so that where messages are followed it looks as far as it may.
-    pub(crate) fn look(
+    pub(crate) fn read(
         timeline: &Arc<dyn TimelineView>,
         tracks: &[Track],
         tasks: &mut Tasks,
@@ -205,7 +205,7 @@ impl OpenRequests {
 impl StateAfter {
     /// Looks on from the end of a window for what some lanes do next, which processors switch, and
     /// whether the interrupts end that are under way.
-    pub(crate) fn look(
+    pub(crate) fn read(
         timeline: &Arc<dyn TimelineView>,
         (tracks, tasks): (&[Track], &Tasks),
         resolver: &Resolver,
@@ -214,10 +214,10 @@ impl StateAfter {
     ) -> Result<Self> {
         let mut found = Self { is_all: true, ..Self::default() };
         let switches = &resolver.switches;
-        let is_cut = |track: &TrackId| bounds.until(*track).is_some();
+        let is_cut = |track: &TrackId| bounds.window_end(*track).is_some();
         let mut read: Vec<_> =
             tracks_of_kinds(tracks, &[TrackKind::Task]).into_iter().filter(is_cut).collect();
-        let Some(from) = read.first().and_then(|track| bounds.until(*track)) else {
+        let Some(from) = read.first().and_then(|track| bounds.window_end(*track)) else {
             return Ok(found);
         };
         let lanes = || read.iter().filter_map(|track| switches.lane_of(*track));

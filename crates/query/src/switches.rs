@@ -82,7 +82,7 @@ impl Switches {
             known: Vec::new(),
         };
         for track in 0..tracks {
-            let Some((_, cpu)) = tasks.of_track(TrackId(track)) else { continue };
+            let Some((_, cpu)) = tasks.track_task(TrackId(track)) else { continue };
             let is_one = tasks.cpu(cpu).is_some_and(|cpu| cpu.is_one);
             let known = switches.of_cpu.get(cpu.0).copied().flatten().filter(|_| is_one);
             let lane = known.unwrap_or_else(|| {

@@ -27,21 +27,21 @@ pub(crate) struct Inlined {
 
 /// Reads all calls of a function; those before damage.
 pub(crate) fn read(from: &Parsed<'_>, function: UnitOffset, budget: &Budget) -> Calls {
-    let mut reading = Reading { from, budget, calls: Vec::new() };
+    let mut reading = InlinedCallReader { from, budget, calls: Vec::new() };
     // What was read before damage is kept.
     budget.read(reading.read(function));
     Calls::new(&reading.calls)
 }
 
 /// Calls on the way.
-struct Reading<'a, 'b> {
+struct InlinedCallReader<'a, 'b> {
     from: &'b Parsed<'a>,
     budget: &'b Budget,
     /// Those around others first.
     calls: Vec<Inlined>,
 }
 
-impl Reading<'_, '_> {
+impl InlinedCallReader<'_, '_> {
     fn read(&mut self, function: UnitOffset) -> gimli::Result<()> {
         let Self { from, budget, .. } = *self;
         // Calls that are open, with the depth of their entries.

@@ -174,13 +174,13 @@ struct Candidate {
     /// Addresses that were recorded in it.
     recorded: RecordedAddresses,
     /// Information about it, or the reason why there is none.
-    known: OnceLock<Result<Known, Limitation>>,
+    known: OnceLock<Result<ModuleInformation, Limitation>>,
     /// Set where a program was looked into that may be another than the one that was measured.
     unverified: OnceLock<()>,
 }
 
 #[derive(Debug)]
-enum Known {
+enum ModuleInformation {
     Image(Box<Image>),
     Kernel(KernelSymbols),
     Logical(Logical),
@@ -190,13 +190,14 @@ enum Known {
 const NOT_LOOKED_FOR: &str = "it is not looked for outside of what was named";
 
 impl Candidate {
-    fn open(&self, search: &Search, limits: &Limits) -> Option<&Known> {
+    fn open(&self, search: &Search, limits: &Limits) -> Option<&ModuleInformation> {
         let open = |path: &PathBuf| {
             let bytes = image::read(path, limits)?;
             if self.is_kernel && !bytes.starts_with(ELF) {
-                KernelSymbols::open(bytes, Style::from_compat(search.compat)).map(Known::Kernel)
+                KernelSymbols::open(bytes, Style::from_compat(search.compat))
+                    .map(ModuleInformation::Kernel)
             } else if Logical::is_it(&bytes) {
-                Logical::read(&bytes).map(Known::Logical).map_err(Limitation::damaged)
+                Logical::read(&bytes).map(ModuleInformation::Logical).map_err(Limitation::damaged)
             } else {
                 // What does not even begin as a program was never one.
                 let is_damaged = bytes.starts_with(ELF);
@@ -208,7 +209,7 @@ impl Candidate {
                 }
                 let image = Image::open(path, &bytes, search, limits);
                 let image = image.map_err(|why| Limitation { why, is_damaged })?;
-                Ok(Known::Image(Box::new(image)))
+                Ok(ModuleInformation::Image(Box::new(image)))
             }
         };
         let absent = if self.paths.is_empty() { NOT_LOOKED_FOR } else { image::ABSENT };
@@ -344,8 +345,8 @@ impl Module<'_> {
     fn worst(&self) -> Option<Limitation> {
         let image = match self.candidate.known.get()? {
             Err(lack) => return Some(lack.clone()),
-            Ok(Known::Image(image)) => image.limitation().cloned(),
-            Ok(Known::Kernel(_) | Known::Logical(_)) => return None,
+            Ok(ModuleInformation::Image(image)) => image.limitation().cloned(),
+            Ok(ModuleInformation::Kernel(_) | ModuleInformation::Logical(_)) => return None,
         };
         let (debug, loops) = match &self.opened {
             Some(Opened::Image(_, debug, finder)) => {
@@ -363,9 +364,9 @@ impl Resolver for Module<'_> {
         let (programs, candidate) = (self.programs, self.candidate);
         let open = || match candidate.open(&programs.search, &programs.limits) {
             None => Opened::Nothing,
-            Some(Known::Kernel(symbols)) => Opened::Kernel(symbols),
-            Some(Known::Logical(functions)) => Opened::Logical(functions),
-            Some(Known::Image(image)) => {
+            Some(ModuleInformation::Kernel(symbols)) => Opened::Kernel(symbols),
+            Some(ModuleInformation::Logical(functions)) => Opened::Logical(functions),
+            Some(ModuleInformation::Image(image)) => {
                 let debug = Debug::new(image, programs.style).map(Box::new);
                 Opened::Image(image, debug, Finder::new(image).map(Box::new))
             }

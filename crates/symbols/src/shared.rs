@@ -81,7 +81,7 @@ fn supplementary(section: &[u8]) -> ReadResult<(bool, &[u8], &[u8])> {
         return Err(kymo_core::bytes::ReadError::invalid("version", 0, "is unknown"));
     }
     let is_shared = from.u8("kind")? != 0;
-    let length = from.rest().iter().take_while(|byte| **byte != 0).count() as u64;
+    let length = from.remaining_bytes().iter().take_while(|byte| **byte != 0).count() as u64;
     let name = from.bytes("name", length)?;
     from.skip("end of the name", 1)?;
     let length = from.uleb128("length of the id")?;

@@ -119,11 +119,11 @@ pub(crate) fn clocks(reader: &Arc<Reader>) -> ListedTable<Of<Clock>> {
 }
 
 /// Name and value that the tracer gives for the system.
-pub(crate) type Said = (String, Constant);
+pub(crate) type TraceFact = (String, Constant);
 
-pub(crate) fn environment(reader: &Arc<Reader>) -> ListedTable<Of<Said>> {
+pub(crate) fn environment(reader: &Arc<Reader>) -> ListedTable<Of<TraceFact>> {
     let columns = vec![
-        ("name", Cells::Text(|said: &Of<Said>| said.1.0.clone())),
+        ("name", Cells::Text(|said: &Of<TraceFact>| said.1.0.clone())),
         ("value", Cells::Text(|said| said.1.1.to_string())),
     ];
     let reader = Arc::clone(reader);

@@ -11,12 +11,12 @@ const SIGNS_MAX: usize = 1024;
 
 /// Reads a formula; nothing where it is none. `first` is the number of the first metric.
 pub(crate) fn parse(text: &str, first: u32) -> Option<Expression> {
-    let mut reading = Reading { text, first, depth: 0, signs: 0 };
+    let mut reading = FormulaParser { text, first, depth: 0, signs: 0 };
     let found = reading.sum()?;
     reading.text.trim_start().is_empty().then_some(found)
 }
 
-struct Reading<'a> {
+struct FormulaParser<'a> {
     text: &'a str,
     first: u32,
     depth: usize,
@@ -24,7 +24,7 @@ struct Reading<'a> {
     signs: usize,
 }
 
-impl Reading<'_> {
+impl FormulaParser<'_> {
     fn take(&mut self, sign: &str) -> bool {
         let rest = self.text.trim_start().strip_prefix(sign);
         self.text = rest.unwrap_or(self.text);

@@ -183,7 +183,7 @@ impl<'a> Document<'a> {
         let function = Scope::Function {
             name: text(attributes.n).into_owned(),
             link_name: Some(link_name).filter(|name| !name.is_empty()),
-            with_path: above.file.map(|file| Place { file, line }),
+            place: above.file.map(|file| Place { file, line }),
             entry,
         };
         let function = Some(self.scope(None, function)?);
@@ -423,7 +423,7 @@ mod tests {
     fn words(module: &Module, address: u64) -> Vec<String> {
         let place = |place: Place| format!("{}:{}", module.file(place.file).unwrap(), place.line);
         let word = |scope| match module.scope(scope).unwrap() {
-            Scope::Function { name, with_path: at, entry, .. } => {
+            Scope::Function { name, place: at, entry, .. } => {
                 format!("{name} {} {:x}", place(at.unwrap()), entry.unwrap())
             }
             Scope::Inlined { name, at, call } => {

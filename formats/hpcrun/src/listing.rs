@@ -259,11 +259,11 @@ pub(crate) struct ListedNode {
 }
 
 impl ListedNode {
-    fn of_module(&self) -> Option<&Node> {
+    fn node_with_module(&self) -> Option<&Node> {
         Some(&self.node).filter(|_| self.has_module)
     }
 
-    fn of_signs(&self) -> Option<&Node> {
+    fn signed_node(&self) -> Option<&Node> {
         Some(&self.node).filter(|_| self.is_signed)
     }
 
@@ -281,15 +281,17 @@ pub(crate) static NODES: Listing<ListedNode> = Listing {
     columns: &[
         ("id", Cells::Number(|listed| listed.node.id.into())),
         ("parent", Cells::Number(|listed| listed.node.parent.into())),
-        ("lm_id", Cells::MaybeNumber(|listed| Some(listed.of_module()?.lm_id.into()))),
+        ("lm_id", Cells::MaybeNumber(|listed| Some(listed.node_with_module()?.lm_id.into()))),
         ("ip", Cells::Address(|listed| Some(listed.node.ip))),
-        ("placeholder", Cells::MaybeText(|listed| listed.of_module()?.placeholder())),
+        ("placeholder", Cells::MaybeText(|listed| listed.node_with_module()?.placeholder())),
         (
             "name",
-            Cells::MaybeText(|listed| listed.of_module()?.placeholder_name().map(str::to_owned)),
+            Cells::MaybeText(|listed| {
+                listed.node_with_module()?.placeholder_name().map(str::to_owned)
+            }),
         ),
-        ("is_leaf", Cells::Flag(|listed| Some(listed.of_signs()?.is_leaf))),
-        ("parent_is_leaf", Cells::Flag(|listed| Some(listed.of_signs()?.parent_is_leaf))),
+        ("is_leaf", Cells::Flag(|listed| Some(listed.signed_node()?.is_leaf))),
+        ("parent_is_leaf", Cells::Flag(|listed| Some(listed.signed_node()?.parent_is_leaf))),
         ("flags", Cells::MaybeNumber(|listed| listed.node.flags.map(u64::from))),
         ("lush_assoc", Cells::Address(|listed| Some(listed.lush()?.assoc.into()))),
         (

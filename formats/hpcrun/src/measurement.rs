@@ -274,12 +274,12 @@ impl Measurement {
                 Ok(File::Profile(mut profile)) if has_extension(name, PROFILE) => {
                     findings.extend(named(profile.findings(), name));
                     maps.share(&mut profile);
-                    profile.let_go();
+                    profile.release();
                     pair.profile = OptionalFile::Read(profile);
                 }
                 Ok(File::Trace(mut trace)) if has_extension(name, TRACE) => {
                     findings.extend(named(trace.findings(), name));
-                    trace.let_go();
+                    trace.release();
                     pair.trace = OptionalFile::Read(trace);
                 }
                 Ok(file) => {

@@ -68,14 +68,18 @@ fn dialects(measurement: &Measurement) -> String {
 
 /// Fact that headers give about threads: the word for one, the word for several, the name it is
 /// under.
-type Said = (&'static str, &'static str, &'static str);
+type HeaderFact = (&'static str, &'static str, &'static str);
 
-const PROGRAM: Said = ("program", "programs", "program-name");
-const PATH: Said = ("path", "paths", "program-path");
-const HOST: Said = ("host", "hosts", "host-id");
+const PROGRAM: HeaderFact = ("program", "programs", "program-name");
+const PATH: HeaderFact = ("path", "paths", "program-path");
+const HOST: HeaderFact = ("host", "hosts", "host-id");
 
 /// Adds what the headers say: the value, or the first of several.
-fn add_header_facts(measurement: &Measurement, summary: &mut Summary, (one, many, name): Said) {
+fn add_header_facts(
+    measurement: &Measurement,
+    summary: &mut Summary,
+    (one, many, name): HeaderFact,
+) {
     let values = distinct(measurement, name);
     let mut listed = values.iter().take(SAID_MAX).map(|value| shortened(value).into_owned());
     let Some(first) = listed.next() else { return };

@@ -7,8 +7,8 @@ use kymo_core::bytes::Limits;
 use kymo_core::{Context, Destination, Finding, Probe, Result, Source};
 use kymo_model::timeline::TimelineView;
 use kymo_model::{
-    Capability, Confidence, Dataset, Demo, DumpRequest, ExtractRequest, Follow, Format, FormatInfo,
-    RecordSink, Recording, RepairReport, Summary, Table, WriteReport,
+    Capability, Confidence, Dataset, Demo, DumpRequest, ExtractRequest, Format, FormatInfo,
+    LiveRecording, RecordSink, Recording, RepairReport, Summary, Table, WriteReport,
 };
 use kymo_rtc_wire::read::{View, find_marker};
 
@@ -31,7 +31,7 @@ static INFO: FormatInfo = FormatInfo {
         Capability::Repair,
         Capability::Extract,
         Capability::TakeTimelines,
-        Capability::LiveRecording,
+        Capability::Follow,
     ],
     dump_styles: &[],
 };
@@ -101,7 +101,7 @@ impl Format for Rtc {
         demo::demo()
     }
 
-    fn follow(&self, context: &Context<'_>) -> Option<Box<dyn Follow>> {
+    fn follow(&self, context: &Context<'_>) -> Option<Box<dyn LiveRecording>> {
         Some(Box::new(Follower::new(context)))
     }
 }

@@ -2,7 +2,7 @@
 
 use kymo_core::bytes::Limits;
 use kymo_core::{Context, Error, Invariant as _, Result, Source};
-use kymo_model::{Follow, LiveRecordingSink};
+use kymo_model::{LiveRecording, LiveRecordingSink};
 use kymo_rtc_wire::read::{Item, NeedMore, Unit, View, Walker, major_index, marker_before};
 use kymo_rtc_wire::spec::id;
 
@@ -211,7 +211,7 @@ impl Follower {
     fn place(&self, view: &View<'_>, last: u64) -> Option<Place> {
         let outline = Outline::new(&view.truncated(last), &self.limits)?;
         // Numbers of sessions begin where following does.
-        let streams = outline.catalog.of_session(0);
+        let streams = outline.catalog.session_streams(0);
         let is_within = outline.sessions.len() == 1 && major_index(view, last)?.count > 0;
         let first = streams.first().filter(|_| is_within && streams.len() <= SETTLED_MAX)?;
         let mut seeker = Seeker::new(*view, &outline, &self.limits, *first).ok()?;
@@ -236,7 +236,7 @@ impl Follower {
     }
 }
 
-impl Follow for Follower {
+impl LiveRecording for Follower {
     /// The last Unit describes the streams; what came before is not needed.
     fn start(&mut self, so_far: &Source) -> Result<u64> {
         let bytes = so_far.bytes()?;

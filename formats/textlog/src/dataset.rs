@@ -98,7 +98,7 @@ fn grammar_of(source: &Source, limits: &Limits) -> Result<(TextGrammar, usize)> 
 fn find_sibling(source: &Source, limits: &Limits) -> Result<Option<Source>> {
     let own = own_grammar(source.path());
     for name in own.into_iter().chain([FOLDER_GRAMMAR.into()]) {
-        if let Some(found) = source.beside(&name, limits)? {
+        if let Some(found) = source.sibling(&name, limits)? {
             return Ok(Some(found));
         }
     }

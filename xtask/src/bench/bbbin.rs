@@ -43,15 +43,15 @@ impl Peer {
 pub(crate) fn cases(setup: &Setup) -> Result<Vec<Case>> {
     let log = setup.folder.join("switches.bbbin");
     file::make(&log)?;
-    let mut cases = of_log(setup, &log);
+    let mut cases = log_cases(setup, &log);
     let trace = crate::data::folder(&setup.repo)?.map(|data| data.join("traces/ctf/many-threads"));
     if let Some(trace) = trace.filter(|trace| trace.exists()) {
-        cases.extend(of_trace(setup, &trace));
+        cases.extend(trace_cases(setup, &trace));
     }
     Ok(cases)
 }
 
-fn of_log(setup: &Setup, log: &Path) -> Vec<Case> {
+fn log_cases(setup: &Setup, log: &Path) -> Vec<Case> {
     let items = Some((100_000_000, "events"));
     let cat = || vec![("cat > /dev/null", command_line("cat", [log]))];
     let lookups = |count: u32| {
@@ -93,7 +93,7 @@ fn of_log(setup: &Setup, log: &Path) -> Vec<Case> {
     ]
 }
 
-fn of_trace(setup: &Setup, trace: &Path) -> Vec<Case> {
+fn trace_cases(setup: &Setup, trace: &Path) -> Vec<Case> {
     let case = |name, command: &[&str]| {
         let counter = [trace.as_os_str(), "-c".as_ref(), "sink.utils.counter".as_ref()];
         let args = command.iter().map(AsRef::as_ref).chain([trace.as_os_str()]);

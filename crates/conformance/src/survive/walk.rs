@@ -28,7 +28,7 @@ pub(crate) fn walk(dataset: &dyn Dataset, is_folder: bool) -> Result<()> {
     let _ = dataset.recordings();
     for headers_only in [true, false] {
         let request = DumpRequest { headers_only, ..DumpRequest::default() };
-        let mut drain = Drain(RecordKeys::of(is_folder));
+        let mut drain = Drain(RecordKeys::for_folder(is_folder));
         let dumped = dataset.dump(&request, &mut drain);
         drain.0.assert_once();
         dumped?;

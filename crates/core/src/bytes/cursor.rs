@@ -79,7 +79,7 @@ impl<'a> Cursor<'a> {
 
     /// The bytes that are left, without taking them.
     #[must_use]
-    pub fn rest(&self) -> &'a [u8] {
+    pub fn remaining_bytes(&self) -> &'a [u8] {
         self.remaining_bytes
     }
 

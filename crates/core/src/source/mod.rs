@@ -42,7 +42,7 @@ pub struct Source {
     /// True for the folder of a file that was named: not all that lies in it is an input.
     is_folder: bool,
     /// Other sources that were opened to read this one.
-    sibling: Arc<Mutex<Vec<Source>>>,
+    companions: Arc<Mutex<Vec<Source>>>,
     /// Whether the folder of this file is a recording that it is a part of.
     whole: Whole,
 }
@@ -101,7 +101,7 @@ impl Source {
             kind,
             grammar: None,
             is_folder: false,
-            sibling: Arc::default(),
+            companions: Arc::default(),
             whole: Whole::default(),
         }
     }
@@ -244,7 +244,7 @@ impl Source {
     ///
     /// # Errors
     /// When it is there and cannot be opened.
-    pub fn beside(&self, name: impl AsRef<Path>, limits: &Limits) -> Result<Option<Self>> {
+    pub fn sibling(&self, name: impl AsRef<Path>, limits: &Limits) -> Result<Option<Self>> {
         let path = self.path.with_file_name(name.as_ref());
         if !self.is_file_at_path() || !path.is_file() {
             return Ok(None);
@@ -299,7 +299,7 @@ impl Source {
 
     /// The list is whole whoever panicked meanwhile: one step adds to it.
     fn lock_companions(&self) -> MutexGuard<'_, Vec<Self>> {
-        self.sibling.lock().unwrap_or_else(PoisonError::into_inner)
+        self.companions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns true if it is a directory.
@@ -435,13 +435,13 @@ mod tests {
             fs::write(folder.path().join(name), name).unwrap();
         }
         let (source, limits) = (open(&log), Limits::default());
-        let beside = source.beside("run.log.toml", &limits).unwrap().unwrap();
+        let beside = source.sibling("run.log.toml", &limits).unwrap().unwrap();
         assert_eq!(beside.bytes().unwrap(), &b"run.log.toml"[..]);
-        assert!(source.beside("log.toml", &limits).unwrap().is_none());
+        assert!(source.sibling("log.toml", &limits).unwrap().is_none());
         assert!(source.probe().has_sibling("run.log.toml") && !source.probe().has_grammar);
         assert!(source.with_grammar(beside).probe().has_grammar);
         let memory = Source::from_bytes(log, Vec::new());
-        assert!(memory.beside("run.log.toml", &limits).unwrap().is_none());
+        assert!(memory.sibling("run.log.toml", &limits).unwrap().is_none());
     }
 
     /// They say that they have no bytes, or as many as they might have, and cannot be mapped.

@@ -160,7 +160,7 @@ mod tests {
         assert_eq!(refused(&source, &at("trace/../in.log")), Some("is the input"));
         assert_eq!(refused(&source, &at("")), Some("is a directory with the input in it"));
         assert_eq!(refused(&source, &at("in.log.toml")), None);
-        source.beside("in.log.toml", &limits).unwrap();
+        source.sibling("in.log.toml", &limits).unwrap();
         assert_eq!(refused(&source.clone(), &at("in.log.toml")), Some("is the input"));
         for free in ["other", "new", "trace", "trace/new", "no/such/place"] {
             assert_eq!(refused(&source, &at(free)), None, "{free}");

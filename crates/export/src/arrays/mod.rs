@@ -25,5 +25,5 @@ mod zarr;
 pub use kind::Kind;
 pub use loss::{Loss, LossKind};
 pub use plan::{Array, Attribute, Content, Group, Plan, Rules};
-pub use reading::Reading;
+pub use reading::ArrayReader;
 pub use target::{Converted, Job, Target, by_extension, by_name, convert, targets};

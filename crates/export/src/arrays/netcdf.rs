@@ -10,7 +10,7 @@ use crate::arrays::hdf5::{self, Cells, TextAttributes, failed};
 use crate::arrays::plan::{
     Array, Attribute, Content, DimensionNames, Plan, Rules, kept_name, shortened,
 };
-use crate::arrays::{Kind, Loss, LossKind, Reading, Target};
+use crate::arrays::{ArrayReader, Kind, Loss, LossKind, Target};
 
 /// Names of attributes that the library uses itself.
 const RESERVED: [&str; 12] = [
@@ -79,7 +79,7 @@ impl Target for NetCdf {
         &RULES
     }
 
-    fn write(&self, plan: &Plan, reading: &mut Reading<'_>, to: &Path) -> Result<()> {
+    fn write(&self, plan: &Plan, reading: &mut ArrayReader<'_>, to: &Path) -> Result<()> {
         let mut names = plan.dimension_names.clone();
         let mut shaped: Vec<_> =
             plan.arrays.iter().map(|array| ShapedArray::from_array(array, &mut names)).collect();
@@ -131,7 +131,7 @@ impl<'a> ShapedArray<'a> {
         &self,
         file: &H5File,
         dimensions: &Dimensions,
-        reading: &mut Reading<'_>,
+        reading: &mut ArrayReader<'_>,
         to: &Path,
     ) -> Result<()> {
         let Self { array, cells, names } = self;

@@ -10,7 +10,7 @@ use zip::{CompressionMethod, ZipWriter};
 
 use crate::arrays::pieces::Place;
 use crate::arrays::plan::{Array, Plan, Rules, kept_name, shortened};
-use crate::arrays::{Kind, Loss, LossKind, Reading, Target, json};
+use crate::arrays::{ArrayReader, Kind, Loss, LossKind, Target, json};
 
 /// Name of the file in an .npz that holds the attributes of all arrays and groups.
 const ATTRIBUTES: &str = "attributes.json";
@@ -61,7 +61,7 @@ impl Target for Npy {
         &RULES
     }
 
-    fn write(&self, plan: &Plan, reading: &mut Reading<'_>, to: &Path) -> Result<()> {
+    fn write(&self, plan: &Plan, reading: &mut ArrayReader<'_>, to: &Path) -> Result<()> {
         let [array] = plan.arrays.as_slice() else {
             return Err(refused(plan));
         };
@@ -114,7 +114,7 @@ impl Target for Npz {
         &RULES
     }
 
-    fn write(&self, plan: &Plan, reading: &mut Reading<'_>, to: &Path) -> Result<()> {
+    fn write(&self, plan: &Plan, reading: &mut ArrayReader<'_>, to: &Path) -> Result<()> {
         let mut out = ZipWriter::new(Silent::new(open(to)?));
         let options = SimpleFileOptions::default().compression_method(CompressionMethod::Stored);
         let options = options.large_file(true);
@@ -205,7 +205,7 @@ fn failed(error: zip::result::ZipError) -> Error {
 /// Writes an array behind all else in a file.
 fn write_array(
     array: &Array,
-    reading: &mut Reading<'_>,
+    reading: &mut ArrayReader<'_>,
     to: &Path,
     out: &mut dyn Write,
 ) -> Result<()> {

@@ -26,7 +26,7 @@ const CHUNK_BYTES: usize = 1 << 20;
 const RUN_BYTES: usize = 16 << 20;
 
 /// Reads the values of arrays in their order, and remembers what was lost.
-pub struct Reading<'a> {
+pub struct ArrayReader<'a> {
     view: &'a Arc<dyn ArraysView>,
     order: Order,
     link: Option<&'a Path>,
@@ -49,7 +49,7 @@ struct ReadLosses {
     rounded: u64,
 }
 
-impl<'a> Reading<'a> {
+impl<'a> ArrayReader<'a> {
     pub(crate) fn new(job: &Job<'a>) -> Self {
         let Job { view, order, link, progress, .. } = *job;
         let (rounded, losses, copied) = Default::default();

@@ -8,7 +8,7 @@ use kymo_model::arrays::{ArraysView, Order, VariableId};
 
 use crate::arrays::Loss;
 use crate::arrays::plan::{Plan, Rules};
-use crate::arrays::reading::Reading;
+use crate::arrays::reading::ArrayReader;
 
 /// Something that arrays can be written as.
 pub trait Target: Sync {
@@ -41,7 +41,7 @@ pub trait Target: Sync {
 
     /// Writes what is planned to a file that is there and empty, or into such a directory. What
     /// turns out to be lost goes to the reading.
-    fn write(&self, plan: &Plan, reading: &mut Reading<'_>, to: &Path) -> Result<()>;
+    fn write(&self, plan: &Plan, reading: &mut ArrayReader<'_>, to: &Path) -> Result<()>;
 }
 
 /// Every target. A new one is one file and one line here.
@@ -121,7 +121,7 @@ pub fn convert(job: &Job<'_>, target: &dyn Target, to: &Destination) -> Result<C
     };
     // Also what strictness refuses is gone through, for all losses are to be told.
     job.progress.begin("converting", plan.size_bytes());
-    let mut reading = Reading::new(job);
+    let mut reading = ArrayReader::new(job);
     let out = Out::new(target, to)?;
     target.write(&plan, &mut reading, out.path())?;
     job.progress.end();

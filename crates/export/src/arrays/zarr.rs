@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::arrays::pieces::{look_at, piece_bytes};
 use crate::arrays::plan::{Array, DimensionNames, Plan, Rules, kept_name, shortened};
-use crate::arrays::{Kind, Reading, Target, json};
+use crate::arrays::{ArrayReader, Kind, Target, json};
 
 /// Bytes of a chunk at most, unless one value is larger.
 const CHUNK_BYTES: u64 = 4 << 20;
@@ -76,7 +76,7 @@ impl Target for Zarr {
         &RULES
     }
 
-    fn write(&self, plan: &Plan, reading: &mut Reading<'_>, to: &Path) -> Result<()> {
+    fn write(&self, plan: &Plan, reading: &mut ArrayReader<'_>, to: &Path) -> Result<()> {
         for group in &plan.groups {
             let attributes = json::attributes(&group.path, &group.attributes, &mut reading.losses);
             let node = json!({ "zarr_format": 3, "node_type": "group", "attributes": attributes });
@@ -184,7 +184,7 @@ impl Grid {
 fn write_chunks(
     grid: &Grid,
     array: &Array,
-    reading: &mut Reading<'_>,
+    reading: &mut ArrayReader<'_>,
     folder: &Path,
 ) -> Result<()> {
     let fill = match array.kind {
@@ -263,7 +263,12 @@ fn create(folder: &Path, path: &Path) -> Result<BufWriter<File>> {
 }
 
 /// Writes texts, all in one chunk: how many, then each with its length.
-fn write_texts(grid: &Grid, array: &Array, reading: &mut Reading<'_>, folder: &Path) -> Result<()> {
+fn write_texts(
+    grid: &Grid,
+    array: &Array,
+    reading: &mut ArrayReader<'_>,
+    folder: &Path,
+) -> Result<()> {
     if array.is_empty() {
         return Ok(());
     }

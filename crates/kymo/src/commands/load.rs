@@ -182,7 +182,7 @@ fn every_cpu(load: &mut Load, analysis: &Analysis, scope: &Scope) -> Vec<CpuLoad
     cpus.retain(|cpu| track(cpu).is_some_and(|track| scope.is_cpu_selected(track)));
     let Some(meant) = analysis.selected_tasks() else { return cpus };
     // Tasks that only their stretches name are of the track that has them.
-    let declared = |task: TaskId| tasks.of_track(tasks.get(task)?.home).map(|(task, _)| task);
+    let declared = |task: TaskId| tasks.track_task(tasks.get(task)?.home).map(|(task, _)| task);
     for cpu in &mut cpus {
         let (on, track) = (cpu.cpu, track(cpu));
         let is_meant = |task| declared(task).is_some_and(|task| meant.contains(&(task, on)));

@@ -150,7 +150,7 @@ fn print(
             format!("{value:>11}  {share:>6}")
         });
         let sorted_by = if args.inclusive { row.inclusive } else { row.exclusive };
-        let heat = paint.style(style::of_share(sorted_by, found.total));
+        let heat = paint.style(style::share_style(sorted_by, found.total));
         let bar =
             if bars > 0 { measure::bar(sorted_by / found.total, BAR, true) } else { String::new() };
         let is_function = matches!(args.by, ByArg::Function);

@@ -21,7 +21,7 @@ impl Axis {
 
     /// A length of time, in the unit that it is best told in.
     #[allow(clippy::cast_precision_loss, reason = "a picture shows fewer digits")]
-    pub(crate) fn of_time(span_ns: u64) -> (Self, &'static str) {
+    pub(crate) fn time_axis(span_ns: u64) -> (Self, &'static str) {
         let units = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us"), (1, "ns")];
         let found = units.into_iter().find(|(ns, _)| span_ns >= 2 * ns);
         let (unit_ns, name) = found.unwrap_or((1, "ns"));
@@ -152,9 +152,9 @@ mod tests {
 
     #[test]
     fn a_length_of_time_has_a_unit_that_it_is_more_than_two_of() {
-        assert_eq!(Axis::of_time(1_999_999_999), (Axis { from: 0.0, to: 1_999.999_999 }, "ms"));
-        assert_eq!(Axis::of_time(2_000_000_000), (Axis { from: 0.0, to: 2.0 }, "s"));
-        assert_eq!(Axis::of_time(1), (Axis { from: 0.0, to: 1.0 }, "ns"));
+        assert_eq!(Axis::time_axis(1_999_999_999), (Axis { from: 0.0, to: 1_999.999_999 }, "ms"));
+        assert_eq!(Axis::time_axis(2_000_000_000), (Axis { from: 0.0, to: 2.0 }, "s"));
+        assert_eq!(Axis::time_axis(1), (Axis { from: 0.0, to: 1.0 }, "ns"));
     }
 
     #[test]

@@ -9,11 +9,11 @@ use super::{numbers, style};
 use crate::output::Paint;
 
 /// Findings that differ only in where they are: the first of them, and how many there are.
-pub(crate) type Alike<'a> = (&'a Finding, u64);
+pub(crate) type GroupedFinding<'a> = (&'a Finding, u64);
 
 /// Puts those together that differ only in where they are, in the order of the first ones.
-pub(crate) fn grouped<'a>(findings: impl Iterator<Item = &'a Finding>) -> Vec<Alike<'a>> {
-    let mut groups: Vec<Alike<'_>> = Vec::new();
+pub(crate) fn grouped<'a>(findings: impl Iterator<Item = &'a Finding>) -> Vec<GroupedFinding<'a>> {
+    let mut groups: Vec<GroupedFinding<'_>> = Vec::new();
     let mut known = HashMap::new();
     for finding in findings {
         let Finding { severity, rule, file, message, .. } = finding;
@@ -27,7 +27,9 @@ pub(crate) fn grouped<'a>(findings: impl Iterator<Item = &'a Finding>) -> Vec<Al
 }
 
 /// The same with the worst first, for where only a few are shown.
-pub(crate) fn worst_first<'a>(findings: impl Iterator<Item = &'a Finding>) -> Vec<Alike<'a>> {
+pub(crate) fn worst_first<'a>(
+    findings: impl Iterator<Item = &'a Finding>,
+) -> Vec<GroupedFinding<'a>> {
     let mut groups = grouped(findings);
     groups.sort_by_key(|(finding, _)| Reverse(finding.severity));
     groups
@@ -38,7 +40,7 @@ const LINES_MAX: u64 = 20;
 
 /// Findings of which no rule has more than a few lines, and what is left out then.
 pub(crate) struct GroupedFindings<'a> {
-    pub(crate) shown: Vec<Alike<'a>>,
+    pub(crate) shown: Vec<GroupedFinding<'a>>,
     /// The file within a directory, the rule, and how many more there are of it.
     pub(crate) rest: Vec<(Option<&'a str>, &'static str, u64)>,
 }
@@ -67,7 +69,7 @@ pub(crate) fn rest_text((file, rule, rest): (Option<&str>, &str, u64)) -> String
 }
 
 /// A line: `error line at 0x26: message, and 3 like it`.
-pub(crate) fn text((finding, count): Alike<'_>, paint: Paint) -> String {
+pub(crate) fn text((finding, count): GroupedFinding<'_>, paint: Paint) -> String {
     let text = style::finding(finding, paint);
     match count - 1 {
         0 => text,

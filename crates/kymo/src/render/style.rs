@@ -26,7 +26,7 @@ const WARNING: Style = AnsiColor::Yellow.on_default().bold();
 const NOTE: Style = AnsiColor::Blue.on_default();
 
 /// The colour of a severity.
-pub(crate) fn of_severity(severity: Severity) -> Style {
+pub(crate) fn severity_style(severity: Severity) -> Style {
     match severity {
         Severity::Error => ERROR,
         Severity::Warning => WARNING,
@@ -35,7 +35,7 @@ pub(crate) fn of_severity(severity: Severity) -> Style {
 }
 
 /// The colour of a share: what spent much stands out.
-pub(crate) fn of_share(part: f64, total: f64) -> Style {
+pub(crate) fn share_style(part: f64, total: f64) -> Style {
     match (part / total).abs() {
         share if share >= 0.2 => HOT,
         share if share >= 0.05 => WARM,
@@ -59,7 +59,7 @@ pub(crate) fn finding_json(name: &str, finding: &Finding) -> Value {
 
 /// A finding in a line: `error element-length at 0x26: message`.
 pub(crate) fn finding(finding: &Finding, paint: Paint) -> String {
-    let style = paint.style(of_severity(finding.severity));
+    let style = paint.style(severity_style(finding.severity));
     let severity = finding.severity.name();
     let file = finding.file.as_ref();
     let file = file.map_or(String::new(), |file| format!(" in {}", super::escaped(file)));

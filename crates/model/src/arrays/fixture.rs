@@ -21,7 +21,7 @@ pub(super) struct Grid {
     blocks: Vec<ArrayRef>,
     /// Every read, for tests that count them.
     reads: Mutex<Vec<(BlockId, Range<u64>)>>,
-    with_values_per_read: u64,
+    values_per_read: u64,
 }
 
 impl Grid {
@@ -30,7 +30,7 @@ impl Grid {
             steps: Vec::new(),
             blocks: Vec::new(),
             reads: Mutex::default(),
-            with_values_per_read: u64::MAX,
+            values_per_read: u64::MAX,
         }
     }
 
@@ -60,8 +60,8 @@ impl Grid {
     }
 
     /// Refuses to read more than so many values at once.
-    pub(super) fn at_once(self, at_once: u64) -> Self {
-        Self { with_values_per_read: at_once, ..self }
+    pub(super) fn with_values_per_read(self, at_once: u64) -> Self {
+        Self { values_per_read: at_once, ..self }
     }
 
     pub(super) fn share(self) -> Arc<Self> {
@@ -113,7 +113,7 @@ impl ArraysView for Grid {
         let array = &self.blocks[usize::try_from(block.0).unwrap()];
         let (first, end) =
             (usize::try_from(values.start).unwrap(), usize::try_from(values.end).unwrap());
-        if values.end - values.start > self.with_values_per_read {
+        if values.end - values.start > self.values_per_read {
             return Err(Error::request("too many at once"));
         }
         if end > array.len() {
@@ -123,7 +123,7 @@ impl ArraysView for Grid {
     }
 
     fn values_per_read(&self, _block: BlockId) -> u64 {
-        self.with_values_per_read
+        self.values_per_read
     }
 
     fn attributes(&self) -> Vec<Attribute> {

@@ -222,7 +222,7 @@ mod tests {
 
     #[test]
     fn no_more_is_read_at_once_than_the_format_can() {
-        let grid = Grid::new().at_once(3).add_step(&[10]).block(&[0], &[10]);
+        let grid = Grid::new().with_values_per_read(3).add_step(&[10]).block(&[0], &[10]);
         let view: Arc<dyn ArraysView> = grid.share();
         let found = statistics(&view, VariableId(0)).unwrap().unwrap();
         assert_eq!((found.max, found.count), (9.into(), 10));

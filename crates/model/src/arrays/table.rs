@@ -253,7 +253,7 @@ mod tests {
 
     #[test]
     fn a_batch_holds_no_more_than_the_format_can_read_at_once() {
-        let grid = Grid::new().at_once(3).add_step(&[7]).block(&[0], &[7]);
+        let grid = Grid::new().with_values_per_read(3).add_step(&[7]).block(&[0], &[7]);
         let table = table(grid.add_step(&[1]).block(&[0], &[1]), Order::C);
         let batches = Arc::clone(&table).scan(&Scan::default()).unwrap();
         let sizes: Vec<_> = batches.map(|batch| batch.unwrap().num_rows()).collect();

@@ -191,7 +191,7 @@ impl FlatSummation<'_, '_, '_> {
         let is_part = self.is_part_of_line(context)?;
         let above = self.open.last_mut()?.copied();
         let spent_above = above.map(|above| above.inclusive);
-        self.outgrown.look(self.values, context, spent.inclusive, spent_above);
+        self.outgrown.check(self.values, context, spent.inclusive, spent_above);
         if context.relation == Relation::Lexical
             && !is_part
             && self.values.statistic.is_added()

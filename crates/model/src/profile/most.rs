@@ -107,7 +107,7 @@ impl TopRows {
             }
             let shown = labels.shown();
             for (label, spent) in &rows {
-                odd.look(*spent, measured, total, || Ok(shown.get(*label)?.into_owned()))?;
+                odd.check(*spent, measured, total, || Ok(shown.get(*label)?.into_owned()))?;
             }
             odd.compare(own, measured, total);
             odd.outgrown(outgrown, view)?;

@@ -20,7 +20,7 @@ pub(super) struct Inconsistencies {
 
 impl Inconsistencies {
     /// Looks at what something spent.
-    pub(super) fn look(
+    pub(super) fn check(
         &mut self,
         spent: Spent,
         measured: MeasuredScopes,
@@ -93,7 +93,7 @@ pub(super) struct ExcessOverParent {
 
 impl ExcessOverParent {
     /// Looks at what a context spent and the one above it, where there is one.
-    pub(super) fn look(
+    pub(super) fn check(
         &mut self,
         values: &ContextReader<'_>,
         context: &Context,
@@ -122,7 +122,7 @@ pub(super) fn tree_inconsistency(
             exclusive = inclusive;
         }
         let spent = Spent { inclusive, exclusive };
-        odd.look(spent, measured, tree.total, || Ok(tree.label(node).to_owned()))?;
+        odd.check(spent, measured, tree.total, || Ok(tree.label(node).to_owned()))?;
     }
     let own = if measured.exclusive { tree.own } else { f64::NAN };
     odd.compare(own, measured, tree.total);

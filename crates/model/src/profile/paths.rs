@@ -429,7 +429,7 @@ impl<'a, 'b, 'v> PathTreeBuilder<'a, 'b, 'v> {
 
     /// Compares what a context spent with what the one above it did.
     fn compare_with_parent(&mut self, context: &Context, spent: Spent, above: Option<f64>) {
-        self.tree.outgrown.look(self.values, context, spent.inclusive, above);
+        self.tree.outgrown.check(self.values, context, spent.inclusive, above);
     }
 
     /// Takes what a loop spent off the one around it.

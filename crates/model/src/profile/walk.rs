@@ -58,18 +58,18 @@ impl VisitedNumbers {
 struct Open {
     id: ContextId,
     /// Its children that were not entered yet.
-    from_contexts: Siblings,
+    children: Siblings,
 }
 
 impl From<Open> for [u64; 3] {
-    fn from(Open { id, from_contexts: below }: Open) -> Self {
+    fn from(Open { id, children: below }: Open) -> Self {
         [id.0, below.next, below.end]
     }
 }
 
 impl From<[u64; 3]> for Open {
     fn from([id, next, end]: [u64; 3]) -> Self {
-        Self { id: ContextId(id), from_contexts: Siblings { next, end } }
+        Self { id: ContextId(id), children: Siblings { next, end } }
     }
 }
 
@@ -87,12 +87,12 @@ impl<'a> Walk<'a> {
     pub fn new(view: &'a dyn ProfileView) -> Result<Self> {
         let mut roots = Vec::new();
         view.roots(&mut roots)?;
-        Ok(Self::below(view, roots))
+        Ok(Self::from_contexts(view, roots))
     }
 
     /// Starts at some contexts.
     #[must_use]
-    pub fn below(view: &'a dyn ProfileView, roots: Vec<ContextId>) -> Self {
+    pub fn from_contexts(view: &'a dyn ProfileView, roots: Vec<ContextId>) -> Self {
         let again = view.contexts_max();
         let left = again.saturating_sub(roots.len() as u64);
         let known = view.is_salvaged().then(|| roots.iter().copied().collect());
@@ -106,7 +106,7 @@ impl<'a> Walk<'a> {
     /// When the way to it cannot be read back.
     pub fn prune(&mut self) -> Result<()> {
         if let Some(open) = self.open.last_mut()? {
-            open.from_contexts = Siblings::default();
+            open.children = Siblings::default();
         }
         Ok(())
     }
@@ -114,14 +114,14 @@ impl<'a> Walk<'a> {
     fn step(&mut self) -> Result<Option<Step>> {
         loop {
             let next = match self.open.last_mut()?.copied() {
-                Some(Open { id, from_contexts: below }) if below.is_empty() => {
+                Some(Open { id, children: below }) if below.is_empty() => {
                     self.open.pop()?;
                     return Ok(Some(Step::Leave(id, self.open.len())));
                 }
-                Some(Open { id, from_contexts: mut below }) => {
+                Some(Open { id, children: mut below }) => {
                     let child = self.child(id, &mut below)?;
                     if let Some(open) = self.open.last_mut()? {
-                        open.from_contexts = below;
+                        open.children = below;
                     }
                     child
                 }
@@ -164,7 +164,7 @@ impl<'a> Walk<'a> {
         }
         let below = self.view.children(id)?;
         let depth = self.open.len();
-        self.open.push(Open { id, from_contexts: below })?;
+        self.open.push(Open { id, children: below })?;
         Ok(Some(Step::Enter(context, depth)))
     }
 }

@@ -58,12 +58,8 @@ mod tests {
         let file = builder.file("a.c").unwrap();
         let at = |line| Place { file, line };
         let name = || "f".to_owned();
-        let function = Scope::Function {
-            name: name(),
-            link_name: None,
-            with_path: Some(at(1)),
-            entry: Some(16),
-        };
+        let function =
+            Scope::Function { name: name(), link_name: None, place: Some(at(1)), entry: Some(16) };
         let function = builder.scope(None, function).unwrap();
         let inlined = Scope::Inlined { name: name(), at: None, call: Some(at(2)) };
         let inlined = builder.scope(Some(function), inlined).unwrap();

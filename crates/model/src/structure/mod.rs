@@ -45,7 +45,7 @@ pub enum Scope {
         /// The name in the symbol table, where it is another.
         link_name: Option<String>,
         /// Place where it is defined.
-        with_path: Option<Place>,
+        place: Option<Place>,
         /// The address of its first instruction, where it is known.
         entry: Option<u64>,
     },
@@ -153,7 +153,7 @@ impl Module {
 
     /// The same module at another path: where it was when addresses in it were recorded.
     #[must_use]
-    pub fn at(self, path: &str) -> Self {
+    pub fn with_path(self, path: &str) -> Self {
         Self { path: path.to_owned(), ..self }
     }
 

@@ -43,7 +43,7 @@ impl Module {
         let record = u64::from(id.0);
         let source = |at: Place| (self.file(at.file).unwrap_or_default(), at.line);
         let steps = match self.scope(id) {
-            Some(Scope::Function { name, with_path: at, entry, .. }) => {
+            Some(Scope::Function { name, place: at, entry, .. }) => {
                 let (at, entry) = (at.map(source), *entry);
                 [None, Some(Step::Function { record, name, at, entry, is_inlined: false })]
             }
@@ -108,12 +108,7 @@ mod tests {
         let at = |line| Place { file, line };
         let name = || "f".to_owned();
         let scopes = [
-            Scope::Function {
-                name: name(),
-                link_name: None,
-                with_path: Some(at(1)),
-                entry: Some(16),
-            },
+            Scope::Function { name: name(), link_name: None, place: Some(at(1)), entry: Some(16) },
             Scope::Inlined { name: name(), at: None, call: Some(at(2)) },
             Scope::Inlined { name: name(), at: Some(at(6)), call: None },
             Scope::Loop { at: at(3), entry: Some(20) },

@@ -25,8 +25,7 @@ fn structure(functions: u64, calls: &[(u64, u64, u64)]) -> Structure {
         let start = number * STEP;
         let at = |line| Place { file, line };
         let name = format!("f{number}");
-        let function =
-            Scope::Function { name, link_name: None, with_path: None, entry: Some(start) };
+        let function = Scope::Function { name, link_name: None, place: None, entry: Some(start) };
         let function = module.scope(None, function).unwrap();
         let line = module.scope(Some(function), Scope::Line { at: at(2) }).unwrap();
         module.range(line, start..start + STEP).unwrap();

@@ -86,7 +86,7 @@ fn scopes_are_kept_once_however_many_addresses_are_in_them() {
     let file = module.file("a.c").unwrap();
     let at = Place { file, line: 1 };
     let function =
-        Scope::Function { name: "f".into(), link_name: None, with_path: Some(at), entry: Some(0) };
+        Scope::Function { name: "f".into(), link_name: None, place: Some(at), entry: Some(0) };
     let mut scope = module.scope(None, function).unwrap();
     for line in 2..402 {
         let repeat = Scope::Loop { at: Place { file, line }, entry: None };

@@ -50,7 +50,7 @@ fn structure() -> Structure {
     let function = |name: &str, entry| Scope::Function {
         name: name.to_owned(),
         link_name: None,
-        with_path: Some(at(1)),
+        place: Some(at(1)),
         entry: Some(entry),
     };
     let f = module.scope(None, function("f", 0)).unwrap();

@@ -7,12 +7,12 @@ use kymo_model::profile::{FlatGrouping, MetricId, MetricQuery, ThreadId, flat, t
 use kymo_model::timeline::{Activity, TimelineView, TrackId, Window};
 
 use super::Calls;
-use crate::fixture::{Timeline, Told, ending, named};
+use crate::fixture::{TimedActivity, Timeline, ending, named};
 
 /// On `cpu 0`: `main` from 0 to 100 calls `read` from 10 to 40, which calls `lock` from 20 to 25,
 /// and `read` again from 50 to 60. On `cpu 1`: `tick` from 30, which is not over, and the end of
 /// something that began before.
-fn told() -> Vec<Told> {
+fn call_activities() -> Vec<TimedActivity> {
     let end = || Activity::End;
     vec![
         (0, 0, named("main")),
@@ -30,7 +30,7 @@ fn told() -> Vec<Told> {
     ]
 }
 
-fn calls(told: Vec<Told>) -> Option<Calls> {
+fn calls(told: Vec<TimedActivity>) -> Option<Calls> {
     let timeline: Arc<dyn TimelineView> = Arc::new(Timeline(told));
     Calls::new(&timeline, &Limits::default()).unwrap()
 }
@@ -46,7 +46,7 @@ fn rows(calls: &Calls, metric: u32) -> Vec<(String, f64, f64)> {
 
 #[test]
 fn what_a_function_took_is_without_what_it_called() {
-    let calls = calls(told()).unwrap();
+    let calls = calls(call_activities()).unwrap();
     let ns = |(name, own, all): (String, f64, f64)| {
         (name, [own, all].map(|seconds| (seconds * 1e9).round()))
     };
@@ -72,7 +72,7 @@ fn what_a_function_took_is_without_what_it_called() {
 
 #[test]
 fn calls_are_counted_where_they_lead() {
-    let calls = calls(told()).unwrap();
+    let calls = calls(call_activities()).unwrap();
     let mut counted: Vec<_> = rows(&calls, 1).into_iter().map(|row| (row.0, row.1)).collect();
     counted.retain(|(_, calls)| *calls > 0.0);
     let expected = [("lock", 1.0), ("main", 1.0), ("read", 2.0), ("tick", 1.0), ("wait", 1.0)];
@@ -81,14 +81,14 @@ fn calls_are_counted_where_they_lead() {
 
 #[test]
 fn threads_are_called_as_their_tracks() {
-    let tree = calls(told()).unwrap().profile();
+    let tree = calls(call_activities()).unwrap().profile();
     let names = [0, 1].map(|id| tree.thread(ThreadId(id)).unwrap().to_string());
     assert_eq!(names, ["cpu 0 / THREAD 0", "cpu 1 / THREAD 4"]);
 }
 
 #[test]
 fn samples_say_where_a_thread_is() {
-    let calls = calls(told()).unwrap();
+    let calls = calls(call_activities()).unwrap();
     let (tree, samples) = (calls.profile(), calls.samples());
     let window = Window { tracks: Some(vec![TrackId(0)]), ..Window::default() };
     let found = traced(&*tree, &samples, &window, None, 10).unwrap();
@@ -111,7 +111,7 @@ fn a_timeline_without_calls_has_no_profile_of_them() {
 
 /// `main` from 0 to 60 calls `f` from 10, which calls `g` at 20, whose return is missing, and
 /// returns at 30; then `h` from 40 to 50. The return of `x` at 45 is of no call.
-fn with_a_return_missing() -> Vec<Told> {
+fn with_a_return_missing() -> Vec<TimedActivity> {
     let end = |name: &'static str| Activity::EndOf { name: name.into() };
     vec![
         (0, 0, named("main")),
@@ -182,7 +182,7 @@ fn in_ns(calls: &Calls) -> Vec<(String, [f64; 2])> {
 /// `main` from 0 to 100. `f` from 10 is told to end at 40 and `g` from 20 at 30, and neither returns;
 /// `h` from 40, right when `f` ends, is told to end at 60, and does; `k` from 70 is told to end at
 /// 80, and calls `m` at 75, of which nothing is known.
-fn told_to_end() -> Vec<Told> {
+fn complete_call_activities() -> Vec<TimedActivity> {
     let end = |name: &'static str| Activity::EndOf { name: name.into() };
     vec![
         (0, 0, named("main")),
@@ -198,7 +198,7 @@ fn told_to_end() -> Vec<Told> {
 
 #[test]
 fn a_function_that_does_not_return_ends_when_it_was_told_to() {
-    let calls = calls(told_to_end()).unwrap();
+    let calls = calls(complete_call_activities()).unwrap();
     let expected = [
         ("f", [20.0, 30.0]),
         ("g", [10.0, 10.0]),
@@ -218,7 +218,7 @@ fn a_function_that_does_not_return_ends_when_it_was_told_to() {
 
 #[test]
 fn samples_end_when_functions_were_told_to() {
-    let calls = calls(told_to_end()).unwrap();
+    let calls = calls(complete_call_activities()).unwrap();
     let (tree, samples) = (calls.profile(), calls.samples());
     let found = traced(&*tree, &samples, &Window::default(), None, 10).unwrap();
     let line = found.lines.first().unwrap();

@@ -31,11 +31,11 @@ pub(super) struct Interrupts {
 struct UnconfirmedInterrupts {
     ran: RunTime,
     /// From when to when they are.
-    times: Option<Known>,
+    times: Option<KnownTimes>,
 }
 
 /// From when to when a processor is known.
-pub(super) type Known = (TimeNs, TimeNs);
+pub(super) type KnownTimes = (TimeNs, TimeNs);
 
 impl Interrupts {
     /// So many are under way when the window begins.
@@ -48,7 +48,7 @@ impl Interrupts {
         &mut self,
         of: InterruptEvent,
         time: TimeNs,
-        known: Option<Known>,
+        known: Option<KnownTimes>,
         buckets: Option<Buckets>,
     ) {
         self.lost += of.lost;
@@ -67,7 +67,12 @@ impl Interrupts {
 
     /// Whatever is under way ends. What is in the processor's time counts, and what is behind it if
     /// the processor switches once more.
-    pub(super) fn end(&mut self, time: TimeNs, known: Option<Known>, buckets: Option<Buckets>) {
+    pub(super) fn end(
+        &mut self,
+        time: TimeNs,
+        known: Option<KnownTimes>,
+        buckets: Option<Buckets>,
+    ) {
         self.under_way = 0;
         let Some(since) = self.since.take().filter(|since| *since <= time) else { return };
         self.ended = Some(time);
@@ -82,7 +87,7 @@ impl Interrupts {
     }
 
     /// The processor is known from when to when, now that it switched.
-    pub(super) fn reach(&mut self, (first, last): Known) {
+    pub(super) fn reach(&mut self, (first, last): KnownTimes) {
         let Some((since, until)) = self.later.times else { return };
         if first <= since && until <= last {
             self.ran.add_all(&std::mem::take(&mut self.later).ran);

@@ -27,7 +27,7 @@ use interrupts::Interrupts;
 pub struct Load {
     buckets: Option<Buckets>,
     /// From when to when each processor was seen.
-    observed_range: Vec<Option<(TimeNs, TimeNs)>>,
+    observed_ranges: Vec<Option<(TimeNs, TimeNs)>>,
     /// Loads of tasks, in the order in which they came to processors.
     ran: Vec<TaskLoad>,
     /// The first place there of each task, and the next of the same task.
@@ -280,10 +280,10 @@ impl Load {
 
     fn observe(&mut self, cpu: CpuId, time: TimeNs) {
         let [time, _] = self.clamp_times(cpu, [time, time]);
-        if self.observed_range.len() <= cpu.0 {
-            self.observed_range.resize(cpu.0 + 1, None);
+        if self.observed_ranges.len() <= cpu.0 {
+            self.observed_ranges.resize(cpu.0 + 1, None);
         }
-        if let Some(seen) = self.observed_range.get_mut(cpu.0) {
+        if let Some(seen) = self.observed_ranges.get_mut(cpu.0) {
             let (first, last) = seen.unwrap_or((time, time));
             *seen = Some((first.min(time), last.max(time)));
         }
@@ -302,7 +302,7 @@ impl Load {
     /// unknown too.
     fn mark_backward_time(&mut self, cpu: CpuId, seen: &ResolvedEvent<'_>, begins: bool) {
         self.observe_range(cpu, seen.tasks);
-        let first = self.seen(cpu).map(|(first, _)| first);
+        let first = self.observed_range(cpu).map(|(first, _)| first);
         if let Some(first) = first.filter(|first| seen.time < *first) {
             self.unknown(cpu, seen.time, first);
         }
@@ -317,8 +317,8 @@ impl Load {
     }
 
     /// From when to when a processor was seen.
-    fn seen(&self, cpu: CpuId) -> Option<(TimeNs, TimeNs)> {
-        self.observed_range.get(cpu.0).copied().flatten()
+    fn observed_range(&self, cpu: CpuId) -> Option<(TimeNs, TimeNs)> {
+        self.observed_ranges.get(cpu.0).copied().flatten()
     }
 
     /// Returns the loads, a processor after the other: those that switch anywhere in the recording.
@@ -337,8 +337,9 @@ impl Load {
 
     fn found(&self, mut ran: Vec<TaskLoad>, tasks: &Tasks) -> Vec<CpuLoad> {
         ran.sort_unstable_by_key(|load| (load.cpu, order(load, tasks)));
-        let is_there =
-            |cpu: &CpuId| self.seen(*cpu).is_some() || self.looked_at_ns.contains_key(cpu);
+        let is_there = |cpu: &CpuId| {
+            self.observed_range(*cpu).is_some() || self.looked_at_ns.contains_key(cpu)
+        };
         let idle = tasks.cpus_with_idle();
         let mut found = Vec::new();
         for cpu in (0..tasks.cpu_count()).rev().map(CpuId).filter(is_there) {
@@ -356,7 +357,7 @@ impl Load {
             let such = loads.iter().filter(|load| tasks.is_idle(load.task) == is_idle);
             such.fold(0, |sum: u64, load| sum.saturating_add(load.run_ns))
         };
-        let seen: Vec<_> = self.seen(cpu).into_iter().collect();
+        let seen: Vec<_> = self.observed_range(cpu).into_iter().collect();
         let span_ns = seen.iter().map(|(first, last)| elapsed(*first, *last)).sum();
         let looked_at_ns = self.looked_at_ns.get(&cpu).copied().unwrap_or(0);
         let mut load = CpuLoad {
@@ -411,7 +412,7 @@ impl Load {
 
     fn interrupt(&mut self, seen: &ResolvedEvent<'_>) {
         if let Some(interrupt) = seen.interrupt {
-            let known = self.seen(interrupt.cpu);
+            let known = self.observed_range(interrupt.cpu);
             let interrupts = self.interrupts.entry(interrupt.cpu).or_default();
             interrupts.take(interrupt, seen.time, known, self.buckets);
         }
@@ -451,7 +452,7 @@ impl Pass for Load {
         if let (RunChange::Ends { .. }, Some(stretch)) = (run, seen.stretch()) {
             self.ran(&stretch);
         }
-        let known = self.seen(cpu);
+        let known = self.observed_range(cpu);
         if let (Some(interrupts), Some(known)) = (self.interrupts.get_mut(&cpu), known) {
             interrupts.reach(known);
             if run == RunChange::Begins {
@@ -475,7 +476,7 @@ impl Pass for Load {
     }
 
     fn known_until(&mut self, cpu: CpuId, until: TimeNs) {
-        if self.seen(cpu).is_some() {
+        if self.observed_range(cpu).is_some() {
             self.observe(cpu, until);
             // Few processors have any.
             if let Some(gaps) = self.gaps.get_mut(&cpu) {
@@ -502,8 +503,8 @@ impl Pass for Load {
             *looked_at_ns = times.map_or(0, |(from, until)| elapsed(from, until));
         }
         for (cpu, interrupts) in &mut self.interrupts {
-            let known = self.observed_range.get(cpu.0).copied().flatten();
-            match (track(*cpu).and_then(|track| bounds.until(track)), known) {
+            let known = self.observed_ranges.get(cpu.0).copied().flatten();
+            match (track(*cpu).and_then(|track| bounds.window_end(track)), known) {
                 (Some(until), _) => interrupts.end(until, known, self.buckets),
                 (None, Some((_, last))) => interrupts.lose(last),
                 (None, None) => {}

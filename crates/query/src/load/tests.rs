@@ -4,7 +4,7 @@ use super::*;
 use crate::fixture::{analysed, analysed_with, begin, named};
 
 /// On cpu 0: b 100–300, idle 300–600, b 600–700, then a; on cpu 1: a 200–1000.
-fn told() -> Vec<crate::fixture::Told> {
+fn load_activities() -> Vec<crate::fixture::TimedActivity> {
     vec![
         (100, 2, begin(1)),
         (200, 5, begin(1)),
@@ -27,7 +27,7 @@ fn shares(load: &CpuLoad, tasks: &Tasks) -> Vec<(String, u64)> {
 #[test]
 fn what_tasks_used_is_as_worked_out_by_hand() {
     let mut load = Load::new();
-    let analysis = analysed(told(), Window::default(), &mut load);
+    let analysis = analysed(load_activities(), Window::default(), &mut load);
     let cpus = load.cpus(analysis.tasks());
     assert_eq!(cpus.len(), 2);
     // From 100 to 900: b 200 + 100, a 200, idle 300.
@@ -61,7 +61,7 @@ fn a_window_cuts_through_what_ran() {
     let mut load = Load::new();
     let (from, until) = (Some(TimeNs(200)), Some(TimeNs(650)));
     let window = Window { from, until, ..Window::default() };
-    let analysis = analysed(told(), window, &mut load);
+    let analysis = analysed(load_activities(), window, &mut load);
     let cpus = load.cpus(analysis.tasks());
     // b 200–300 and 600–650, idle 300–600.
     assert_eq!((cpus[0].span_ns(), cpus[0].busy_ns, cpus[0].idle_ns), (450, 150, 300));
@@ -71,7 +71,7 @@ fn a_window_cuts_through_what_ran() {
 #[test]
 fn loads_over_time_are_parts_of_stretches() {
     let mut load = Load::with_buckets(Buckets::from_range(TimeNs(100), TimeNs(900), 4));
-    let analysis = analysed(told(), Window::default(), &mut load);
+    let analysis = analysed(load_activities(), Window::default(), &mut load);
     let cpus = load.cpus(analysis.tasks());
     // b: 100–300, 600–700 in buckets of 200 from 100.
     assert_eq!(cpus[0].tasks[0].buckets.to_vec(4), [200, 0, 100, 0]);
@@ -94,7 +94,7 @@ fn tasks_that_only_stretches_name_are_tasks_of_their_own() {
 }
 
 /// On one processor: 0 a begins, 50 b ends and idle begins, 100 a ends and b begins.
-fn unbalanced() -> Vec<crate::fixture::Told> {
+fn unbalanced() -> Vec<crate::fixture::TimedActivity> {
     vec![
         (0, 3, Activity::End),
         (0, 1, begin(1)),
@@ -140,7 +140,11 @@ fn a_task_that_begins_ends_whoever_ran() {
     assert_eq!((of.busy_ns, of.idle_ns, of.unknown.ns, of.span_ns()), (30, 30, 40, 100));
 }
 
-fn loads_within(told: Vec<crate::fixture::Told>, from: i64, until: i64) -> Vec<(u64, u64)> {
+fn loads_within(
+    told: Vec<crate::fixture::TimedActivity>,
+    from: i64,
+    until: i64,
+) -> Vec<(u64, u64)> {
     let (from, until) = (Some(TimeNs(from)), Some(TimeNs(until)));
     let mut load = Load::new();
     let window = Window { from, until, ..Window::default() };
@@ -151,7 +155,7 @@ fn loads_within(told: Vec<crate::fixture::Told>, from: i64, until: i64) -> Vec<(
 #[test]
 fn who_runs_all_through_a_window_is_found_before_it_or_after_it() {
     // From 320 to 580 nothing switches: idle runs on cpu 0, and a on cpu 1.
-    assert_eq!(loads_within(told(), 320, 580), [(0, 260), (260, 0)]);
+    assert_eq!(loads_within(load_activities(), 320, 580), [(0, 260), (260, 0)]);
 }
 
 #[test]
@@ -195,7 +199,7 @@ fn a_processors_time_is_from_its_first_switch_to_its_last_in_any_window() {
 fn shares_of_some_tasks_are_of_the_processors_whole_time() {
     let mut load = Load::new();
     let window = Window { tracks: Some(vec![TrackId(1)]), ..Window::default() };
-    let analysis = analysed(told(), window, &mut load);
+    let analysis = analysed(load_activities(), window, &mut load);
     let cpus = load.cpus(analysis.tasks());
     assert_eq!((cpus[0].span_ns(), cpus[0].busy_ns), (800, 500));
     let meant: Vec<_> = (0..3).map(|task| analysis.is_task_selected(TaskId(task))).collect();
@@ -266,7 +270,7 @@ fn interrupts_are_told_beside_the_tasks_that_they_interrupt() {
 
 /// The interrupts of cpu 0 within a window: how long they took, and how many there were.
 fn interrupts_within(
-    told: Vec<crate::fixture::Told>,
+    told: Vec<crate::fixture::TimedActivity>,
     from: Option<i64>,
     until: Option<i64>,
 ) -> Option<(u64, u64)> {
@@ -655,7 +659,7 @@ fn a_processor_of_which_nothing_is_known_in_a_window_counts_among_all() {
 }
 
 /// On cpu 0: a from 0 on, events are missing from 10 on, a stops at 50, b 50–80, then idle.
-fn with_gap(missing: Missing) -> Vec<crate::fixture::Told> {
+fn with_gap(missing: Missing) -> Vec<crate::fixture::TimedActivity> {
     vec![
         (0, 1, begin(1)),
         (10, 0, Activity::Gap(missing)),
@@ -699,7 +703,7 @@ fn ranges_that_adjoin_in_a_gap_add_up() {
 
 #[test]
 fn a_gap_of_one_processor_leaves_the_others_known() {
-    let mut told = told();
+    let mut told = load_activities();
     told.insert(2, (250, 0, Activity::Gap(Missing::Events)));
     let mut load = Load::new();
     let (analysis, _) = analysed_with(told, Window::default(), &mut load);
@@ -748,7 +752,7 @@ fn what_stops_as_a_window_begins_is_not_in_it() {
     // On cpu 0, idle runs 300–600 and b 600–700.
     let window = Window { from: Some(TimeNs(600)), until: Some(TimeNs(700)), ..Window::default() };
     let mut load = Load::new();
-    let analysis = analysed(told(), window, &mut load);
+    let analysis = analysed(load_activities(), window, &mut load);
     let cpus = load.cpus(analysis.tasks());
     assert_eq!(cpus[0].span_ns(), 100);
     assert_eq!(shares(&cpus[0], analysis.tasks()), [("b".to_owned(), 100)]);

@@ -213,7 +213,7 @@ impl Messages {
         PairWindow {
             first: self.first,
             from: bounds.and_then(|(bounds, track)| bounds.from(track)),
-            until: bounds.and_then(|(bounds, track)| bounds.until(track)),
+            until: bounds.and_then(|(bounds, track)| bounds.window_end(track)),
         }
     }
 
@@ -477,10 +477,10 @@ impl Messages {
         }
         let id = self.send(track, time, &message);
         let (to, arrives) = (message.peer, message.peer_time);
-        let until = self.bounds.as_ref().and_then(|bounds| bounds.until(to.unwrap_or(track)));
+        let until = self.bounds.as_ref().and_then(|bounds| bounds.window_end(to.unwrap_or(track)));
         let is_later = arrives.zip(until).is_some_and(|(arrives, until)| arrives >= until);
         let name = message.name.into_owned();
-        Some(MessageEnd::SentMessage(Left { id, name, from: track, to, time, arrives, is_later }))
+        Some(MessageEnd::Sent(SentMessage { id, name, from: track, to, time, arrives, is_later }))
     }
 }
 
@@ -528,7 +528,7 @@ fn at_main_track(message: &Message<'_>, tasks: &Tasks) -> Message<'static> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MessageEnd {
     /// It leaves.
-    SentMessage(Left),
+    Sent(SentMessage),
     /// It arrives.
     Arrived(DeliveredMessage),
     /// It has arrived, and nothing tells when.
@@ -537,7 +537,7 @@ pub enum MessageEnd {
 
 /// A message that leaves.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Left {
+pub struct SentMessage {
     /// Id of the message; `None` when there are too many pairs to distinguish it from others.
     pub id: Option<MessageId>,
     /// Its name.

@@ -123,7 +123,7 @@ impl ScheduledArrivals {
         Some(PendingMessage { left, id, arrives: Some(arrives) })
     }
 
-    fn that_left(&mut self, left: TimeNs) -> Option<PendingMessage> {
+    fn take_sent_at(&mut self, left: TimeNs) -> Option<PendingMessage> {
         let (found, id) = *self.by_left.range((left, MessageId(0))..).next()?.0;
         (found == left).then(|| self.take(found, id)).flatten()
     }
@@ -207,7 +207,7 @@ impl Pair {
     /// it was told to arrive, and else in their order.
     pub(super) fn receive(&mut self, now: TimeNs, left: Option<TimeNs>) -> Arrival {
         let found = match left {
-            Some(left) => self.that_left(left).or_else(|| self.arriving.that_left(left)),
+            Some(left) => self.take_sent_at(left).or_else(|| self.arriving.take_sent_at(left)),
             None => self.take_due(now).or_else(|| {
                 let first = self.take_first();
                 self.guessed += u64::from(first.is_some());
@@ -234,7 +234,7 @@ impl Pair {
 
     /// Finds what left then, and has arrived: when, nothing tells.
     pub(super) fn receive_untimed(&mut self, left: TimeNs) -> Option<MessageId> {
-        let found = self.that_left(left)?;
+        let found = self.take_sent_at(left)?;
         self.received += 1;
         self.untimed += 1;
         Some(found.id)
@@ -247,13 +247,13 @@ impl Pair {
         left: Option<TimeNs>,
     ) -> Option<PendingMessage> {
         match left {
-            Some(left) => self.that_left(left),
+            Some(left) => self.take_sent_at(left),
             None if self.arriving.due(now).is_some() => None,
             None => self.take_first(),
         }
     }
 
-    fn that_left(&mut self, left: TimeNs) -> Option<PendingMessage> {
+    fn take_sent_at(&mut self, left: TimeNs) -> Option<PendingMessage> {
         let first = self.waiting.range((left, MessageId(0))..).next().copied();
         let (_, id) = first.filter(|(found, _)| *found == left)?;
         self.told = self.told.max(Some(left));

@@ -83,7 +83,7 @@ impl Sequence {
 
     /// Keeps only messages of some tracks: one end at least is one of them.
     #[must_use]
-    pub fn of(mut self, tracks: BTreeSet<TrackId>) -> Self {
+    pub fn only_tracks(mut self, tracks: BTreeSet<TrackId>) -> Self {
         self.only_tracks = Some(tracks);
         self
     }
@@ -103,13 +103,13 @@ impl Sequence {
 
     /// Returns the number of further messages.
     #[must_use]
-    pub fn more(&self) -> u64 {
+    pub fn omitted_count(&self) -> u64 {
         self.omitted_count
     }
 
     /// Returns the number of messages that are not between the tracks that are asked for.
     #[must_use]
-    pub fn elsewhere(&self) -> u64 {
+    pub fn other_track_count(&self) -> u64 {
         self.other_track_count
     }
 
@@ -185,7 +185,7 @@ impl Pass for Sequence {
         };
         match moved {
             None => {}
-            Some(MessageEnd::SentMessage(left)) => {
+            Some(MessageEnd::Sent(left)) => {
                 let (name, from, to) = (left.name, Some(left.from), left.to);
                 let (time, arrived) = (Some(left.time), left.arrives);
                 let is_lost = arrived.is_none();
@@ -220,7 +220,7 @@ impl Pass for Sequence {
         match moved {
             Some(MessageEnd::Arrived(sent)) => self.arrive(&sent),
             Some(MessageEnd::Untimed(id)) => drop(self.arriving(id)),
-            Some(MessageEnd::SentMessage(_)) | None => {}
+            Some(MessageEnd::Sent(_)) | None => {}
         }
     }
 

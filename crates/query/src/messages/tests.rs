@@ -1,16 +1,16 @@
 use super::*;
-use crate::fixture::{Told, analysed, analysed_with, begin, complete, message};
+use crate::fixture::{TimedActivity, analysed, analysed_with, begin, complete, message};
 use kymo_model::timeline::Window;
 
-fn send(time: i64, from: usize, to: Option<usize>, peer_time: Option<i64>) -> Told {
+fn send(time: i64, from: usize, to: Option<usize>, peer_time: Option<i64>) -> TimedActivity {
     (time, from, Activity::Send(message("M", to, peer_time)))
 }
 
-fn receive(time: i64, to: usize, from: Option<usize>, peer_time: Option<i64>) -> Told {
+fn receive(time: i64, to: usize, from: Option<usize>, peer_time: Option<i64>) -> TimedActivity {
     (time, to, Activity::Receive(message("M", from, peer_time)))
 }
 
-fn found(told: Vec<Told>) -> Vec<(Option<usize>, Option<usize>, Pair)> {
+fn found(told: Vec<TimedActivity>) -> Vec<(Option<usize>, Option<usize>, Pair)> {
     let mut messages = Messages::new();
     analysed(told, Window::default(), &mut messages);
     let number = |track: Option<TrackId>| track.map(|track| track.0);
@@ -157,7 +157,7 @@ fn wakeups_go_from_who_runs_where_they_are_made() {
         let by = Some(TrackId(cpu));
         (time, whom, Activity::Release { budget_ns: None, by })
     };
-    let told: Vec<Told> = vec![
+    let told: Vec<TimedActivity> = vec![
         // Task b runs on cpu 0 and wakes a, which runs on cpu 1 four later.
         (0, 2, begin(1)),
         (3, 5, wake(3, 5, 0).2),
@@ -188,7 +188,7 @@ fn an_interrupt_without_an_end_is_over_when_a_task_begins() {
     };
     // On cpu 0 a runs 0–20, and from 10 on an interrupt of which nothing tells the end. Then b runs,
     // wakes a at 30, and a runs 40–60 and wakes k at 50.
-    let told: Vec<Told> = vec![
+    let told: Vec<TimedActivity> = vec![
         (0, 1, begin(1)),
         (10, 0, crate::fixture::named("irq")),
         wake(15, 3),
@@ -221,7 +221,7 @@ fn a_task_that_is_woken_before_a_window_is_not_woken_again_in_it() {
         (time, 2, Activity::Release { budget_ns: None, by })
     };
     // Task b is woken at 10 and again at 30, and runs 40–50; it is woken at 60 and runs 70–80.
-    let told: Vec<Told> = vec![
+    let told: Vec<TimedActivity> = vec![
         (0, 2, begin(1)),
         (5, 2, Activity::End),
         wake(10),
@@ -272,12 +272,12 @@ fn the_busiest_ends_are_those_with_most_messages() {
     let mut sequence = Sequence::for_messages(10).between(ids(&[1, 2]));
     analysed(told.clone(), Window::default(), &mut sequence);
     // That from 2 to 3 and that from 3 to 6 are not between them.
-    assert_eq!((sequence.transfers().count(), sequence.elsewhere()), (3, 2));
-    let mut sequence = Sequence::for_messages(10).between(ids(&[1, 2, 3])).of(ids(&[3]));
+    assert_eq!((sequence.transfers().count(), sequence.other_track_count()), (3, 2));
+    let mut sequence = Sequence::for_messages(10).between(ids(&[1, 2, 3])).only_tracks(ids(&[3]));
     analysed(told, Window::default(), &mut sequence);
     let ends: Vec<_> = sequence.transfers().map(|of| (of.from, of.to)).collect();
     assert_eq!(ends, [(Some(TrackId(2)), Some(TrackId(3)))]);
-    assert_eq!(sequence.elsewhere(), 1);
+    assert_eq!(sequence.other_track_count(), 1);
 }
 
 #[test]
@@ -306,7 +306,7 @@ fn a_wakeup_while_it_runs_is_for_its_next_stretch_if_nothing_else_wakes_it() {
     };
     let sleep =
         |time| [(time, 7, Activity::Complete { remaining_ns: None }), (time, 7, Activity::End)];
-    let mut told: Vec<Told> = vec![wake(0), (1, 7, begin(1)), wake(10)];
+    let mut told: Vec<TimedActivity> = vec![wake(0), (1, 7, begin(1)), wake(10)];
     told.extend(sleep(20));
     // Another wakes it: that at 10 was for nothing. It is woken at 1019, when it falls asleep.
     told.extend([wake(1000), (1001, 7, begin(1)), wake(1019)]);
@@ -470,7 +470,7 @@ fn any_number_of_senders_is_found_without_a_word_of_who_they_are() {
 }
 
 /// Sent every 10 from 0 on, so many, and each arrives 15 later; nobody says when the other end was.
-fn in_flight(count: i64) -> Vec<Told> {
+fn in_flight(count: i64) -> Vec<TimedActivity> {
     let ends = |at| [send(at * 10, 1, Some(2), None), receive(at * 10 + 15, 2, Some(1), None)];
     let mut told: Vec<_> = (0..count).flat_map(ends).collect();
     told.sort_by_key(|(time, track, _)| (*time, *track));
@@ -478,7 +478,7 @@ fn in_flight(count: i64) -> Vec<Told> {
 }
 
 /// The pair within a window, and what is doubtful.
-fn within(told: Vec<Told>, from: i64, until: i64) -> (Pair, LatencyCaveats) {
+fn pair_in_window(told: Vec<TimedActivity>, from: i64, until: i64) -> (Pair, LatencyCaveats) {
     let mut messages = Messages::new();
     let (from, until) = (Some(TimeNs(from)), Some(TimeNs(until)));
     analysed_with(told, Window { from, until, ..Window::default() }, &mut messages);
@@ -491,7 +491,7 @@ fn what_is_under_way_when_a_window_begins_arrives_in_it() {
     // Two are under way at 12, and one at 18. From then on those leave of 20 … 70, or of 80 too,
     // and those arrive of 0, or 10, … 60.
     for (from, until, sent, received) in [(12, 80, 6, 7), (18, 81, 7, 6)] {
-        let (pair, doubts) = within(in_flight(10), from, until);
+        let (pair, doubts) = pair_in_window(in_flight(10), from, until);
         assert_eq!((pair.sent, pair.received, pair.unsent), (sent, received, 0));
         assert_eq!((pair.latency_ns.min(), pair.latency_ns.max()), (Some(15), Some(15)));
         assert_eq!((pair.unreceived(), doubts), (0, LatencyCaveats::default()));
@@ -514,7 +514,7 @@ fn a_window_shows_what_arrives_in_it_with_when_it_left() {
 fn latencies_are_doubtful_where_it_is_not_known_what_was_under_way() {
     // There are more messages before the window than are looked at.
     let (begin, count) = (2_000_000, 200_100);
-    let (_, doubts) = within(in_flight(count), begin, begin + 500);
+    let (_, doubts) = pair_in_window(in_flight(count), begin, begin + 500);
     assert_eq!(doubts.too_short, 1);
     // A recording that begins with one that did not leave.
     let mut messages = Messages::new();
@@ -528,7 +528,7 @@ fn latencies_are_doubtful_where_it_is_not_known_what_was_under_way() {
         let left = at * 10;
         [send(left, 1, Some(2), None), receive(left + 5, 2, Some(1), Some(left))]
     });
-    let (pair, doubts) = within(told.collect(), begin, begin + 500);
+    let (pair, doubts) = pair_in_window(told.collect(), begin, begin + 500);
     assert_eq!((doubts, pair.latency_ns.max()), (LatencyCaveats::default(), Some(5)));
 }
 
@@ -573,7 +573,7 @@ fn a_sequence_has_what_says_when_it_left_where_it_did() {
         analysed_with(told.clone(), Window::default(), &mut sequence);
         let ns = |time: Option<TimeNs>| time.unwrap().0;
         let found: Vec<_> = sequence.transfers().map(|of| (ns(of.left), ns(of.arrived))).collect();
-        assert_eq!((&found[..], sequence.more()), (&all[..most], more));
+        assert_eq!((&found[..], sequence.omitted_count()), (&all[..most], more));
         assert!(!sequence.awaits());
     }
 }
@@ -598,7 +598,7 @@ fn a_wakeup_does_not_arrive_with_a_later_stretch_than_its_own() {
 }
 
 /// A timer wakes k every 10, which runs from 1 after that to 2; the third time its begin is missing.
-fn woken_without_a_begin() -> Vec<Told> {
+fn woken_without_a_begin() -> Vec<TimedActivity> {
     let wake = || Activity::Release { budget_ns: None, by: Some(TrackId(0)) };
     let job = |at: i64| {
         let (woken, ends) = (at * 10, at * 10 + 2);
@@ -697,13 +697,13 @@ fn a_wakeup_that_nothing_follows_is_lost() {
 
 #[test]
 fn what_arrives_after_a_window_is_not_lost() {
-    let (pair, doubts) = within(in_flight(10), 12, 80);
+    let (pair, doubts) = pair_in_window(in_flight(10), 12, 80);
     assert_eq!((pair.sent, pair.received, pair.unreceived()), (6, 7, 0));
     assert_eq!((pair.latency_ns.count(), pair.latency_ns.max()), (7, Some(15)));
     assert_eq!(doubts, LatencyCaveats::default());
     // One that never arrives is lost all the same.
     let told = vec![send(5, 1, Some(2), None), (6, 1, begin(1)), (90, 1, Activity::End)];
-    assert_eq!(within(told, 0, 50).0.unreceived(), 1);
+    assert_eq!(pair_in_window(told, 0, 50).0.unreceived(), 1);
 }
 
 #[test]
@@ -730,7 +730,11 @@ fn what_arrives_before_it_left_has_no_latency() {
 }
 
 /// What counts of messages from a moment to another, `sent`, `received`, lost and latencies.
-fn counted(told: Vec<Told>, from: Option<i64>, until: Option<i64>) -> (u64, u64, u64, u64) {
+fn counted(
+    told: Vec<TimedActivity>,
+    from: Option<i64>,
+    until: Option<i64>,
+) -> (u64, u64, u64, u64) {
     let (from, until) = (from.map(TimeNs), until.map(TimeNs));
     let mut messages = Messages::new();
     analysed_with(told, Window { from, until, ..Window::default() }, &mut messages);

@@ -2,7 +2,7 @@
 
 use kymo_model::timeline::{Activity, Content, Message, TimeNs, TrackId};
 
-use super::{Left, MessageEnd, Messages, PairKey};
+use super::{MessageEnd, Messages, PairKey, SentMessage};
 use crate::own::item_mut;
 use crate::{InitialState, Pass, ResolvedEvent, RunChange, TaskId};
 
@@ -46,7 +46,7 @@ struct WakeupCause {
 }
 
 impl TaskWakeups {
-    fn by(&self) -> WakeupCause {
+    fn cause(&self) -> WakeupCause {
         self.cause.as_deref().copied().unwrap_or_default()
     }
 
@@ -101,7 +101,7 @@ impl Wakeups {
         match (seen.run, &seen.event.content) {
             (Some(RunChange::Begins), _) => {
                 let now = TaskWakeups { is_running: true, gaps, ..TaskWakeups::default() };
-                let WakeupCause { for_this, meanwhile } = std::mem::replace(woken, now).by();
+                let WakeupCause { for_this, meanwhile } = std::mem::replace(woken, now).cause();
                 return self.arrive((to, seen.time), for_this, meanwhile);
             }
             (Some(RunChange::Ends { .. }), _) => {
@@ -156,7 +156,7 @@ impl Wakeups {
         if seen.run.is_none() && !is_complete {
             return None;
         }
-        let (from, left) = std::mem::take(self.task_wakeups(task)?).by().for_this?;
+        let (from, left) = std::mem::take(self.task_wakeups(task)?).cause().for_this?;
         let sent = self.messages.receive_after(to, seen.time, &wakeup(from, Some(left)))?;
         match seen.run {
             Some(RunChange::Begins) => Some(MessageEnd::Arrived(sent)),
@@ -179,7 +179,7 @@ impl Wakeups {
         let (from, time) = by;
         let id = self.messages.send(from, time, &wakeup(to, None));
         let (name, to) = (WAKEUP.to_owned(), Some(to));
-        Some(MessageEnd::SentMessage(Left {
+        Some(MessageEnd::Sent(SentMessage {
             id,
             name,
             from,

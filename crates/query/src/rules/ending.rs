@@ -75,12 +75,12 @@ impl RuleState {
         for (track, since) in lacking {
             match demand {
                 Demand::State { stay_max, .. } => {
-                    self.leave(track, seen.time, *stay_max, found.at(since, track));
+                    self.leave(track, seen.time, *stay_max, found.set_site(since, track));
                 }
                 Demand::Gap { gap_max, .. } => {
                     self.last.remove(&track);
                     let silence = elapsed(since, seen.time);
-                    found.at(since, track).limit("nothing came for", silence, *gap_max);
+                    found.set_site(since, track).limit("nothing came for", silence, *gap_max);
                 }
                 _ => {}
             }
@@ -94,10 +94,10 @@ impl RuleState {
         for track in streams {
             let Some((begin, end)) = ending.bounds.time_range(track) else { continue };
             let first = self.first.get(&track).copied().unwrap_or(end);
-            found.at(begin, track).limit("nothing came for", elapsed(begin, first), gap_max);
+            found.set_site(begin, track).limit("nothing came for", elapsed(begin, first), gap_max);
             if let Some((last, _)) = self.last.get(&track) {
                 let gap = elapsed(*last, end);
-                found.at(*last, track).limit("nothing came any more for", gap, gap_max);
+                found.set_site(*last, track).limit("nothing came any more for", gap, gap_max);
             }
         }
     }
@@ -106,7 +106,7 @@ impl RuleState {
         let tracks: Vec<_> = self.last.iter().map(|(track, (since, _))| (*track, *since)).collect();
         for (track, since) in tracks {
             if let Some((_, end)) = bounds.time_range(track) {
-                self.leave(track, end, stay_max, found.at(since, track));
+                self.leave(track, end, stay_max, found.set_site(since, track));
             }
         }
     }
@@ -124,7 +124,7 @@ impl RuleState {
         let Some(home) = tasks.get(of).map(|of| of.home) else { return };
         let Some((_, end)) = bounds.time_range(home) else { return };
         let (waited, judged) = (elapsed(release.time, end), &mut self.judged);
-        found.at(release.time, home);
+        found.set_site(release.time, home);
         let is_slow = found.maybe_limit("was not complete after", waited, *response_max);
         judged.responses += u64::from(is_slow);
         let is_long = found.maybe_limit("was not complete and ran", run_ns, *run_max);
@@ -207,7 +207,7 @@ fn lost_messages(
         let Some(from) = key.from.filter(|from| ending.chosen.contains(*from)) else { continue };
         let Some((_, end)) = ending.bounds.time_range(from) else { continue };
         if elapsed(left, end) > most {
-            found.at(left, from).missing(format!("{} did not arrive within", key.name), most);
+            found.set_site(left, from).missing(format!("{} did not arrive within", key.name), most);
         }
     }
 }

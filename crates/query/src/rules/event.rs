@@ -7,7 +7,7 @@ use super::found::RuleViolations;
 use super::memory::RuleState;
 use super::number::Number;
 use super::{Demand, EventSelector, Matcher};
-use crate::messages::{DeliveredMessage, Left, MessageEnd};
+use crate::messages::{DeliveredMessage, MessageEnd, SentMessage};
 use crate::sched::Progress;
 use crate::{ResolvedEvent, elapsed};
 
@@ -161,7 +161,7 @@ impl RuleState {
         found: &mut RuleViolations<'_>,
     ) {
         let (name, took) = match now.moved {
-            Some(MessageEnd::SentMessage(left)) => (&left.name, announced_latency(left)),
+            Some(MessageEnd::Sent(left)) => (&left.name, announced_latency(left)),
             Some(MessageEnd::Arrived(sent)) => (&sent.name, took(sent, most, now.chosen)),
             Some(MessageEnd::Untimed(_)) | None => return,
         };
@@ -190,7 +190,7 @@ impl RuleState {
 
 /// Returns the duration of a message, as its sender gives it. For one that arrives later, that
 /// proves nothing yet.
-fn announced_latency(left: &Left) -> Option<u64> {
+fn announced_latency(left: &SentMessage) -> Option<u64> {
     crate::took(left.time, left.arrives.filter(|_| !left.is_later)?)
 }
 

@@ -50,7 +50,7 @@ impl Deadlines {
     }
 
     /// Returns the number of events that were given up, because too many were waited for.
-    pub(super) fn given_up(&self) -> u64 {
+    pub(super) fn dropped_count(&self) -> u64 {
         self.dropped_count
     }
 
@@ -120,6 +120,6 @@ mod tests {
         for time in 0..100_000 {
             follow.fulfil(ERA, TimeNs(time));
         }
-        assert_eq!((follow.given_up(), follow.take_remaining().count()), (0, WAITING_MAX));
+        assert_eq!((follow.dropped_count(), follow.take_remaining().count()), (0, WAITING_MAX));
     }
 }

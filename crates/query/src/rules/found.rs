@@ -59,7 +59,7 @@ pub(super) struct Violations {
 pub(super) struct RuleViolations<'a> {
     found: &'a mut Violations,
     rule: usize,
-    set_site: Option<ViolationSite>,
+    site: Option<ViolationSite>,
 }
 
 impl Violations {
@@ -72,7 +72,7 @@ impl Violations {
         rule: usize,
         at: Option<ViolationSite>,
     ) -> RuleViolations<'_> {
-        RuleViolations { found: self, rule, set_site: at }
+        RuleViolations { found: self, rule, site: at }
     }
 
     /// Returns the violations, by time, and the number of further violations for each rule.
@@ -84,8 +84,8 @@ impl Violations {
 }
 
 impl RuleViolations<'_> {
-    pub(super) fn at(&mut self, time: TimeNs, track: TrackId) -> &mut Self {
-        self.set_site = Some(ViolationSite { time, track, offset: None });
+    pub(super) fn set_site(&mut self, time: TimeNs, track: TrackId) -> &mut Self {
+        self.site = Some(ViolationSite { time, track, offset: None });
         self
     }
 
@@ -113,11 +113,11 @@ impl RuleViolations<'_> {
     }
 
     pub(super) fn due(&mut self, due: &Deadline, expected: &EventSelector, within: u64) {
-        let before = self.set_site;
-        self.set_site =
+        let before = self.site;
+        self.site =
             Some(ViolationSite { time: due.since, track: due.track, offset: Some(due.offset) });
         self.missing(format!("no {} came within", expected.name), within);
-        self.set_site = before;
+        self.site = before;
     }
 
     fn push(&mut self, what: String, took_ns: Option<u64>, most_ns: Option<u64>) {
@@ -126,8 +126,8 @@ impl RuleViolations<'_> {
         if *count > TOLD_MAX {
             return;
         }
-        let (time, track) = (self.set_site.map(|at| at.time), self.set_site.map(|at| at.track));
-        let offset = self.set_site.and_then(|at| at.offset);
+        let (time, track) = (self.site.map(|at| at.time), self.site.map(|at| at.track));
+        let offset = self.site.and_then(|at| at.offset);
         let rule = self.rule;
         self.found.list.push(Violation { rule, time, track, offset, what, took_ns, most_ns });
     }

@@ -293,7 +293,7 @@ impl Pass for Rules {
     }
 
     fn omissions(&self) -> Vec<Omission> {
-        let follows = self.all.iter().map(|(_, memory)| memory.follow.given_up());
+        let follows = self.all.iter().map(|(_, memory)| memory.follow.dropped_count());
         let events = Omission {
             count: follows.sum(),
             one: "event could not be waited for: whether what must follow it did is not known",

@@ -1,18 +1,18 @@
 use super::*;
-use crate::fixture::{Told, analysed, begin, complete, message, release};
+use crate::fixture::{TimedActivity, analysed, begin, complete, message, release};
 use kymo_model::timeline::{Activity, TimelineView, TrackId, Window};
 
 const END: Activity<'static> = Activity::End;
 
-fn is(name: &'static str) -> Matcher {
+fn exact_matcher(name: &'static str) -> Matcher {
     Box::new(move |text| text == name)
 }
 
-fn meant(stream: &'static str, text: &'static str) -> EventSelector {
+fn event_selector(stream: &'static str, text: &'static str) -> EventSelector {
     let name = format!("{text} of {stream}");
     EventSelector {
         name,
-        stream: is(stream),
+        stream: exact_matcher(stream),
         text: Some(Box::new(move |said| said.starts_with(text))),
     }
 }
@@ -22,7 +22,7 @@ fn timeline() -> crate::fixture::Timeline {
 }
 
 /// Goes through what is told, in a window.
-fn checked(told: Vec<Told>, window: Window, demand: Demand) -> Rules {
+fn checked(told: Vec<TimedActivity>, window: Window, demand: Demand) -> Rules {
     let (tracks, clocks) = (timeline().tracks(), timeline().clocks());
     let of_track = |id: usize| window.includes_track(TrackId(id));
     let chosen = window.tracks.as_ref().map(|_| (0..tracks.len()).map(of_track).collect());
@@ -33,7 +33,11 @@ fn checked(told: Vec<Told>, window: Window, demand: Demand) -> Rules {
 }
 
 /// When each violation was, and what it says.
-fn violations_in(told: Vec<Told>, window: Window, demand: Demand) -> Vec<(Option<i64>, String)> {
+fn violations_in(
+    told: Vec<TimedActivity>,
+    window: Window,
+    demand: Demand,
+) -> Vec<(Option<i64>, String)> {
     let mut load = Load::new();
     let mut rules = checked(told.clone(), window.clone(), demand);
     let analysis = analysed(told, window, &mut load);
@@ -43,18 +47,18 @@ fn violations_in(told: Vec<Told>, window: Window, demand: Demand) -> Vec<(Option
     found.into_iter().map(|of| (of.time.map(|time| time.0), of.message(ns))).collect()
 }
 
-fn violations(told: Vec<Told>, demand: Demand) -> Vec<(Option<i64>, String)> {
+fn violations(told: Vec<TimedActivity>, demand: Demand) -> Vec<(Option<i64>, String)> {
     violations_in(told, Window::default(), demand)
 }
 
-fn within(from: i64, until: i64) -> Window {
+fn time_window(from: i64, until: i64) -> Window {
     let (from, until) = (Some(TimeNs(from)), Some(TimeNs(until)));
     Window { from, until, ..Window::default() }
 }
 
 fn task() -> Demand {
     Demand::Task {
-        task: is("b"),
+        task: exact_matcher("b"),
         response_max: Some(50),
         delay_max: Some(5),
         run_max: Some(40),
@@ -83,7 +87,7 @@ fn jobs_that_are_slow_are_found() {
 fn gaps_are_found_on_each_stream() {
     let told =
         vec![(0, 2, begin(1)), (10, 2, END), (21, 2, begin(1)), (25, 2, END), (25, 1, begin(1))];
-    let demand = Demand::Gap { stream: is("b"), gap_max: 10 };
+    let demand = Demand::Gap { stream: exact_matcher("b"), gap_max: 10 };
     let expected = [(Some(21), "nothing came for 11 ns, more than 10 ns".to_owned())];
     assert_eq!(violations(told, demand), expected);
 }
@@ -91,8 +95,8 @@ fn gaps_are_found_on_each_stream() {
 #[test]
 fn what_does_not_follow_is_found_where_it_should_have() {
     let follows = || Demand::Follows {
-        after: meant("a", "release"),
-        expect: meant("b", "begin"),
+        after: event_selector("a", "release"),
+        expect: event_selector("b", "begin"),
         within: 10,
     };
     // In time; too late; never, and the recording ends.
@@ -117,7 +121,7 @@ fn messages_and_states_that_take_long_are_found() {
         (0, 1, Activity::Send(message("M", Some(2), None))),
         (9, 2, Activity::Receive(message("M", Some(1), None))),
     ];
-    let demand = Demand::Message { message: is("M"), latency_max: 8 };
+    let demand = Demand::Message { message: exact_matcher("M"), latency_max: 8 };
     assert_eq!(violations(told, demand), [(Some(9), "M took 9 ns, more than 8 ns".to_owned())]);
     let enter = |state: &'static str| Activity::Enter { state: state.into(), settled: None };
     let told = vec![
@@ -126,7 +130,8 @@ fn messages_and_states_that_take_long_are_found() {
         (30, 6, enter("open")),
         (50, 1, begin(1)),
     ];
-    let demand = Demand::State { machine: is("door"), state: is("open"), stay_max: 8 };
+    let demand =
+        Demand::State { machine: exact_matcher("door"), state: exact_matcher("open"), stay_max: 8 };
     let expected = [
         (Some(9), "open lasted 9 ns, more than 8 ns".to_owned()),
         (Some(30), "open lasted 20 ns, more than 8 ns".to_owned()),
@@ -134,7 +139,7 @@ fn messages_and_states_that_take_long_are_found() {
     assert_eq!(violations(told, demand), expected);
 }
 
-fn vacuous(told: Vec<Told>, demand: Demand) -> Option<(String, bool)> {
+fn vacuous(told: Vec<TimedActivity>, demand: Demand) -> Option<(String, bool)> {
     let found = checked(told, Window::default(), demand).vacuous().pop();
     found.map(|of| (of.why, of.is_suspect))
 }
@@ -143,21 +148,26 @@ fn vacuous(told: Vec<Told>, demand: Demand) -> Option<(String, bool)> {
 fn rules_about_nothing_are_told() {
     let told = || vec![(0, 2, release(None)), (1, 2, begin(1)), (5, 2, END)];
     let suspect = |why: &str| Some((why.to_owned(), true));
-    let gap = |name| Demand::Gap { stream: is(name), gap_max: 1 };
+    let gap = |name| Demand::Gap { stream: exact_matcher(name), gap_max: 1 };
     assert_eq!(vacuous(told(), gap("x")), suspect("there is no such stream"));
     assert_eq!(vacuous(told(), gap("b")), None);
-    let value = Demand::Value { stream: is("b"), min: Some(Number::Float(5.0)), max: None };
+    let value =
+        Demand::Value { stream: exact_matcher("b"), min: Some(Number::Float(5.0)), max: None };
     assert_eq!(vacuous(told(), value), suspect("its streams have no numbers"));
-    let message = Demand::Message { message: is("NOPE"), latency_max: 1 };
+    let message = Demand::Message { message: exact_matcher("NOPE"), latency_max: 1 };
     assert_eq!(vacuous(told(), message), suspect("there is no such message"));
-    let state = |machine| Demand::State { machine: is(machine), state: is("nosuch"), stay_max: 0 };
+    let state = |machine| Demand::State {
+        machine: exact_matcher(machine),
+        state: exact_matcher("nosuch"),
+        stay_max: 0,
+    };
     assert_eq!(vacuous(told(), state("x")), suspect("there is no such state machine"));
     // What is forbidden may never happen.
     let never = Some(("such a state was never entered".to_owned(), false));
     assert_eq!(vacuous(told(), state("door")), never);
     let follows = |after, expect| Demand::Follows {
-        after: meant(after, "release"),
-        expect: meant(expect, "begin"),
+        after: event_selector(after, "release"),
+        expect: event_selector(expect, "begin"),
         within: 1,
     };
     assert_eq!(vacuous(told(), follows("b", "x")), suspect("there is no stream of begin of x"));
@@ -167,7 +177,7 @@ fn rules_about_nothing_are_told() {
     );
     assert_eq!(vacuous(told(), follows("b", "b")), None);
     let task = |name| Demand::Task {
-        task: is(name),
+        task: exact_matcher(name),
         response_max: Some(1),
         delay_max: None,
         run_max: None,
@@ -201,7 +211,7 @@ fn what_never_happens_is_found_at_the_end() {
     // A stream that comes late and then stops; one that never has anything.
     let told =
         || vec![(0, 1, begin(1)), (20, 1, END), (20, 2, begin(1)), (30, 2, END), (90, 1, begin(1))];
-    let gap = |name| Demand::Gap { stream: is(name), gap_max: 10 };
+    let gap = |name| Demand::Gap { stream: exact_matcher(name), gap_max: 10 };
     let expected = [
         (Some(0), "nothing came for 20 ns, more than 10 ns".to_owned()),
         (Some(30), "nothing came any more for 60 ns, more than 10 ns".to_owned()),
@@ -212,7 +222,7 @@ fn what_never_happens_is_found_at_the_end() {
     // A message that does not arrive, and one that still may.
     let send = |time, name| (time, 1, Activity::Send(message(name, Some(2), None)));
     let told = vec![send(0, "PING"), send(95, "PING"), (100, 2, begin(1))];
-    let demand = Demand::Message { message: is("PING"), latency_max: 8 };
+    let demand = Demand::Message { message: exact_matcher("PING"), latency_max: 8 };
     assert_eq!(violations(told, demand), [(Some(0), "PING did not arrive within 8 ns".to_owned())]);
 }
 
@@ -224,10 +234,14 @@ fn what_goes_on_when_a_window_begins_counts_in_it() {
         || vec![(0, 2, begin(1)), (0, 6, enter("open")), (1000, 2, END), (1000, 6, enter("shut"))];
     let expected =
         [(None, "b used 100.0% of a processor's time on cpu 0, more than 50.0%".to_owned())];
-    assert_eq!(violations_in(told(), within(200, 300), task()), expected);
-    let demand = Demand::State { machine: is("door"), state: is("open"), stay_max: 99 };
+    assert_eq!(violations_in(told(), time_window(200, 300), task()), expected);
+    let demand = Demand::State {
+        machine: exact_matcher("door"),
+        state: exact_matcher("open"),
+        stay_max: 99,
+    };
     let expected = [(Some(200), "open lasted 100 ns, more than 99 ns".to_owned())];
-    assert_eq!(violations_in(told(), within(200, 300), demand), expected);
+    assert_eq!(violations_in(told(), time_window(200, 300), demand), expected);
 }
 
 #[test]
@@ -238,11 +252,11 @@ fn messages_of_too_many_pairs_are_said_and_are_messages_all_the_same() {
         peer_time: None,
     };
     // One more pair than is told apart, and its message takes five seconds.
-    let mut told: Vec<Told> =
+    let mut told: Vec<TimedActivity> =
         (0..=1 << 16).map(|id| (id, 1, Activity::Send(named(format!("m{id}"))))).collect();
     let last = message("m65536", Some(1), None);
     told.push((5_000_000_000, 2, Activity::Receive(last)));
-    let demand = Demand::Message { message: is("m65536"), latency_max: 10 };
+    let demand = Demand::Message { message: exact_matcher("m65536"), latency_max: 10 };
     let tracks = timeline().tracks();
     let rule = Rule { name: "rule".to_owned(), demand };
     let mut rules = Rules::new((&tracks, &[]), None, vec![rule]);
@@ -280,7 +294,7 @@ fn a_job_that_is_never_complete_runs_too_long() {
     assert_eq!(violations(told(), run_max(48)), expected(29 + 20 + 30));
     assert_eq!(violations(told(), run_max(79)), []);
     // Where its last stretch does not end, it lasts as long as the window.
-    assert_eq!(violations_in(told(), within(0, 80), run_max(48)), expected(29 + 20 + 10));
+    assert_eq!(violations_in(told(), time_window(0, 80), run_max(48)), expected(29 + 20 + 10));
 }
 
 #[test]
@@ -320,13 +334,16 @@ fn rules_are_about_what_is_chosen_to_the_end() {
     assert_eq!(violations_in(told(), of_a(), load()), [of("a")]);
     assert_eq!(violations(told(), load()), [of("a"), of("b")]);
     // What must follow on streams that are not chosen cannot be waited for.
-    let follows =
-        || Demand::Follows { after: meant("a", "begin"), expect: meant("b", "begin"), within: 10 };
+    let follows = || Demand::Follows {
+        after: event_selector("a", "begin"),
+        expect: event_selector("b", "begin"),
+        within: 10,
+    };
     assert_eq!(violations(told(), follows()).len(), 1);
     assert_eq!(violations_in(told(), of_a(), follows()), []);
     let why = checked(told(), of_a(), follows()).vacuous().pop().unwrap().why;
     assert_eq!(why, "streams of begin of b are not chosen");
-    let gap = Demand::Gap { stream: is("b"), gap_max: 1 };
+    let gap = Demand::Gap { stream: exact_matcher("b"), gap_max: 1 };
     let why = checked(told(), of_a(), gap).vacuous().pop().unwrap().why;
     assert_eq!(why, "there is no such stream");
 }
@@ -347,7 +364,7 @@ fn messages_that_tell_when_they_arrive_are_looked_at_once() {
             (90, 1, begin(1)),
         ]
     };
-    let demand = || Demand::Message { message: is("M"), latency_max: 8 };
+    let demand = || Demand::Message { message: exact_matcher("M"), latency_max: 8 };
     let expected = [
         (Some(10), "M took 10 ns, more than 8 ns".to_owned()),
         (Some(50), "M took 20 ns, more than 8 ns".to_owned()),
@@ -379,16 +396,16 @@ fn a_message_that_left_before_a_window_took_as_long_as_it_did() {
     ];
     let demand = Demand::Message { message: Box::new(|_| true), latency_max: 14 };
     let expected = [(Some(25), "M took 15 ns, more than 14 ns".to_owned())];
-    assert_eq!(violations_in(told.clone(), within(20, 26), demand), expected);
-    let demand = Demand::Message { message: is("N"), latency_max: 14 };
-    assert_eq!(violations_in(told, within(50, 80), demand), []);
+    assert_eq!(violations_in(told.clone(), time_window(20, 26), demand), expected);
+    let demand = Demand::Message { message: exact_matcher("N"), latency_max: 14 };
+    assert_eq!(violations_in(told, time_window(50, 80), demand), []);
 }
 
 #[test]
 fn what_follows_is_on_a_clock_that_can_be_compared() {
     let follows = |within| Demand::Follows {
-        after: meant("a", "begin"),
-        expect: meant("b", "begin"),
+        after: event_selector("a", "begin"),
+        expect: event_selector("b", "begin"),
         within,
     };
     // What came before does not follow, though it is told of later.
@@ -414,7 +431,7 @@ fn what_follows_is_on_a_clock_that_can_be_compared() {
 }
 
 /// Goes through what is told, whatever fits; tracks named b may be on a clock of their own.
-fn checked_unbalanced(told: Vec<Told>, demand: Demand, own_clock: Option<bool>) -> Rules {
+fn checked_unbalanced(told: Vec<TimedActivity>, demand: Demand, own_clock: Option<bool>) -> Rules {
     let (mut tracks, mut clocks) = (timeline().tracks().to_vec(), timeline().clocks());
     if let Some(since_epoch) = own_clock {
         clocks.push(clocks[0].clone());
@@ -439,7 +456,7 @@ fn what_tells_when_it_arrives_is_no_reason_for_doubt() {
         (15, 2, Activity::Receive(message("M", Some(1), None))),
         (100, 1, begin(1)),
     ];
-    let demand = Demand::Message { message: is("M"), latency_max: 1000 };
+    let demand = Demand::Message { message: exact_matcher("M"), latency_max: 1000 };
     assert_eq!(
         checked(told, Window::default(), demand).latency_caveats(),
         LatencyCaveats::default()
@@ -455,7 +472,7 @@ fn what_arrives_before_it_left_is_doubtful_and_breaks_no_rule() {
             (25, 2, Activity::Receive(message("M", Some(1), Some(30)))),
         ]
     };
-    let demand = || Demand::Message { message: is("M"), latency_max: 0 };
+    let demand = || Demand::Message { message: exact_matcher("M"), latency_max: 0 };
     assert_eq!(violations(told(), demand()), []);
     let doubts = checked(told(), Window::default(), demand()).latency_caveats();
     assert_eq!(doubts, LatencyCaveats { backwards: 2, ..LatencyCaveats::default() });
@@ -474,7 +491,7 @@ fn jobs_that_were_released_before_a_window_break_no_rule() {
         ]
     };
     let demand = || Demand::Task {
-        task: is("b"),
+        task: exact_matcher("b"),
         response_max: None,
         delay_max: None,
         run_max: Some(40),
@@ -486,8 +503,8 @@ fn jobs_that_were_released_before_a_window_break_no_rule() {
         (Some(90), "was later than its budget".to_owned()),
     ];
     assert_eq!(violations(told(), demand()), expected);
-    assert_eq!(violations_in(told(), within(20, 150), demand()), []);
-    let why = checked(told(), within(20, 150), demand()).vacuous().pop().unwrap().why;
+    assert_eq!(violations_in(told(), time_window(20, 150), demand()), []);
+    let why = checked(told(), time_window(20, 150), demand()).vacuous().pop().unwrap().why;
     assert_eq!(why, "no job of its tasks is known");
 }
 
@@ -509,7 +526,7 @@ fn a_job_with_a_stretch_of_which_the_begin_is_missing_ran_for_at_least_the_rest(
 }
 
 /// Which parts of a rule nothing is about, and why.
-fn idle_parts(told: Vec<Told>, demand: Demand) -> Vec<(Option<String>, String)> {
+fn idle_parts(told: Vec<TimedActivity>, demand: Demand) -> Vec<(Option<String>, String)> {
     let mut load = Load::new();
     let mut rules = checked(told.clone(), Window::default(), demand);
     let analysis = analysed(told, Window::default(), &mut load);
@@ -518,7 +535,7 @@ fn idle_parts(told: Vec<Told>, demand: Demand) -> Vec<(Option<String>, String)> 
 }
 
 /// Released at 0, runs 1–5 and is complete; another task runs until 100.
-fn job_of_b(budget_ns: Option<i64>, remaining_ns: Option<i64>) -> Vec<Told> {
+fn job_of_b(budget_ns: Option<i64>, remaining_ns: Option<i64>) -> Vec<TimedActivity> {
     vec![
         (0, 2, release(budget_ns)),
         (1, 2, begin(1)),
@@ -532,7 +549,7 @@ fn job_of_b(budget_ns: Option<i64>, remaining_ns: Option<i64>) -> Vec<Told> {
 #[test]
 fn budgets_that_no_job_has_are_said() {
     let demand = |response_max| Demand::Task {
-        task: is("b"),
+        task: exact_matcher("b"),
         response_max,
         delay_max: None,
         run_max: None,
@@ -569,7 +586,7 @@ fn responses_are_of_jobs_that_are_complete_or_took_too_long_already() {
         ]
     };
     let demand = |most| Demand::Task {
-        task: is("b"),
+        task: exact_matcher("b"),
         response_max: Some(most),
         delay_max: Some(1),
         run_max: None,
@@ -604,7 +621,7 @@ fn what_is_not_known_of_jobs_is_said_once_for_each_reason() {
 
 /// Task a runs 0–30 on cpu 0 and 30–60 on cpu 1, which has nothing else to do; b runs on cpu 0
 /// until 100.
-fn moving() -> Vec<Told> {
+fn moving() -> Vec<TimedActivity> {
     vec![
         (0, 1, begin(1)),
         (30, 1, END),
@@ -618,7 +635,7 @@ fn moving() -> Vec<Told> {
 #[test]
 fn loads_are_of_all_processors_together() {
     let demand = |name, most| Demand::Task {
-        task: is(name),
+        task: exact_matcher(name),
         response_max: None,
         delay_max: None,
         run_max: None,
@@ -635,7 +652,7 @@ fn loads_are_of_all_processors_together() {
 
 #[test]
 fn gaps_of_a_task_are_between_its_events_wherever_it_runs() {
-    let gap = |gap_max| Demand::Gap { stream: is("a"), gap_max };
+    let gap = |gap_max| Demand::Gap { stream: exact_matcher("a"), gap_max };
     // Nothing comes between 0 and 30, and between 30 and 60; nothing after 60.
     assert_eq!(violations(moving(), gap(40)), []);
     let end = "nothing came any more for 40 ns, more than 30 ns".to_owned();
@@ -652,8 +669,11 @@ fn gaps_of_a_task_are_between_its_events_wherever_it_runs() {
 #[test]
 fn what_follows_may_come_on_any_processor() {
     // A stretch of a ends on cpu 0, and the next begins on cpu 1 in time.
-    let follows =
-        |within| Demand::Follows { after: meant("a", "end"), expect: meant("a", "begin"), within };
+    let follows = |within| Demand::Follows {
+        after: event_selector("a", "end"),
+        expect: event_selector("a", "begin"),
+        within,
+    };
     let told = || {
         let mut told = moving();
         told[3].0 = 35;

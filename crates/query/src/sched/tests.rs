@@ -1,10 +1,10 @@
 use super::*;
-use crate::fixture::{Told, analysed, begin, complete, release};
+use crate::fixture::{TimedActivity, analysed, begin, complete, release};
 use kymo_model::timeline::Window;
 
 const END: Activity<'static> = Activity::End;
 
-fn figures(told: Vec<Told>, task: &str) -> TaskSched {
+fn figures(told: Vec<TimedActivity>, task: &str) -> TaskSched {
     let mut sched = Sched::new();
     let analysis = analysed(told, Window::default(), &mut sched);
     let found = sched.tasks().find(|(id, _)| analysis.tasks().name(*id) == task);
@@ -307,7 +307,7 @@ fn jobs_beyond_those_that_are_kept_apart_are_counted_and_said() {
 
 /// Woken at 0, runs 1–20, is woken at 10 while it runs and sleeps at 20; woken at 1000, runs
 /// 1001–1020; woken at 2000, runs 2001–2020.
-fn used_up() -> Vec<Told> {
+fn used_up() -> Vec<TimedActivity> {
     let runs =
         |from, until| [(from, 7, begin(1)), (until, 7, complete(None)), (until, 7, END)].to_vec();
     let mut told = vec![(0, 7, release(None))];
@@ -407,7 +407,7 @@ fn how_long_a_job_ran_is_not_told_where_a_begin_is_missing() {
 
 /// Released at 0 with a budget of 60, runs from 5 on and is complete at 90, 30 too late; released at
 /// 100 with a budget of 60, runs 105–110 and is complete in time.
-fn late_and_in_time() -> Vec<Told> {
+fn late_and_in_time() -> Vec<TimedActivity> {
     vec![
         (0, 2, release(Some(60))),
         (5, 2, begin(1)),
@@ -434,7 +434,7 @@ fn jobs_that_were_released_before_a_window_are_in_no_figure() {
 
 /// Eight jobs of a task every 10, each runs from 1 after its release to 3 and is complete then; the
 /// begin of the fourth is missing.
-fn without_a_begin(task: usize) -> Vec<Told> {
+fn without_a_begin(task: usize) -> Vec<TimedActivity> {
     let job = |at: i64| {
         let (released, ends) = (at * 10, at * 10 + 3);
         vec![

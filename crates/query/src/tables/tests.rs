@@ -11,7 +11,7 @@ use kymo_model::timeline::{Activity, Missing};
 use kymo_model::{DumpRequest, FormatInfo, RecordSink, Summary};
 
 use super::*;
-use crate::fixture::{Timeline, Told, begin, complete, message, named, release};
+use crate::fixture::{TimedActivity, Timeline, begin, complete, message, named, release};
 
 /// A recording that is nothing but a timeline.
 struct Fixture(Arc<Timeline>);
@@ -48,7 +48,7 @@ static FORMAT: FormatInfo = FormatInfo {
     dump_styles: &[],
 };
 
-fn tables_of(told: Vec<Told>) -> Vec<Arc<dyn Table>> {
+fn tables_of(told: Vec<TimedActivity>) -> Vec<Arc<dyn Table>> {
     common_tables(&Recorded {
         path: "fixture".to_owned(),
         bytes: None,
@@ -76,7 +76,12 @@ fn cell(array: &ArrayRef, row: usize) -> String {
 }
 
 /// Rows of a table: some columns, those that meet a condition.
-fn rows(told: Vec<Told>, table: &str, columns: &[&str], condition: Option<&str>) -> Vec<String> {
+fn rows(
+    told: Vec<TimedActivity>,
+    table: &str,
+    columns: &[&str],
+    condition: Option<&str>,
+) -> Vec<String> {
     let table = tables_of(told).into_iter().find(|it| it.name() == table).unwrap();
     let schema = table.schema();
     let place = |name: &&str| schema.index_of(name).unwrap();
@@ -100,7 +105,7 @@ fn rows(told: Vec<Told>, table: &str, columns: &[&str], condition: Option<&str>)
 /// Task `k` (7) on cpu 0 is released at 10 with 25 ns to spend, runs 20–40 and is complete. An
 /// interrupt `tick` takes 22–25. `idle` (3) runs 40–60. The door (6) is shut from 5 and open from 30
 /// on. `k` sends PING to `idle` at 35, which gets it at 45. Events are missing from 60 on.
-fn told() -> Vec<Told> {
+fn table_activities() -> Vec<TimedActivity> {
     vec![
         (5, 6, Activity::Enter { state: "shut".into(), settled: None }),
         (10, 7, release(Some(25))),
@@ -129,10 +134,10 @@ fn slices_are_as_worked_out_by_hand() {
         "4 40 20 3 idle run 0 0 false",
         "3 30 30 6 open state 0 - false",
     ];
-    assert_eq!(rows(told(), "slices", &columns, None), expected);
-    let slow = rows(told(), "slices", &["name", "dur"], Some("dur>=20"));
+    assert_eq!(rows(table_activities(), "slices", &columns, None), expected);
+    let slow = rows(table_activities(), "slices", &["name", "dur"], Some("dur>=20"));
     assert_eq!(slow, ["shut 25", "k 20", "idle 20", "open 30"]);
-    assert_eq!(rows(told(), "slices", &["dur"], Some("kind=interrupt")), ["3"]);
+    assert_eq!(rows(table_activities(), "slices", &["dur"], Some("kind=interrupt")), ["3"]);
 }
 
 #[test]
@@ -147,7 +152,7 @@ fn states_of_tasks_are_as_worked_out_by_hand() {
         "40 - 7 blocked - -",
         "60 - 3 unknown - -",
     ];
-    assert_eq!(rows(told(), "task_states", &columns, None), expected);
+    assert_eq!(rows(table_activities(), "task_states", &columns, None), expected);
 }
 
 #[test]
@@ -165,19 +170,28 @@ fn jobs_and_flows_are_as_worked_out_by_hand() {
         "budget",
         "is_late",
     ];
-    assert_eq!(rows(told(), "jobs", &columns, None), ["7 10 20 40 10 20 10 30 0 25 true"]);
+    assert_eq!(
+        rows(table_activities(), "jobs", &columns, None),
+        ["7 10 20 40 10 20 10 30 0 25 true"]
+    );
     let columns =
         ["kind", "name", "from_track_id", "to_track_id", "send_ts", "receive_ts", "latency"];
-    assert_eq!(rows(told(), "flows", &columns, None), ["message PING 7 3 35 45 10"]);
+    assert_eq!(rows(table_activities(), "flows", &columns, None), ["message PING 7 3 35 45 10"]);
 }
 
 #[test]
 fn events_of_a_range_keep_their_numbers() {
     let columns = ["event_id", "ts", "track_id", "kind", "name"];
     let expected = ["3 22 0 begin tick", "4 25 0 end -"];
-    assert_eq!(rows(told(), "events", &columns, Some("track_id=0")).get(..2).unwrap(), expected);
-    assert_eq!(rows(told(), "events", &["ts", "kind"], Some("ts<20")), ["5 enter", "10 release"]);
-    assert_eq!(rows(told(), "gaps", &["ts", "reason"], None), ["60 all events"]);
+    assert_eq!(
+        rows(table_activities(), "events", &columns, Some("track_id=0")).get(..2).unwrap(),
+        expected
+    );
+    assert_eq!(
+        rows(table_activities(), "events", &["ts", "kind"], Some("ts<20")),
+        ["5 enter", "10 release"]
+    );
+    assert_eq!(rows(table_activities(), "gaps", &["ts", "reason"], None), ["60 all events"]);
 }
 
 #[test]

@@ -89,7 +89,7 @@ impl TrackRow<'_> {
     /// The processor that the track is of, by the number that the recording gives it.
     fn cpu(&self) -> Option<i64> {
         self.number(Track::CPU_ID).or_else(|| {
-            let (_, cpu) = self.tasks.of_track(self.id)?;
+            let (_, cpu) = self.tasks.track_task(self.id)?;
             self.tasks.cpu_number(cpu)
         })
     }
@@ -154,7 +154,7 @@ const TRACKS_COLUMNS: &[Column<Tracks>] = &[
     Column::new(
         "is_idle",
         "true for a task that runs when no other does; null where it is no task",
-        Cell::Bool(|row| row.tasks.of_track(row.id).map(|(task, _)| row.tasks.is_idle(task))),
+        Cell::Bool(|row| row.tasks.track_task(row.id).map(|(task, _)| row.tasks.is_idle(task))),
     ),
     Column::new(
         "content",

@@ -74,9 +74,9 @@ fn statistics(reader: &Reader, tally: &EventStatistics, told: &mut CountedFindin
 const ROUNDING: f64 = 0.010_001;
 
 fn task_executions(reader: &Reader, tally: &EventStatistics, told: &mut CountedFindings) {
-    type Known = BTreeMap<(LogFileId, ArtifactId), f64>;
+    type ArtifactValues = BTreeMap<(LogFileId, ArtifactId), f64>;
     let entry = |of: &TaskExecution| ((of.log_file, of.task), of.task_exec);
-    let expected: Known = tally.task_executions().iter().map(entry).collect();
+    let expected: ArtifactValues = tally.task_executions().iter().map(entry).collect();
     let mut missing = expected.clone();
     let mut seen = HashSet::new();
     for found in reader.task_executions() {

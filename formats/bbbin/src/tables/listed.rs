@@ -20,7 +20,7 @@ use crate::types::{
 type Row = (Arc<Reader>, usize);
 
 /// A table of items that a reader holds.
-struct Listed {
+struct ListTable {
     reader: Arc<Reader>,
     name: &'static str,
     about: &'static str,
@@ -29,7 +29,7 @@ struct Listed {
     count: usize,
 }
 
-impl Listed {
+impl ListTable {
     fn table(
         reader: &Arc<Reader>,
         (name, about): (&'static str, &'static str),
@@ -43,7 +43,7 @@ impl Listed {
     }
 }
 
-impl Columns for Listed {
+impl Columns for ListTable {
     type Row<'a> = Row;
 
     fn name(&self) -> &'static str {
@@ -101,7 +101,7 @@ fn log_files(reader: &Arc<Reader>) -> Arc<dyn Table> {
     ];
     let brief = ["log_file_id", "log_file_name", "log_file_size", "importer_name"];
     let count = reader.log_files().len();
-    Listed::table(reader, ("log_files", "the logs that were imported"), count, columns, &brief)
+    ListTable::table(reader, ("log_files", "the logs that were imported"), count, columns, &brief)
 }
 
 fn types(reader: &Arc<Reader>) -> Arc<dyn Table> {
@@ -118,7 +118,13 @@ fn types(reader: &Arc<Reader>) -> Arc<dyn Table> {
     ];
     let brief = ["log_file_id", "type_id", "type_name", "fields"];
     let count = reader.types().len();
-    Listed::table(reader, ("types", "what values are, by log file and id"), count, columns, &brief)
+    ListTable::table(
+        reader,
+        ("types", "what values are, by log file and id"),
+        count,
+        columns,
+        &brief,
+    )
 }
 
 fn artifacts(reader: &Arc<Reader>) -> Arc<dyn Table> {
@@ -155,7 +161,7 @@ fn artifacts(reader: &Arc<Reader>) -> Arc<dyn Table> {
     let brief = ["log_file_id", "artifact_class", "artifact_id", "artifact_name"];
     let count = reader.artifact_count();
     let about = "tasks, state machines, states and others, by log file";
-    Listed::table(reader, ("artifacts", about), count, columns, &brief)
+    ListTable::table(reader, ("artifacts", about), count, columns, &brief)
 }
 
 fn blocks(reader: &Arc<Reader>) -> Arc<dyn Table> {
@@ -182,7 +188,7 @@ fn blocks(reader: &Arc<Reader>) -> Arc<dyn Table> {
         "first_event_fptr",
     ];
     let count = reader.blocks().len();
-    Listed::table(reader, ("blocks", "the blocks of the event index"), count, columns, &brief)
+    ListTable::table(reader, ("blocks", "the blocks of the event index"), count, columns, &brief)
 }
 
 fn task_executions(reader: &Arc<Reader>) -> Arc<dyn Table> {
@@ -203,7 +209,7 @@ fn task_executions(reader: &Arc<Reader>) -> Arc<dyn Table> {
     let brief = ["log_file_id", "task_id", "task_name", "task_exec"];
     let count = reader.task_executions().len();
     let about = "how much of the time tasks ran, in percent, as the file says";
-    Listed::table(reader, ("task_executions", about), count, columns, &brief)
+    ListTable::table(reader, ("task_executions", about), count, columns, &brief)
 }
 
 fn statistics(reader: &Arc<Reader>) -> Arc<dyn Table> {
@@ -222,5 +228,5 @@ fn statistics(reader: &Arc<Reader>) -> Arc<dyn Table> {
     let brief = ["first_task_duration", "last_task_duration", "num_task_switches"];
     let about = "when the first and the last TASK_SWITCH were, and how many there are";
     let count = usize::from(reader.statistics().is_some());
-    Listed::table(reader, ("statistics", about), count, columns, &brief)
+    ListTable::table(reader, ("statistics", about), count, columns, &brief)
 }

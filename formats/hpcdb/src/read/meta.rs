@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use kymo_core::bytes::{Limits, ReadResult};
 use kymo_core::{Result, Source};
 
-use super::metrics::{Taking, scopes_of};
+use super::metrics::{MetricReader, scopes_of};
 use super::part::Part;
 use crate::spec::{ENTRY_BYTES, FILE_BYTES, FUNCTION_BYTES, FileKind, METRIC_BYTES, MODULE_BYTES};
 use crate::types::{Function, Metric, PropagationScope, Strided};
@@ -68,7 +68,7 @@ impl Meta {
         cursor.skip("szMetric", 0xc)?;
         // The draft that was described is known by its byte order, however long its records are.
         let is_draft = part.is_described() || u64::from(cursor.u8("szMetric")?) < METRIC_BYTES;
-        let mut taking = Taking::new(part);
+        let mut taking = MetricReader::new(part);
         let (metrics, scopes) =
             if is_draft { (taking.draft_metrics(at)?, Vec::new()) } else { taking.metrics(at)? };
         Ok(Self {

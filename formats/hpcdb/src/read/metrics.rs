@@ -16,7 +16,7 @@ use crate::types::{Metric, PropagationScope, ScopeInstance, Statistic, Strided};
 
 /// Records and texts of a file that are held. There is no more of it than the file has bytes:
 /// arrays and names that lie on top of each other are refused.
-pub(super) struct Taking<'a> {
+pub(super) struct MetricReader<'a> {
     part: &'a Part,
     /// Budget from which records and texts are paid.
     budget: Budget,
@@ -24,7 +24,7 @@ pub(super) struct Taking<'a> {
     texts: HashMap<u64, Arc<str>>,
 }
 
-impl<'a> Taking<'a> {
+impl<'a> MetricReader<'a> {
     pub(super) fn new(part: &'a Part) -> Self {
         Self { part, budget: Budget::from_part(part), texts: HashMap::new() }
     }

@@ -98,7 +98,7 @@ impl Part {
     fn find_endian(&self) -> ReadResult<Endian> {
         let makes_sense = |endian: Endian| -> ReadResult<bool> {
             let at = SECTIONS_AT + 8;
-            let rest = self.cursor("first section", at)?.rest();
+            let rest = self.cursor("first section", at)?.remaining_bytes();
             let pointer = Cursor::with_offset(rest, at, endian).u64("first section")?;
             let is_within = (self.kind.header_bytes()..self.len()).contains(&pointer);
             Ok(is_within && pointer.is_multiple_of(8))
@@ -221,7 +221,7 @@ impl Part {
 
     /// The text that a pointer leads to; of a very long one the beginning.
     pub(crate) fn text(&self, what: &'static str, pointer: u64) -> ReadResult<Cow<'_, str>> {
-        let rest = self.cursor(what, pointer)?.rest();
+        let rest = self.cursor(what, pointer)?.remaining_bytes();
         if let Some(long) = rest.get(..TEXT_MAX).filter(|start| memchr::memchr(0, start).is_none())
         {
             return Ok(Cow::Owned(format!("{}…", String::from_utf8_lossy(long))));
@@ -231,7 +231,7 @@ impl Part {
 
     /// The text that a pointer leads to, however long it is.
     pub(crate) fn whole_text(&self, what: &'static str, pointer: u64) -> ReadResult<Cow<'_, str>> {
-        let rest = self.cursor(what, pointer)?.rest();
+        let rest = self.cursor(what, pointer)?.remaining_bytes();
         let text = memchr::memchr(0, rest).and_then(|end| rest.get(..end));
         let text = text.ok_or_else(|| ReadError::invalid(what, pointer, "the text has no end"))?;
         Ok(String::from_utf8_lossy(text))
@@ -239,7 +239,7 @@ impl Part {
 
     /// Returns the end of a text, behind its zero byte; `None` where it is very long.
     pub(crate) fn text_end(&self, what: &'static str, pointer: u64) -> ReadResult<Option<u64>> {
-        let rest = self.cursor(what, pointer)?.rest();
+        let rest = self.cursor(what, pointer)?.remaining_bytes();
         match memchr::memchr(0, rest.get(..TEXT_MAX).unwrap_or(rest)) {
             Some(end) => Ok(Some(pointer + end as u64 + 1)),
             None if rest.len() >= TEXT_MAX => Ok(None),

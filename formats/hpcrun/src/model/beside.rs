@@ -28,7 +28,7 @@ pub(crate) fn read_structure(
     is_wanted: &IsWanted<'_>,
     progress: &dyn Progress,
 ) -> (Structure, Vec<Finding>) {
-    let mut reading = Reading::default();
+    let mut reading = StructureReader::default();
     let done = AtomicU64::new(0);
     progress.begin_items("reading structure", measurement.structs.len() as u64);
     let read = |number: usize| {
@@ -65,14 +65,14 @@ fn structure_file(
 
 /// Structure files that are read one after another.
 #[derive(Default)]
-struct Reading {
+struct StructureReader {
     structure: Structure,
     findings: Vec<Finding>,
     /// The file that told of each module.
     told: HashMap<String, PathBuf>,
 }
 
-impl Reading {
+impl StructureReader {
     fn add(&mut self, path: &Path, file: StructureFile) {
         if file.modules.is_empty() {
             self.add_finding(

@@ -80,7 +80,7 @@ impl Run {
     }
 
     /// Lets the items go.
-    fn let_go(&mut self) {
+    fn release(&mut self) {
         self.bytes = Bytes::new();
     }
 
@@ -146,8 +146,8 @@ pub(crate) trait InPlace {
     fn each_run(&mut self, take: &mut dyn FnMut(&mut Run));
 
     /// Lets all items go.
-    fn let_go(&mut self) {
-        self.each_run(&mut Run::let_go);
+    fn release(&mut self) {
+        self.each_run(&mut Run::release);
     }
 
     /// Holds all items again, of the file that they are in.

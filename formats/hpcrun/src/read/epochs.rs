@@ -4,7 +4,7 @@ use kymo_core::bytes::{Cursor, ReadError, ReadErrorKind};
 use kymo_core::{Finding, Severity};
 
 use super::arrays::{NodeLayout, Nodes, Values};
-use super::{Reading, primitive, too_many};
+use super::{ProfileReader, primitive, too_many};
 use crate::spec::{EPOCH_TAG, METRICS_MAX};
 use crate::types::{Dialect, Epoch, EpochHeader, Header, LoadMap, Metric};
 
@@ -29,12 +29,12 @@ struct Attempt<'a> {
 impl Attempt<'_> {
     /// Returns true if it ends where an epoch may end.
     fn ends_well(&self) -> bool {
-        let rest = self.rest.rest();
+        let rest = self.rest.remaining_bytes();
         self.stop.is_none() && (rest.is_empty() || rest.starts_with(EPOCH_TAG))
     }
 }
 
-impl<'a> Reading<'a> {
+impl<'a> ProfileReader<'a> {
     /// Reads the header and all epochs.
     pub(super) fn epochs(&mut self) {
         let dialect = self.profile.header.dialect;
@@ -94,7 +94,7 @@ impl<'a> Reading<'a> {
 
     /// The number of epochs, which the writer of 2009 left out.
     fn count(&mut self, cursor: &mut Cursor<'a>) -> Option<u32> {
-        if cursor.remaining() == 0 || cursor.rest().starts_with(EPOCH_TAG) {
+        if cursor.remaining() == 0 || cursor.remaining_bytes().starts_with(EPOCH_TAG) {
             return None;
         }
         let at = cursor.offset();

@@ -67,7 +67,7 @@ impl Profile {
     /// Reads what can be read of a profile. Only one whose magic is not known is refused.
     pub fn salvage(bytes: &Bytes, limits: &Limits) -> ReadResult<Self> {
         let (dialect, endian) = Header::read_magic(bytes)?;
-        let mut reading = Reading::new(bytes, endian, limits, dialect);
+        let mut reading = ProfileReader::new(bytes, endian, limits, dialect);
         match dialect {
             Dialect::Shipped0400 => reading.sparse(),
             _ => reading.epochs(),
@@ -104,14 +104,14 @@ impl InPlace for Profile {
 }
 
 /// A profile being read.
-struct Reading<'a> {
+struct ProfileReader<'a> {
     bytes: &'a Bytes,
     limits: Limits,
     endian: Endian,
     profile: Profile,
 }
 
-impl<'a> Reading<'a> {
+impl<'a> ProfileReader<'a> {
     fn new(bytes: &'a Bytes, endian: Endian, limits: &Limits, dialect: Dialect) -> Self {
         let profile = Profile {
             header: Header { dialect, endian, nv: Vec::new() },

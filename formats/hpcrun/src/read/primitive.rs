@@ -10,7 +10,7 @@ use crate::types::{
 };
 
 /// Part of a list that could be read, and the reason why it ends there if that is not its end.
-pub(crate) type Partly<T> = (Vec<T>, Option<ReadError>);
+pub(crate) type Partial<T> = (Vec<T>, Option<ReadError>);
 
 impl Str {
     /// Reads a length of four bytes and as many bytes.
@@ -115,12 +115,12 @@ impl EpochHeader {
 }
 
 /// A list that must be whole.
-fn require_whole<T>((items, stop): Partly<T>) -> ReadResult<Vec<T>> {
+fn require_whole<T>((items, stop): Partial<T>) -> ReadResult<Vec<T>> {
     stop.map_or(Ok(items), Err)
 }
 
 /// Reads a list of pairs, up to where it breaks off.
-pub(crate) fn nv_pairs(cursor: &mut Cursor<'_>, limits: &Limits) -> Partly<NvPair> {
+pub(crate) fn nv_pairs(cursor: &mut Cursor<'_>, limits: &Limits) -> Partial<NvPair> {
     list(cursor, "number of nv-pairs", limits, 8, NvPair::read)
 }
 
@@ -131,7 +131,7 @@ pub(crate) fn list<T>(
     limits: &Limits,
     item_bytes: u64,
     mut read: impl FnMut(&mut Cursor<'_>) -> ReadResult<T>,
-) -> Partly<T> {
+) -> Partial<T> {
     let at = cursor.offset();
     let count = match cursor.u32(what) {
         Ok(count) => u64::from(count),
@@ -156,7 +156,7 @@ pub(crate) fn metrics(
     dialect: Dialect,
     has_sampling: bool,
     limits: &Limits,
-) -> Partly<Metric> {
+) -> Partial<Metric> {
     let item_bytes = if dialect == Dialect::Shipped0400 { 60 } else { 20 };
     let read = |cursor: &mut Cursor<'_>| Metric::read(cursor, dialect, has_sampling);
     list(cursor, "number of metrics", limits, item_bytes, read)
@@ -209,7 +209,7 @@ pub(crate) fn load_modules(
     cursor: &mut Cursor<'_>,
     limits: &Limits,
     read: fn(&mut Cursor<'_>) -> ReadResult<LoadModule>,
-) -> Partly<LoadModule> {
+) -> Partial<LoadModule> {
     list(cursor, "number of load modules", limits, 14, read)
 }
 

@@ -6,7 +6,7 @@
 use kymo_core::bytes::{Cursor, Limits, ReadError};
 
 use super::sparse::node_layout;
-use super::{PartOfProfile, Profile, Reading, primitive};
+use super::{PartOfProfile, Profile, ProfileReader, primitive};
 use crate::read::arrays::Nodes;
 use crate::spec::{FOOTER_BYTES, FOOTER_END, SECTION_ALIGNMENT};
 use crate::types::{Dialect, Header};
@@ -17,7 +17,7 @@ const NODES_INDEX: usize = 2;
 /// Number of nodes that are looked at to find their size.
 const NODES_LOOKED_AT: usize = 4096;
 
-impl<'a> Reading<'a> {
+impl<'a> ProfileReader<'a> {
     /// Reads section after section. Behind one that is not whole it goes on where the next looks
     /// like one.
     pub(super) fn recover(&mut self) {
@@ -58,7 +58,7 @@ impl<'a> Reading<'a> {
     /// Looks for the sections without regard to the footer, where that leads to more of them.
     pub(super) fn recover_instead(&mut self) {
         let dialect = Dialect::Shipped0400;
-        let mut again = Reading::new(self.bytes, self.endian, &self.limits, dialect);
+        let mut again = ProfileReader::new(self.bytes, self.endian, &self.limits, dialect);
         again.profile.epochs.push(self.empty());
         again.recover();
         if again.profile.losses.len() < self.profile.losses.len() {
@@ -80,9 +80,11 @@ impl<'a> Reading<'a> {
             return false;
         }
         self.advance(cursor);
-        let footer = cursor.rest().len().min(usize::try_from(FOOTER_BYTES).unwrap_or(usize::MAX));
+        let footer =
+            cursor.remaining_bytes().len().min(usize::try_from(FOOTER_BYTES).unwrap_or(usize::MAX));
         let (at, left) = (cursor.offset(), cursor.remaining());
-        let is_footer = cursor.rest().get(footer.saturating_sub(8)..footer) == Some(FOOTER_END);
+        let is_footer =
+            cursor.remaining_bytes().get(footer.saturating_sub(8)..footer) == Some(FOOTER_END);
         let extra = if is_footer { left - footer as u64 } else { left };
         if extra > 0 && (is_footer || left > FOOTER_BYTES) {
             let why = format!("{extra} bytes follow the last section and its footer");
@@ -123,7 +125,7 @@ impl<'a> Reading<'a> {
     /// Returns true if the last of some nodes may end here: it is one, and zeros follow.
     fn nodes_end(&self, end: u64, size: u64) -> bool {
         let last = self.cursor_in(end.saturating_sub(size), end);
-        let is_node = last.rest().iter().any(|byte| *byte != 0);
+        let is_node = last.remaining_bytes().iter().any(|byte| *byte != 0);
         is_node && end <= self.bytes.len() as u64 && self.is_gap(end)
     }
 
@@ -136,7 +138,7 @@ impl<'a> Reading<'a> {
         has_flags: bool,
     ) {
         let size = node_layout(has_flags).size();
-        let bytes = self.cursor_in(cursor.offset(), next).rest();
+        let bytes = self.cursor_in(cursor.offset(), next).remaining_bytes();
         let used = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last as u64 + 1);
         let found = used.div_ceil(size).min(bytes.len() as u64 / size);
         let why = format!("{count} nodes, and {found} before the next section");
@@ -173,12 +175,13 @@ impl<'a> Reading<'a> {
         let limits = Limits { items_max: self.limits.items_max.min(1 << 16), ..self.limits };
         let mut cursor = self.cursor(next);
         let table = primitive::metrics(&mut cursor, Dialect::Shipped0400, true, &limits);
-        self.cursor_in(end, next).rest().iter().all(|byte| *byte == 0) && table.1.is_none()
+        self.cursor_in(end, next).remaining_bytes().iter().all(|byte| *byte == 0)
+            && table.1.is_none()
     }
 
     /// Returns true if each node has its parent before it, and no flags but the one there is.
     pub(super) fn nodes_make_sense(&self, start: u64, count: u64, has_flags: bool) -> bool {
-        let (rest, layout) = (self.cursor(start).rest(), node_layout(has_flags));
+        let (rest, layout) = (self.cursor(start).remaining_bytes(), node_layout(has_flags));
         let nodes = Nodes::new(self.bytes.slice_ref(rest), start, layout, self.endian);
         let count = usize::try_from(count).unwrap_or(usize::MAX).min(NODES_LOOKED_AT);
         let mut seen = std::collections::BTreeSet::from([0]);

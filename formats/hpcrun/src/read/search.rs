@@ -4,7 +4,7 @@ use kymo_core::bytes::{Cursor, Limits, ReadResult};
 
 use super::recover::aligned;
 use super::sparse::node_layout;
-use super::{PartOfProfile, Reading, primitive};
+use super::{PartOfProfile, ProfileReader, primitive};
 use crate::spec::{INDEX_BYTES, INDEX_END, SECTION_ALIGNMENT, VALUE_BYTES};
 use crate::types::{Dialect, Id, IdKind};
 
@@ -15,7 +15,7 @@ const ITEMS_MAX: u64 = 1 << 16;
 const LOOKED_AT_MIN: u64 = 1 << 20;
 const LOOKED_AT_FACTOR: u64 = 4;
 
-impl<'a> Reading<'a> {
+impl<'a> ProfileReader<'a> {
     /// The first section after a place that is the one of an index or a later one: its index, and
     /// where it begins.
     pub(super) fn next_section(&self, index: usize, start: u64) -> Option<(usize, u64)> {
@@ -37,7 +37,7 @@ impl<'a> Reading<'a> {
 
     /// Returns true if only zeros follow, up to where a section may begin.
     pub(super) fn is_gap(&self, end: u64) -> bool {
-        self.cursor_in(end, aligned(end)).rest().iter().all(|byte| *byte == 0)
+        self.cursor_in(end, aligned(end)).remaining_bytes().iter().all(|byte| *byte == 0)
     }
 
     /// Returns true if a section with something in it begins here, and goes on to its end.

@@ -4,7 +4,7 @@ use kymo_core::bytes::{Cursor, ReadError, ReadResult};
 use kymo_core::{Finding, Severity};
 
 use super::arrays::{NodeLayout, Nodes, Run, Sparse, Values};
-use super::{PartOfProfile, Reading, primitive, stored_count, too_many};
+use super::{PartOfProfile, ProfileReader, primitive, stored_count, too_many};
 use crate::spec::{FOOTER_BYTES, FOOTER_MAGIC, INDEX_BYTES, VALUE_BYTES};
 use crate::types::{Dialect, Epoch, Footer, Header, Id, IdKind, LoadMap};
 
@@ -13,7 +13,7 @@ pub(super) fn node_layout(has_flags: bool) -> NodeLayout {
     NodeLayout { has_module: true, has_flags, ..NodeLayout::default() }
 }
 
-impl<'a> Reading<'a> {
+impl<'a> ProfileReader<'a> {
     /// Reads every section that the footer names, or looks for them where there is no footer.
     pub(super) fn sparse(&mut self) {
         let empty = self.empty();

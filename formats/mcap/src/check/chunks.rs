@@ -50,7 +50,7 @@ pub(super) fn message_indexes(bytes: &[u8], offset: u64) -> ReadResult<(u64, Vec
     let mut cursor = cursor_at(bytes, offset);
     let mut indexed = Vec::new();
     let mut end = offset;
-    while cursor.rest().first() == Some(&op::MESSAGE_INDEX) {
+    while cursor.remaining_bytes().first() == Some(&op::MESSAGE_INDEX) {
         let frame = Frame::read(&mut cursor)?;
         end = frame.end();
         let (channel_id, entries) = record::message_index(frame.body)?;

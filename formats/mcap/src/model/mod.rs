@@ -177,11 +177,11 @@ struct Messages {
     has_fields: bool,
     gaps: Gaps,
     /// The message behind something that is missing.
-    held: Option<Asked>,
+    held: Option<SelectedMessage>,
 }
 
 /// A message that is asked for, with its offset and its track.
-type Asked = (u64, TrackId, Message);
+type SelectedMessage = (u64, TrackId, Message);
 
 /// Gaps among messages.
 struct Gaps {
@@ -217,7 +217,7 @@ impl Gaps {
 
 /// Next thing among messages.
 enum Next {
-    Message(Asked),
+    Message(SelectedMessage),
     /// Gap: the track on which it is reported, its start, and the byte that it is before.
     Gap(TrackId, TimeNs, u64),
 }

@@ -43,7 +43,7 @@ impl<'a> Body<'a> {
         };
         let (chunk, crc, rest) = record::chunk(&frame)?;
         let wanted = usize::try_from(chunk.compressed_size).unwrap_or(usize::MAX);
-        let records = rest.rest().get(..wanted).unwrap_or(rest.rest());
+        let records = rest.remaining_bytes().get(..wanted).unwrap_or(rest.remaining_bytes());
         let excess = rest.remaining() - records.len() as u64;
         Ok(Self { chunk, crc, records, records_offset: rest.offset(), excess, is_cut })
     }

@@ -222,7 +222,7 @@ mod tests {
         let mut cursor = Cursor::new(bytes, Endian::Little);
         let found = pairs(&mut cursor, "metadata").unwrap();
         assert_eq!(found, Pairs::from([("k".into(), "vw".into())]));
-        assert_eq!(cursor.rest(), b"!");
+        assert_eq!(cursor.remaining_bytes(), b"!");
     }
 
     #[test]

@@ -134,7 +134,7 @@ impl Summary {
         };
         let section = cursor_at(bytes, footer.summary_start);
         let length = usize::try_from(end.saturating_sub(section.offset())).unwrap_or(0);
-        let section_bytes = section.rest().get(..length).unwrap_or_default();
+        let section_bytes = section.remaining_bytes().get(..length).unwrap_or_default();
         let mut cursor =
             kymo_core::bytes::Cursor::with_offset(section_bytes, section.offset(), Endian::Little);
         let mut items = 0_u64;

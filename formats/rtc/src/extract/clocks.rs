@@ -9,13 +9,13 @@ use crate::types::CLOCKS_MAX;
 
 /// Reading of a clock, and what the clock under it showed then.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Reading {
+pub(super) struct ClockReading {
     pub(super) payload: Vec<u8>,
     pub(super) time: Option<TimeNs>,
-    pub(super) base: Option<Rc<Reading>>,
+    pub(super) base: Option<Rc<ClockReading>>,
 }
 
-impl Reading {
+impl ClockReading {
     pub(super) fn new(payload: &[u8], time: Option<TimeNs>, base: Option<&Rc<Self>>) -> Rc<Self> {
         // Clocks of a damaged file may count from one another in a circle.
         let base = base.filter(|base| base.chain().count() < CLOCKS_MAX).cloned();
@@ -35,7 +35,7 @@ pub(super) type Falling = BTreeSet<(usize, usize)>;
 /// streams.
 #[derive(Debug, Default)]
 pub(super) struct WrittenReadings {
-    readings: HashMap<usize, Rc<Reading>>,
+    readings: HashMap<usize, Rc<ClockReading>>,
     latest: HashMap<usize, TimeNs>,
     /// Clocks that said less than before.
     pub(super) falling: BTreeSet<usize>,
@@ -43,12 +43,12 @@ pub(super) struct WrittenReadings {
 
 impl WrittenReadings {
     /// Returns true if a clock shows a reading.
-    pub(super) fn shows(&self, clock: usize, reading: &Rc<Reading>) -> bool {
+    pub(super) fn shows(&self, clock: usize, reading: &Rc<ClockReading>) -> bool {
         self.readings.get(&clock) == Some(reading)
     }
 
     /// Takes note of what a clock says.
-    pub(super) fn record(&mut self, clock: usize, reading: &Rc<Reading>) {
+    pub(super) fn record(&mut self, clock: usize, reading: &Rc<ClockReading>) {
         if let Some(time) = reading.time {
             let latest = self.latest.entry(clock).or_insert(time);
             if time < *latest {

@@ -23,7 +23,7 @@ use kymo_model::timeline::Window;
 use kymo_model::{ExtractRequest, WriteReport};
 use kymo_rtc_wire::meta::StreamMeta;
 
-use self::clocks::{Falling, Reading, WrittenReadings};
+use self::clocks::{ClockReading, Falling, WrittenReadings};
 use self::outlets::outlets;
 use crate::read::{LocatedMessage, Messages, Named, Problem};
 use crate::types::Stream;
@@ -112,7 +112,7 @@ struct Input {
     /// The stream that each stream of remarks is about.
     abouts: HashMap<usize, usize>,
     /// Last reading of each clock.
-    clocks: HashMap<usize, Rc<Reading>>,
+    clocks: HashMap<usize, Rc<ClockReading>>,
     /// The time of its last message on a clock that counts from the Epoch.
     now: i64,
     /// The message that is next.
@@ -198,7 +198,7 @@ impl Input {
             Some(session) => self
                 .reader
                 .catalog()
-                .of_session(session)
+                .session_streams(session)
                 .iter()
                 .copied()
                 .filter(is_wanted)
@@ -343,7 +343,7 @@ impl Input {
         let is_asked = self.wanted.contains(&index) && window.holds(message.time);
         if is_clock {
             let base = self.clock_of(index).and_then(|base| self.clocks.get(&base));
-            let reading = Reading::new(message.payload, message.time, base);
+            let reading = ClockReading::new(message.payload, message.time, base);
             self.clocks.insert(index, reading);
             if is_asked {
                 written.events += 1;

@@ -11,7 +11,7 @@ use kymo_model::timeline::{
 
 use super::{FieldMode, Lanes, event};
 use crate::Reader;
-use crate::read::{Messages, Seeker, Sure, Tick, Uncertain};
+use crate::read::{Certain, Messages, Seeker, Tick, Uncertain};
 use crate::types::Message;
 
 /// Streams that are looked for one by one; of more, everything is read.
@@ -47,15 +47,15 @@ impl Timeline {
     }
 
     /// Messages that are read, and what is missing among them.
-    fn reading_of(&self, messages: Messages, stop: Option<Stop>) -> Reading {
+    fn reading_of(&self, messages: Messages, stop: Option<Stop>) -> WindowReader {
         let clock =
             |track: &Option<TrackId>| self.reader.clocks().get((*track)?.0).copied().flatten();
         let messages = messages.watching(self.gaps.iter().map(clock).collect());
-        Reading { messages, stop, held: None }
+        WindowReader { messages, stop, held: None }
     }
 
     /// All messages, of which the first events of a window are left out.
-    fn read_all(&self, window: &Window) -> Reading {
+    fn read_all(&self, window: &Window) -> WindowReader {
         let reading = || self.reading_of(self.reader.messages(), None);
         let Some(last) = window.last else { return reading() };
         let skip = reading().count(window).saturating_sub(last);
@@ -65,7 +65,7 @@ impl Timeline {
     }
 
     /// The messages of a window, read from the tick on where the first of them may be.
-    fn read_window(&self, window: &Window) -> Sure<Reading> {
+    fn read_window(&self, window: &Window) -> Certain<WindowReader> {
         if window.from.or(window.until).is_none() && window.last.is_none() {
             return Err(Uncertain);
         }
@@ -100,7 +100,7 @@ impl Timeline {
     }
 
     /// The streams of a window, where all of them are in one session and on clocks that rise.
-    fn window_streams(&self, window: &Window) -> Sure<Vec<usize>> {
+    fn window_streams(&self, window: &Window) -> Certain<Vec<usize>> {
         let streams = self.reader.streams();
         let is_timed = window.from.or(window.until).is_some();
         let has_time = |index: &usize| {
@@ -133,7 +133,7 @@ impl Timeline {
         tick: Tick,
         wanted: &[usize],
         window: &Window,
-    ) -> Sure<Reading> {
+    ) -> Certain<WindowReader> {
         let mut needed: Vec<usize> =
             wanted.iter().flat_map(|stream| seeker.with_clocks(*stream)).collect();
         needed.sort_unstable();
@@ -158,7 +158,7 @@ impl Timeline {
     }
 
     /// The range of the streams on a clock, if the indices tell: else that of the clock itself.
-    fn quick_range(&self, clock: usize) -> Sure<Option<RangeInclusive<TimeNs>>> {
+    fn quick_range(&self, clock: usize) -> Certain<Option<RangeInclusive<TimeNs>>> {
         let streams = self.reader.streams().iter().enumerate();
         let is_on = |index: usize| self.reader.clocks().get(index) == Some(&Some(clock));
         let events = streams.filter(|(index, stream)| !stream.is_clock() && is_on(*index));
@@ -174,7 +174,7 @@ impl Timeline {
 }
 
 /// The first and the last time of some streams.
-fn range_of(seeker: &mut Seeker<'_>, streams: &[usize]) -> Sure<Option<RangeInclusive<TimeNs>>> {
+fn range_of(seeker: &mut Seeker<'_>, streams: &[usize]) -> Certain<Option<RangeInclusive<TimeNs>>> {
     let mut all = None;
     for stream in streams {
         let first = seeker.first(*stream, TimeNs(i64::MIN))?.and_then(|first| first.time);
@@ -196,7 +196,7 @@ fn joined(
 }
 
 /// The first tick at which any of some streams may be late enough.
-fn earliest(seeker: &mut Seeker<'_>, streams: &[usize], from: Option<TimeNs>) -> Sure<Tick> {
+fn earliest(seeker: &mut Seeker<'_>, streams: &[usize], from: Option<TimeNs>) -> Certain<Tick> {
     let Some(from) = from else { return Ok(Tick(0)) };
     let mut first = None;
     for stream in streams {
@@ -208,7 +208,7 @@ fn earliest(seeker: &mut Seeker<'_>, streams: &[usize], from: Option<TimeNs>) ->
 }
 
 /// The last tick at which any of some streams may still be early enough.
-fn latest(seeker: &mut Seeker<'_>, streams: &[usize], until: Option<TimeNs>) -> Sure<Tick> {
+fn latest(seeker: &mut Seeker<'_>, streams: &[usize], until: Option<TimeNs>) -> Certain<Tick> {
     let Some(until) = until else { return Ok(seeker.last_tick()) };
     let mut last = Tick(0);
     for stream in streams {
@@ -259,7 +259,7 @@ impl TimelineView for Timeline {
 }
 
 /// Messages of which a window is taken.
-struct Reading {
+struct WindowReader {
     messages: Messages,
     stop: Option<Stop>,
     /// The message behind something that is missing.
@@ -279,7 +279,7 @@ struct Stop {
     clocks: Vec<usize>,
 }
 
-impl Reading {
+impl WindowReader {
     /// Goes to the next message of a window, or to what is missing before it.
     fn next(&mut self, window: &Window) -> Option<Next> {
         loop {
@@ -340,7 +340,7 @@ fn passes(window: &Window, message: &Message<'_>) -> bool {
 
 struct Walk {
     timeline: Arc<Timeline>,
-    reading: Reading,
+    reading: WindowReader,
     window: Window,
     /// The payload of an event whose byte order was turned around.
     turned: Vec<u8>,

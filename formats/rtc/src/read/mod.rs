@@ -27,7 +27,7 @@ pub use messages::Messages;
 pub(crate) use named::Named;
 pub(crate) use outline::{Outline, Tick};
 pub(crate) use scan::{Continuation, Problem, Scan, begin_unit};
-pub(crate) use seek::{Seeker, Sure, Uncertain};
+pub(crate) use seek::{Certain, Seeker, Uncertain};
 pub(crate) use tally::{FileStatistics, Statistics};
 pub(crate) use tracker::{Catalog, Open, Tracker};
 
@@ -216,8 +216,8 @@ impl Reader {
     pub(crate) fn seek<T>(
         &self,
         stream: usize,
-        look: impl FnOnce(&mut Seeker<'_>) -> Sure<T>,
-    ) -> Sure<T> {
+        look: impl FnOnce(&mut Seeker<'_>) -> Certain<T>,
+    ) -> Certain<T> {
         let outline = self.outline.as_ref().ok_or(Uncertain)?;
         look(&mut Seeker::new(self.view(), outline, &self.limits, stream)?)
     }

@@ -63,7 +63,7 @@ impl Catalog {
     }
 
     /// The streams of a session.
-    pub(crate) fn of_session(&self, session: usize) -> &[usize] {
+    pub(crate) fn session_streams(&self, session: usize) -> &[usize] {
         self.by_session.get(session).map_or(&[], Vec::as_slice)
     }
 }
@@ -194,7 +194,7 @@ impl Tracker {
     /// Finds the clocks of the session's streams, while their names are known.
     fn find_clocks(&mut self) {
         let catalog = Arc::clone(&self.catalog);
-        for stream in catalog.of_session(self.session) {
+        for stream in catalog.session_streams(self.session) {
             self.clock_of(*stream);
         }
     }
@@ -233,7 +233,7 @@ impl Tracker {
         self.names.clear();
         self.clock_names.clear();
         let catalog = Arc::clone(&self.catalog);
-        for index in catalog.of_session(self.session) {
+        for index in catalog.session_streams(self.session) {
             self.learn_name(*index);
         }
     }
@@ -320,7 +320,7 @@ impl Tracker {
     /// Streams of the session may have other names now, by which others find their clocks.
     fn forget_names(&mut self) {
         let catalog = Arc::clone(&self.catalog);
-        for stream in catalog.of_session(self.session) {
+        for stream in catalog.session_streams(self.session) {
             if let Some(clock) = self.clocks.get_mut(*stream) {
                 *clock = None;
             }

@@ -35,7 +35,7 @@ pub(super) struct RecordKeys {
 
 impl RecordKeys {
     /// Of a dump, perhaps of a folder.
-    pub(super) fn of(is_folder: bool) -> Self {
+    pub(super) fn for_folder(is_folder: bool) -> Self {
         Self { is_folder, ..Self::default() }
     }
 

@@ -11,7 +11,7 @@ use super::failed;
 use crate::arrays::boxes::{Part, boxes};
 use crate::arrays::pieces::{PIECE_BYTES, Place};
 use crate::arrays::plan::Array;
-use crate::arrays::{Kind, Reading};
+use crate::arrays::{ArrayReader, Kind};
 
 /// The type of HDF5 for a kind of values.
 pub(crate) fn datatype(kind: Kind) -> DatatypeMessage {
@@ -91,7 +91,7 @@ impl Cells {
         &self,
         dataset: &H5Dataset,
         array: &Array,
-        reading: &mut Reading<'_>,
+        reading: &mut ArrayReader<'_>,
         to: &Path,
     ) -> Result<()> {
         if array.is_empty() {
@@ -116,7 +116,7 @@ impl Cells {
         &self,
         dataset: &H5Dataset,
         array: &Array,
-        reading: &mut Reading<'_>,
+        reading: &mut ArrayReader<'_>,
     ) -> Result<()> {
         let mut all = Vec::with_capacity(self.size_bytes());
         reading.each_encoded(array, |_, bytes| {

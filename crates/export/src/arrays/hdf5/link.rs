@@ -6,7 +6,7 @@ use kymo_model::arrays::{Stored, volume};
 use rust_hdf5::format::messages::datatype::CompoundMember;
 use rust_hdf5::{ByteOrder, DatatypeMessage};
 
-use crate::arrays::Reading;
+use crate::arrays::ArrayReader;
 use crate::arrays::plan::Array;
 use crate::arrays::runs::{in_order, in_storage_order};
 
@@ -31,7 +31,7 @@ pub(super) fn is_small(array: &Array) -> bool {
 
 /// The runs that make up an array; nothing where it must be copied: its values are not stored as
 /// HDF5 has them, its blocks lie across each other's rows, or they are too many.
-pub(super) fn runs(array: &Array, reading: &Reading<'_>) -> Result<Option<Runs>> {
+pub(super) fn runs(array: &Array, reading: &ArrayReader<'_>) -> Result<Option<Runs>> {
     if crate::arrays::Kind::from_type(&array.data_type).is_none() {
         return Ok(None);
     }

@@ -12,7 +12,7 @@ use kymo_core::{Error, Result};
 use rust_hdf5::{H5Dataset, H5File, Hdf5Error};
 
 use crate::arrays::plan::{Array, Group, Plan, Rules, kept_name};
-use crate::arrays::{Kind, Loss, LossKind, Reading, Target};
+use crate::arrays::{ArrayReader, Kind, Loss, LossKind, Target};
 
 pub(crate) use attributes::{TextAttributes, add_to_dataset};
 pub(crate) use datasets::{Cells, datatype};
@@ -62,7 +62,7 @@ impl Target for Hdf5 {
         &RULES
     }
 
-    fn write(&self, plan: &Plan, reading: &mut Reading<'_>, to: &Path) -> Result<()> {
+    fn write(&self, plan: &Plan, reading: &mut ArrayReader<'_>, to: &Path) -> Result<()> {
         create(to, false, |file| {
             create_groups(file, &plan.groups, TextAttributes::Variable)?;
             plan.arrays.iter().try_for_each(|array| write_array(file, array, reading, to))
@@ -70,7 +70,12 @@ impl Target for Hdf5 {
     }
 }
 
-fn write_array(file: &H5File, array: &Array, reading: &mut Reading<'_>, to: &Path) -> Result<()> {
+fn write_array(
+    file: &H5File,
+    array: &Array,
+    reading: &mut ArrayReader<'_>,
+    to: &Path,
+) -> Result<()> {
     let dataset = if let Some(linked) = link(file, array, reading)? {
         linked
     } else {
@@ -83,7 +88,7 @@ fn write_array(file: &H5File, array: &Array, reading: &mut Reading<'_>, to: &Pat
 }
 
 /// Returns the way an array is stored.
-fn cells(array: &Array, reading: &mut Reading<'_>) -> Cells {
+fn cells(array: &Array, reading: &mut ArrayReader<'_>) -> Cells {
     match array.kind {
         Kind::Text(bytes) if array.size_bytes() > TEXTS_BYTES_MAX => {
             let what = format!("stored as characters along a last dimension of {bytes}");
@@ -95,7 +100,7 @@ fn cells(array: &Array, reading: &mut Reading<'_>) -> Cells {
 }
 
 /// Makes a dataset whose values stay in the source, where that is wanted and can be.
-fn link(file: &H5File, array: &Array, reading: &mut Reading<'_>) -> Result<Option<H5Dataset>> {
+fn link(file: &H5File, array: &Array, reading: &mut ArrayReader<'_>) -> Result<Option<H5Dataset>> {
     let Some(source) = reading.link().filter(|_| !link::is_small(array)) else {
         return Ok(None);
     };

@@ -97,7 +97,7 @@ impl<'a> Cells<'a> {
     fn nested(array: &'a ArrayRef) -> Result<Kind<'a>> {
         let boxed = |array| Self::new(array).map(Box::new);
         Ok(match array.data_type() {
-            DataType::Struct(_) => Self::of_struct(array.as_struct())?,
+            DataType::Struct(_) => Self::struct_kind(array.as_struct())?,
             DataType::List(_) => {
                 let list = array.as_list::<i32>();
                 Kind::List(list.offsets(), boxed(list.values())?)
@@ -128,7 +128,7 @@ impl<'a> Cells<'a> {
         })
     }
 
-    fn of_struct(array: &'a StructArray) -> Result<Kind<'a>> {
+    fn struct_kind(array: &'a StructArray) -> Result<Kind<'a>> {
         let cells = array.columns().iter().map(Self::new);
         let mut cells = cells.collect::<Result<Vec<_>>>()?;
         if array.column_names() == ["re", "im"]

@@ -114,7 +114,7 @@ impl RuleResults {
         let rules = rules.rules(&Arc::new(scope.idle_names()))?;
         let (tracks, clocks) = (scope.timeline.tracks(), scope.timeline.clocks());
         let mut analysis = scope.analysis(EventNeeds::Everything)?;
-        let mut rules = Rules::new((&tracks, &clocks), analysis.meant(), rules);
+        let mut rules = Rules::new((&tracks, &clocks), analysis.selected_tracks(), rules);
         let mut load = Load::new();
         let names = (0..rules.len()).map(|rule| rules.name(rule).to_owned()).collect();
         let outcome = scope.run(session, opened, &mut analysis, &mut [&mut rules, &mut load])?;

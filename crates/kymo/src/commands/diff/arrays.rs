@@ -117,7 +117,7 @@ fn variable(
             shapes.add(step, [&left_step.shape, &right_step.shape]);
             continue;
         }
-        let both = Both { views: [one, other], data_type: &left.data_type, tolerance };
+        let both = VariablePair { views: [one, other], data_type: &left.data_type, tolerance };
         let mut added = all.add(Place::whole_step(step, &left_step.shape), &both, &steps);
         // What is too large to go through has so little in it that its blocks tell all.
         if matches!(added, Err(Error::Request(_))) {
@@ -194,7 +194,7 @@ impl Shapes {
 }
 
 /// Sides of a comparison, and the way to compare them.
-struct Both<'a> {
+struct VariablePair<'a> {
     views: [&'a View; 2],
     data_type: &'a DataType,
     tolerance: f64,
@@ -269,8 +269,8 @@ struct All {
 
 impl All {
     /// Compares all values of a step, or of a block of one.
-    fn add(&mut self, place: Place, both: &Both<'_>, steps: &[Step; 2]) -> Result<()> {
-        let Both { views, data_type, tolerance } = *both;
+    fn add(&mut self, place: Place, both: &VariablePair<'_>, steps: &[Step; 2]) -> Result<()> {
+        let VariablePair { views, data_type, tolerance } = *both;
         let before = views.map(|view| view.rounded());
         let mut gap = values(views, data_type, steps, tolerance, false)?;
         // Where nothing was rounded, numbers of ours tell all.
@@ -288,7 +288,7 @@ impl All {
     }
 
     /// Compares the blocks of a step that begin at the same place and are as large.
-    fn add_blocks(&mut self, step: u64, both: &Both<'_>, steps: &[Step; 2]) -> Result<()> {
+    fn add_blocks(&mut self, step: u64, both: &VariablePair<'_>, steps: &[Step; 2]) -> Result<()> {
         let placed = |step: &Step| -> Vec<_> {
             let blocks = step.blocks.iter().cloned();
             blocks.map(|block| ((block.start.clone(), block.count.clone()), block)).collect()

@@ -8,7 +8,7 @@ mod screen;
 use std::path::PathBuf;
 
 use kymo_core::{Probe, Source};
-use kymo_model::{Capability, Follow, Format};
+use kymo_model::{Capability, Format, LiveRecording};
 
 use crate::cli::FormatArgs;
 use crate::failure::Failure;
@@ -166,12 +166,12 @@ fn recognise(
     }
 }
 
-fn follower(format: &dyn Format, session: &Session) -> anyhow::Result<Box<dyn Follow>> {
+fn follower(format: &dyn Format, session: &Session) -> anyhow::Result<Box<dyn LiveRecording>> {
     let follower = format.follow(&session.context());
     Ok(follower.ok_or_else(|| {
         let why = format!("files of format {} cannot be followed", format.info().title);
         let known = kymo_registry::formats().iter().map(|format| format.info());
-        let known = known.filter(|info| info.can(Capability::LiveRecording)).map(|info| info.name);
+        let known = known.filter(|info| info.can(Capability::Follow)).map(|info| info.name);
         Failure::new(why).hint(format!("can be: {}", known.collect::<Vec<_>>().join(", ")))
     })?)
 }
@@ -181,7 +181,7 @@ struct Following<'a> {
     args: &'a Args,
     format: &'static dyn Format,
     input: Input,
-    follower: Box<dyn Follow>,
+    follower: Box<dyn LiveRecording>,
     screen: Screen<'a>,
     parts: Parts,
     patience: Patience,

@@ -180,7 +180,7 @@ impl DrawnChart {
     /// Rows and messages that are not drawn, with a word on how more rows are.
     fn omission_notes(&self, more_rows: &str) -> Vec<String> {
         let rows = (self.rows_left_out as u64, "row is", "rows are", more_rows);
-        let arrows = (self.gantt.arrows_left_out(), "message is", "messages are", "");
+        let arrows = (self.gantt.omitted_arrows(), "message is", "messages are", "");
         let some = [rows, arrows].into_iter().filter(|(count, ..)| *count > 0);
         some.map(|(count, one, many, more)| {
             format!("{} not drawn{more}", numbers::count(count, one, many))

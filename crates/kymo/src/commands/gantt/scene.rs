@@ -120,7 +120,7 @@ fn state_colors(row: &Row, places: &BTreeMap<&str, usize>) -> Vec<usize> {
 fn axis(picture: &mut Picture, drawn: &DrawnChart, bottom: f64) {
     let buckets = drawn.gantt.buckets();
     let span = elapsed(buckets.start, buckets.begin(buckets.count));
-    let (axis, name) = Axis::of_time(span);
+    let (axis, name) = Axis::time_axis(span);
     for (number, text) in axis.ticks(10) {
         let x = LEFT + axis.place(number) * WIDTH;
         picture.line(&[(x, TOP), (x, bottom)], GRID);

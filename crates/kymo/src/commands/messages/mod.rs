@@ -183,17 +183,17 @@ pub(super) fn not_drawn(
     } else {
         "--stream chooses some"
     };
-    if sequence.more() > 0 {
-        let more = numbers::count(sequence.more(), "message is", "messages are");
+    if sequence.omitted_count() > 0 {
+        let more = numbers::count(sequence.omitted_count(), "message is", "messages are");
         texts.push((format!("{more} not drawn"), "-n draws more"));
     }
     let streams = (ends_left_out as u64, "other stream", "other streams");
-    let messages = (sequence.elsewhere(), "message with others", "messages with others");
+    let messages = (sequence.other_track_count(), "message with others", "messages with others");
     let others = [streams, messages].into_iter().filter(|(count, ..)| *count > 0);
     let others: Vec<_> =
         others.map(|(count, one, many)| numbers::count(count, one, many)).collect();
     if !others.is_empty() {
-        let is_one = ends_left_out as u64 + sequence.elsewhere() == 1;
+        let is_one = ends_left_out as u64 + sequence.other_track_count() == 1;
         let verb = if is_one { "is" } else { "are" };
         texts.push((format!("{} {verb} not drawn", others.join(" and ")), more_ends));
     }
@@ -294,7 +294,7 @@ impl FoundMessages {
         } else {
             Sequence::for_messages(most)
         };
-        let mut sequence = sequence.between(ends).of(meant);
+        let mut sequence = sequence.between(ends).only_tracks(meant);
         scope.analyse(session, opened, EventNeeds::Activities, &mut [&mut sequence])?;
         Ok((sequence, more))
     }

@@ -69,7 +69,7 @@ impl Dimension {
 
     /// So many nanoseconds from a moment on.
     pub(super) fn time_axis(start: DisplayTime, length_ns: u64) -> Self {
-        let label = axis::unit_after_start(Axis::of_time(length_ns).1, start);
+        let label = axis::unit_after_start(Axis::time_axis(length_ns).1, start);
         Self { start: Some(start), ..Self::new(&label, 0, length_ns) }
     }
 
@@ -77,7 +77,7 @@ impl Dimension {
     #[allow(clippy::cast_precision_loss, reason = "a picture shows fewer digits")]
     pub(super) fn axis(&self) -> Axis {
         if self.start.is_some() {
-            return Axis::of_time(self.length).0;
+            return Axis::time_axis(self.length).0;
         }
         let first = self.first as f64;
         Axis::new(first - 0.5, first + self.length.max(1) as f64 - 0.5)

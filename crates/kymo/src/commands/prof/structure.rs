@@ -108,7 +108,7 @@ impl StructureSummary<'_> {
     /// differ.
     fn add(&mut self, module: Module, from: &str) -> Option<Finding> {
         let path = self.path(&module).to_owned();
-        let module = module.at(&path);
+        let module = module.with_path(&path);
         let Some(known) = self.structure.module(&path) else {
             self.structure.add(module);
             self.by.insert(path, from.to_owned());

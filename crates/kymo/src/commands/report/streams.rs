@@ -250,7 +250,7 @@ impl Lane {
 }
 
 fn time_axis(picture: &mut Picture, scope: &Scope, buckets: &Buckets, bottom: f64) {
-    let (axis, unit) = Axis::of_time(buckets.start.0.abs_diff(buckets.end.0));
+    let (axis, unit) = Axis::time_axis(buckets.start.0.abs_diff(buckets.end.0));
     for (number, text) in axis.ticks(8) {
         let x = LEFT + axis.place(number) * WIDTH;
         picture.line(&[(x, TOP), (x, bottom)], GRID);

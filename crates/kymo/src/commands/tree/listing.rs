@@ -149,7 +149,9 @@ impl ListingArgs {
         let spent = if is_spent { measure::value(other) } else { String::new() };
         let style = match branch {
             Branch::Node { is_hot: true, .. } => paint.style(style::TITLE),
-            Branch::Node { node, .. } => paint.style(style::of_share(node.exclusive, tree.total)),
+            Branch::Node { node, .. } => {
+                paint.style(style::share_style(node.exclusive, tree.total))
+            }
             Branch::Rest { .. } => paint.style(style::FAINT),
         };
         let mark = if matches!(branch, Branch::Node { is_hot: true, .. }) { '>' } else { ' ' };

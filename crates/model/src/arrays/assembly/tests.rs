@@ -29,7 +29,7 @@ fn some(values: impl IntoIterator<Item = i32>) -> Vec<Option<i32>> {
     values.into_iter().map(Some).collect()
 }
 
-fn of(start: &[u64], count: &[u64]) -> Selection {
+fn selection_at(start: &[u64], count: &[u64]) -> Selection {
     Selection { start: start.to_vec(), count: count.to_vec() }
 }
 
@@ -90,18 +90,18 @@ fn where_blocks_overlap_the_first_in_the_file_counts() {
 fn a_selection_is_a_box_of_the_whole() {
     let grid = Grid::new().add_step(&[3, 4]);
     let grid = grid.block(&[0, 0], &[3, 2]).block(&[0, 2], &[3, 2]).share();
-    let middle = read(&grid, &of(&[1, 1], &[2, 2]), Order::C, 9);
+    let middle = read(&grid, &selection_at(&[1, 1], &[2, 2]), Order::C, 9);
     assert_eq!(middle, some([3, 1002, 5, 1004]));
-    assert!(read(&grid, &of(&[1, 1], &[0, 2]), Order::C, 9).is_empty());
+    assert!(read(&grid, &selection_at(&[1, 1], &[0, 2]), Order::C, 9).is_empty());
 }
 
 #[test]
 fn in_fortran_order_the_first_dimension_runs_fastest() {
     let grid = Grid::new().add_step(&[2, 3]).block(&[0, 0], &[2, 3]).share();
     // Storage is by columns: the selection of one column is one run.
-    let column = read(&grid, &of(&[0, 1], &[2, 1]), Order::Fortran, 9);
+    let column = read(&grid, &selection_at(&[0, 1], &[2, 1]), Order::Fortran, 9);
     assert_eq!(column, some([2, 3]));
-    let row = read(&grid, &of(&[1, 0], &[1, 3]), Order::Fortran, 9);
+    let row = read(&grid, &selection_at(&[1, 0], &[1, 3]), Order::Fortran, 9);
     assert_eq!(row, some([1, 3, 5]));
 }
 
@@ -113,7 +113,7 @@ fn a_chunk_of_one_block_is_one_read() {
     read_all(&grid, 250);
     let whole = [0..250, 250..500, 500..600].map(|values| (BlockId(0), values));
     assert_eq!(grid.take_reads(), whole);
-    read(&grid, &of(&[10, 0, 0], &[5, 2, 3]), Order::C, 600);
+    read(&grid, &selection_at(&[10, 0, 0], &[5, 2, 3]), Order::C, 600);
     assert_eq!(grid.take_reads(), [(BlockId(0), 60..90)]);
 }
 
@@ -128,7 +128,7 @@ fn rows_of_a_block_that_follow_each_other_are_one_read() {
 #[test]
 fn values_far_apart_are_not_read_with_all_that_lies_between() {
     let grid = Grid::new().add_step(&[3, 900]).block(&[0, 0], &[3, 900]).share();
-    read(&grid, &of(&[0, 7], &[3, 1]), Order::C, 9);
+    read(&grid, &selection_at(&[0, 7], &[3, 1]), Order::C, 9);
     let single = [7..8, 907..908, 1807..1808].map(|values| (BlockId(0), values));
     assert_eq!(grid.take_reads(), single);
 }
@@ -166,7 +166,7 @@ fn bounds_without_end_are_no_trouble() {
     let huge = u64::MAX;
     let grid = Grid::new().add_step(&[huge, huge]).block(&[huge - 1, 2], &[1, 3]).share();
     let step = grid.step(VariableId(0), 0).unwrap();
-    let last = of(&[huge - 2, 0], &[2, 5]);
+    let last = selection_at(&[huge - 2, 0], &[2, 5]);
     let mut chunks = Chunks::new(grid, DataType::Int32, step, &last, Order::C, 10).unwrap();
     let values = integers(&chunks.next().unwrap().unwrap().values);
     assert_eq!(values[..7], [None; 7]);
@@ -207,7 +207,7 @@ prop_compose! {
         shape in Just(shape),
         at_once in prop_oneof![Just(u64::MAX), 0_u64..5],
     ) -> (Arc<Grid>, Selection) {
-        let mut grid = Grid::new().at_once(at_once.max(1)).add_step(&shape);
+        let mut grid = Grid::new().with_values_per_read(at_once.max(1)).add_step(&shape);
         for (start, count) in &blocks {
             grid = grid.block(start, count);
         }
@@ -243,7 +243,7 @@ fn an_array_that_is_nearly_all_missing_must_be_selected_from() {
     let error = new(Selection::all(&shape)).err().unwrap();
     let expected = "only 1 of 4611686018427387904 values are in the file; select a part";
     assert_eq!(error.to_string(), expected);
-    assert!(new(of(&[7, 0], &[1, 100])).is_ok());
+    assert!(new(selection_at(&[7, 0], &[1, 100])).is_ok());
 }
 
 #[test]
@@ -273,13 +273,18 @@ fn tens_of_thousands_of_scattered_values_are_found_without_looking_at_each_block
 
 #[test]
 fn a_chunk_ends_where_the_format_cannot_read_more_at_once() {
-    let grid = Grid::new().at_once(4).add_step(&[2, 5]).block(&[0, 0], &[2, 5]).share();
+    let grid =
+        Grid::new().with_values_per_read(4).add_step(&[2, 5]).block(&[0, 0], &[2, 5]).share();
     assert_eq!(read_all(&grid, 100), some(0..10));
     let reads = [0..4, 4..8, 8..10].map(|values| (BlockId(0), values));
     assert_eq!(grid.take_reads(), reads);
     // A run that is read together with what lies before it does not go over either.
-    let grid = Grid::new().at_once(4).add_step(&[3, 3]).block(&[0, 0], &[3, 3]).share();
-    assert_eq!(read(&grid, &of(&[0, 0], &[3, 2]), Order::C, 100), some([0, 1, 3, 4, 6, 7]));
+    let grid =
+        Grid::new().with_values_per_read(4).add_step(&[3, 3]).block(&[0, 0], &[3, 3]).share();
+    assert_eq!(
+        read(&grid, &selection_at(&[0, 0], &[3, 2]), Order::C, 100),
+        some([0, 1, 3, 4, 6, 7])
+    );
     assert!(grid.take_reads().iter().all(|(_, values)| values.end - values.start <= 4));
 }
 

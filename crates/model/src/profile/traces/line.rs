@@ -91,7 +91,7 @@ impl TrackState {
         self.continues = goes_on;
     }
 
-    pub(super) fn goes_on(&self) -> bool {
+    pub(super) fn continues(&self) -> bool {
         self.continues
     }
 

@@ -85,7 +85,7 @@ pub fn traced(
         lines.track_state(track).add(&names, time, Some(number));
     })?;
     if let Some(until) = window.until {
-        for line in lines.0.iter_mut().filter(|line| line.goes_on()) {
+        for line in lines.0.iter_mut().filter(|line| line.continues()) {
             line.add(&names, until, None);
         }
     }
@@ -198,7 +198,7 @@ fn each(
         }
     })?;
     for (track, order) in (0..).map(TrackId).zip(orders) {
-        if let Some((time, number)) = order.held() {
+        if let Some((time, number)) = order.into_last() {
             taken += 1;
             take(track, time, number);
         }

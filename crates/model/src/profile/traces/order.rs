@@ -7,7 +7,7 @@ use crate::timeline::TimeNs;
 #[derive(Default)]
 pub(super) struct SortedSamples {
     passed: Option<TimeNs>,
-    into_last: Option<(TimeNs, u64)>,
+    last: Option<(TimeNs, u64)>,
 }
 
 impl SortedSamples {
@@ -16,18 +16,18 @@ impl SortedSamples {
     pub(super) fn push(&mut self, time: TimeNs, number: u64) -> Option<(TimeNs, u64)> {
         let is_back = self.passed.is_some_and(|passed| time < passed);
         // Zeros are no moment to go back to.
-        let is_zero = time.0 == 0 && self.into_last.is_some_and(|(held, _)| held > time);
+        let is_zero = time.0 == 0 && self.last.is_some_and(|(held, _)| held > time);
         if is_back || is_zero {
             return None;
         }
-        let before = self.into_last.replace((time, number));
+        let before = self.last.replace((time, number));
         let sure = before.filter(|(held, _)| *held <= time);
         self.passed = sure.map(|(sure, _)| sure).or(self.passed);
         sure
     }
 
     /// The last, which nothing came after.
-    pub(super) fn held(self) -> Option<(TimeNs, u64)> {
-        self.into_last
+    pub(super) fn into_last(self) -> Option<(TimeNs, u64)> {
+        self.last
     }
 }

@@ -40,12 +40,12 @@ pub(super) fn table(walk: &Walk<'_>, jump: u32) -> Option<Table> {
     let target = at(jump)?.word >> 5 & 0x1f;
     let sum = back.iter().position(|before| before.word & 0x1f == target)?;
     let (sum, back) = back.get(sum..)?.split_first()?;
-    let sum = Sum::of(sum.word)?;
+    let sum = Sum::decode(sum.word)?;
     let pair = [sum.one, sum.other];
-    let read = back
-        .iter()
-        .position(|before| Load::of(before.word).is_some_and(|load| pair.contains(&load.into)))?;
-    let load = Load::of(back.get(read)?.word)?;
+    let read = back.iter().position(|before| {
+        Load::decode(before.word).is_some_and(|load| pair.contains(&load.into))
+    })?;
+    let load = Load::decode(back.get(read)?.word)?;
     let from = if load.into == sum.one { sum.other } else { sum.one };
     let before = back.get(read + 1..)?;
     let at = address_in(before, load.table)?;
@@ -64,7 +64,7 @@ struct Sum {
 }
 
 impl Sum {
-    fn of(word: u32) -> Option<Self> {
+    fn decode(word: u32) -> Option<Self> {
         let (one, other) = (word >> 5 & 0x1f, word >> 16 & 0x1f);
         // add (extended register)
         if word & 0xffe0_0000 == 0x8b20_0000 {
@@ -88,7 +88,7 @@ struct Load {
 }
 
 impl Load {
-    fn of(word: u32) -> Option<Self> {
+    fn decode(word: u32) -> Option<Self> {
         // Load register (register offset), of general registers.
         if word & 0x3f20_0c00 != 0x3820_0800 {
             return None;

@@ -6,7 +6,7 @@ use kymo_model::profile::{Relation, Scope};
 
 use super::super::file::{FileWriter, Form};
 use super::texts::Texts;
-use super::{Codes, MetaWriter, Places, Written};
+use super::{Codes, MetaWriter, Places, WrittenContext};
 use crate::spec::{
     CALLEE_HAS_SOURCE, ENTRY_BYTES, HAS_FUNCTION, HAS_POINT, HAS_SOURCE, IS_CALL_SOURCE_LINE,
     IS_CALLEE, RELATION_CALL, RELATION_LEXICAL,
@@ -75,7 +75,7 @@ impl MetaWriter {
         Ok((out.position() - start, start))
     }
 
-    fn entry(&self, entry: &Written, texts: &Texts) -> Sink {
+    fn entry(&self, entry: &WrittenContext, texts: &Texts) -> Sink {
         let mut record = self.form.sink();
         record.u64(entry.array.0);
         record.u64(entry.array.1);
@@ -87,7 +87,7 @@ impl MetaWriter {
     }
 
     /// A context, with pointers to its function, file and module.
-    fn record_of(&self, context: &Written, places: &Places) -> Result<Sink> {
+    fn record_of(&self, context: &WrittenContext, places: &Places) -> Result<Sink> {
         let Codes { relation, lexical_type, propagation, .. } = context.codes;
         let (mut flags, words) = words(self.form, context, places)?;
         let mut record = self.form.sink();
@@ -115,7 +115,7 @@ impl MetaWriter {
     }
 
     /// Returns true if a context is a line in which calls of those below it stand.
-    fn has_calls(&self, context: &Written) -> bool {
+    fn has_calls(&self, context: &WrittenContext) -> bool {
         let is_call = |child: &usize| {
             let child = self.contexts.get(*child);
             child.is_some_and(|child| child.node.relation != Relation::Lexical)
@@ -125,7 +125,7 @@ impl MetaWriter {
 }
 
 /// The flexible words of a context, and the flags that say which they are.
-fn words(form: Form, context: &Written, places: &Places) -> Result<(u16, Sink)> {
+fn words(form: Form, context: &WrittenContext, places: &Places) -> Result<(u16, Sink)> {
     let (node, relation) = (&context.node, context.codes.relation);
     let mut words = form.sink();
     let mut flags = 0;

@@ -54,14 +54,14 @@ pub(super) struct MetaWriter {
     functions: Vec<Function>,
     /// Functions that entry points are called by.
     entries: HashSet<u64>,
-    contexts: Vec<Written>,
+    contexts: Vec<WrittenContext>,
     /// The place of each context in that list, by its number.
     by_number: HashMap<u32, usize>,
 }
 
 /// A context, and where its children are once they are written.
 #[derive(Debug)]
-struct Written {
+struct WrittenContext {
     number: u32,
     node: Node,
     codes: Codes,
@@ -251,7 +251,7 @@ impl MetaWriter {
         }
         let codes = Codes::from_node(node, self.name_of(node));
         let (node, children) = (*node, Vec::new());
-        self.contexts.push(Written { number, node, codes, children, array: (0, 0) });
+        self.contexts.push(WrittenContext { number, node, codes, children, array: (0, 0) });
         Ok(())
     }
 

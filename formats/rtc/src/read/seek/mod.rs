@@ -25,7 +25,7 @@ const CLOCK_UNITS_MAX: u64 = 4;
 pub(crate) struct Uncertain;
 
 /// An answer, unless there is doubt.
-pub(crate) type Sure<T> = std::result::Result<T, Uncertain>;
+pub(crate) type Certain<T> = std::result::Result<T, Uncertain>;
 
 /// Looks for messages of one session.
 pub(crate) struct Seeker<'a> {
@@ -69,13 +69,13 @@ impl<'a> Seeker<'a> {
         outline: &'a Outline,
         limits: &'a Limits,
         stream: usize,
-    ) -> Sure<Self> {
+    ) -> Certain<Self> {
         let session = outline.catalog.streams.get(stream).ok_or(Uncertain)?.session;
         let ticks = outline.sessions.get(session).ok_or(Uncertain)?;
         Ok(Self { view, outline, ticks, limits, moments: HashMap::new() })
     }
 
-    fn stream(&self, index: usize) -> Sure<&'a Stream> {
+    fn stream(&self, index: usize) -> Certain<&'a Stream> {
         self.outline.catalog.streams.get(index).ok_or(Uncertain)
     }
 
@@ -84,7 +84,7 @@ impl<'a> Seeker<'a> {
     }
 
     /// The clock that tells when a message of a stream happened: of a clock, itself.
-    pub(crate) fn own_clock(&self, index: usize) -> Sure<Option<usize>> {
+    pub(crate) fn own_clock(&self, index: usize) -> Certain<Option<usize>> {
         let stream = self.stream(index)?;
         if stream.is_annotation() || self.may_go_back(index) {
             return Err(Uncertain);
@@ -105,7 +105,7 @@ impl<'a> Seeker<'a> {
     }
 
     /// Returns the last position of a stream before a tick: the first of its frames in that unit.
-    fn target(&self, tick: Tick, stream: usize) -> Sure<Option<u64>> {
+    fn target(&self, tick: Tick, stream: usize) -> Certain<Option<u64>> {
         match self.ticks.find(&self.view, tick, self.stream(stream)?.id) {
             Some(IndexedStream::At(at)) => Ok(Some(at)),
             Some(IndexedStream::Never) => Ok(None),
@@ -115,12 +115,12 @@ impl<'a> Seeker<'a> {
     }
 
     /// The tick of the last unit before this one that has a stream.
-    fn unit_before(&self, tick: Tick, stream: usize) -> Sure<Option<Tick>> {
+    fn unit_before(&self, tick: Tick, stream: usize) -> Certain<Option<Tick>> {
         Ok(self.target(tick, stream)?.map(|at| self.ticks.tick_at(at)))
     }
 
     /// The last unit before this one that has any of some streams.
-    pub(crate) fn unit_before_all(&self, tick: Tick, streams: &[usize]) -> Sure<Option<Tick>> {
+    pub(crate) fn unit_before_all(&self, tick: Tick, streams: &[usize]) -> Certain<Option<Tick>> {
         let mut last = None;
         for stream in streams {
             last = last.max(self.unit_before(tick, *stream)?);
@@ -148,7 +148,7 @@ impl<'a> Seeker<'a> {
     }
 
     /// The first unit from this one on that has a stream, or that may have it, being the last.
-    fn unit_from(&self, tick: Tick, stream: usize) -> Sure<Option<Tick>> {
+    fn unit_from(&self, tick: Tick, stream: usize) -> Certain<Option<Tick>> {
         let last = self.ticks.last_tick();
         if tick > last {
             return Ok(None);
@@ -175,7 +175,7 @@ impl<'a> Seeker<'a> {
         tracker: &mut Tracker,
         until: u64,
         mut each: impl FnMut(&Frame, Option<&CompletedItem>, &Tracker) -> ControlFlow<()>,
-    ) -> Sure<()> {
+    ) -> Certain<()> {
         while walker.position() < until {
             match walker.next(&self.view) {
                 Ok(Item::Frame(frame)) => {
@@ -209,7 +209,7 @@ impl<'a> Seeker<'a> {
         tick: Tick,
         streams: &[usize],
         depth: usize,
-    ) -> Sure<Tracker> {
+    ) -> Certain<Tracker> {
         let mut tracker = self.tracker();
         for stream in streams {
             self.set_clocks(&mut tracker, tick, *stream, depth)?;
@@ -228,7 +228,7 @@ impl<'a> Seeker<'a> {
         tick: Tick,
         stream: usize,
         depth: usize,
-    ) -> Sure<()> {
+    ) -> Certain<()> {
         let mut clock = self.clock_of(stream);
         for _ in 0..CLOCKS_MAX {
             let Some(of) = clock else { break };
@@ -239,7 +239,7 @@ impl<'a> Seeker<'a> {
     }
 
     /// Returns the time that a clock shows at a tick.
-    fn moment(&mut self, clock: usize, tick: Tick, depth: usize) -> Sure<Option<TimeNs>> {
+    fn moment(&mut self, clock: usize, tick: Tick, depth: usize) -> Certain<Option<TimeNs>> {
         if depth > CLOCKS_MAX {
             return Err(Uncertain);
         }
@@ -264,7 +264,7 @@ impl<'a> Seeker<'a> {
         limit: u64,
         streams: &[usize],
         mut each: impl FnMut(&Frame, Option<&CompletedItem>, &Tracker) -> ControlFlow<()>,
-    ) -> Sure<()> {
+    ) -> Certain<()> {
         let (walker, tracker) = from;
         let mut is_done = false;
         let mut end = self.ticks.end_of(unit).min(limit);
@@ -283,7 +283,7 @@ impl<'a> Seeker<'a> {
     }
 
     /// Looks at what of a stream begins in a unit, and ends before a limit.
-    fn unit_content(&self, tick: Tick, stream: usize, limit: u64) -> Sure<UnitContent> {
+    fn unit_content(&self, tick: Tick, stream: usize, limit: u64) -> Certain<UnitContent> {
         let id = self.stream(stream)?.id;
         let unit_end = self.ticks.end_of(tick);
         let mut seen = UnitContent::default();
@@ -302,7 +302,7 @@ impl<'a> Seeker<'a> {
     }
 
     /// The last message of a stream.
-    pub(crate) fn last(&mut self, stream: usize) -> Sure<Option<OwnedMessage>> {
+    pub(crate) fn last(&mut self, stream: usize) -> Certain<Option<OwnedMessage>> {
         self.last_before(stream, None, 0)
     }
 
@@ -312,7 +312,7 @@ impl<'a> Seeker<'a> {
         stream: usize,
         tick: Option<Tick>,
         depth: usize,
-    ) -> Sure<Option<OwnedMessage>> {
+    ) -> Certain<Option<OwnedMessage>> {
         let (mut unit, limit) = match tick {
             None => (Some(self.ticks.last_tick()), self.ticks.end),
             Some(tick) => (self.unit_before(tick, stream)?, self.ticks.position(tick)),
@@ -363,7 +363,7 @@ impl<'a> Seeker<'a> {
         stream: usize,
         end: u64,
         depth: usize,
-    ) -> Sure<Option<OwnedMessage>> {
+    ) -> Certain<Option<OwnedMessage>> {
         let clocks = self.with_clocks(stream);
         let tick = self.reading_start(tick, clocks.get(1..).unwrap_or_default())?;
         let mut walker = self.ticks.walker(&self.view, tick);
@@ -382,7 +382,7 @@ impl<'a> Seeker<'a> {
 
     /// Returns true if what a stream has before a tick ends there; if not, the tick before which it
     /// begins.
-    fn message_start(&self, tick: Tick, stream: usize) -> Sure<Tick> {
+    fn message_start(&self, tick: Tick, stream: usize) -> Certain<Tick> {
         let Stream { id, length_bytes, .. } = self.stream(stream)?;
         // Only what a unit opens with can be the rest of a message of fixed length.
         if length_bytes.is_some() && self.ticks.opens_with_rest(&self.view, tick) != Some(*id) {
@@ -406,7 +406,7 @@ impl<'a> Seeker<'a> {
 
     /// The tick not after which the reading of streams is to begin for all messages that end
     /// after a tick to be whole. Those that end before it may not be, but for those of clocks.
-    pub(crate) fn reading_start(&self, tick: Tick, streams: &[usize]) -> Sure<Tick> {
+    pub(crate) fn reading_start(&self, tick: Tick, streams: &[usize]) -> Certain<Tick> {
         let mut start = tick;
         for stream in streams {
             start = start.min(self.message_start(tick, *stream)?);
@@ -426,7 +426,7 @@ impl<'a> Seeker<'a> {
     }
 
     /// Those of some streams whose messages go on beyond a tick.
-    pub(crate) fn open_at(&self, tick: Tick, streams: &[usize]) -> Sure<Vec<usize>> {
+    pub(crate) fn open_at(&self, tick: Tick, streams: &[usize]) -> Certain<Vec<usize>> {
         let mut open = Vec::new();
         for stream in streams {
             let Stream { id, length_bytes, .. } = self.stream(*stream)?;

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use kymo_model::timeline::TimeNs;
 
-use super::{Seeker, Sure, Uncertain};
+use super::{Certain, Seeker, Uncertain};
 use crate::read::outline::Tick;
 use crate::read::tracker::CompletedItem;
 use crate::types::CLOCKS_MAX;
@@ -19,7 +19,7 @@ struct First {
 
 impl Seeker<'_> {
     /// The time of the first message of a clock that begins in the unit of one of its frames.
-    fn time_at(&mut self, clock: usize, at: u64, depth: usize) -> Sure<Option<TimeNs>> {
+    fn time_at(&mut self, clock: usize, at: u64, depth: usize) -> Certain<Option<TimeNs>> {
         let tick = self.ticks.tick_at(at);
         let mut tracker = self.tracker();
         let mut walker = if let Some(base) = self.clock_of(clock) {
@@ -47,7 +47,7 @@ impl Seeker<'_> {
     }
 
     /// A tick before which a clock shows less than a time, and soon after which it does not.
-    fn crossing(&mut self, clock: usize, time: TimeNs, depth: usize) -> Sure<Tick> {
+    fn crossing(&mut self, clock: usize, time: TimeNs, depth: usize) -> Certain<Tick> {
         if depth > CLOCKS_MAX {
             return Err(Uncertain);
         }
@@ -78,7 +78,7 @@ impl Seeker<'_> {
     }
 
     /// Returns true if what a clock said in the last unit with it before a tick is before a time.
-    fn is_before(&mut self, clock: usize, time: TimeNs, tick: Tick, depth: usize) -> Sure<bool> {
+    fn is_before(&mut self, clock: usize, time: TimeNs, tick: Tick, depth: usize) -> Certain<bool> {
         let Some(at) = self.target(tick, clock)? else { return Ok(true) };
         Ok(match self.time_at(clock, at, depth)? {
             Some(found) => found < time,
@@ -88,7 +88,7 @@ impl Seeker<'_> {
     }
 
     /// The tick from which on messages of a stream may be of a time or later.
-    pub(crate) fn tick_of_time(&mut self, stream: usize, time: TimeNs) -> Sure<Option<Tick>> {
+    pub(crate) fn tick_of_time(&mut self, stream: usize, time: TimeNs) -> Certain<Option<Tick>> {
         let Some(clock) = self.own_clock(stream)? else { return Ok(None) };
         let tick = self.crossing(clock, time, 0)?;
         if self.moment(clock, tick, 0)?.is_none_or(|shown| shown < time) {
@@ -100,7 +100,7 @@ impl Seeker<'_> {
     }
 
     /// The first message of a stream at a time or later.
-    pub(crate) fn first(&mut self, stream: usize, time: TimeNs) -> Sure<Option<OwnedMessage>> {
+    pub(crate) fn first(&mut self, stream: usize, time: TimeNs) -> Certain<Option<OwnedMessage>> {
         let (Some(clock), Some(tick)) = (self.own_clock(stream)?, self.tick_of_time(stream, time)?)
         else {
             return Ok(None);
@@ -119,7 +119,7 @@ impl Seeker<'_> {
     }
 
     /// The first message of a stream at a time or later that ends in a unit.
-    fn first_of_unit(&mut self, unit: Tick, stream: usize, time: TimeNs) -> Sure<First> {
+    fn first_of_unit(&mut self, unit: Tick, stream: usize, time: TimeNs) -> Certain<First> {
         let streams = self.with_clocks(stream);
         let start = self.reading_start(unit, &streams)?;
         let mut walker = self.ticks.walker(&self.view, start);

@@ -131,7 +131,7 @@ impl<'a> GroupedDifferences<'a> {
     }
 
     /// Returns true if a value differs because others do.
-    fn is_implied(&self, of: &ValueOwner, apart: &ValueDifference, below: &Below) -> bool {
+    fn is_implied(&self, of: &ValueOwner, apart: &ValueDifference, below: &ValuesBelow) -> bool {
         if self.lone_measured.contains(&apart.measured) {
             return true;
         }
@@ -152,8 +152,8 @@ impl<'a> GroupedDifferences<'a> {
 
     /// Adds up what comes from below, and from the very context, to each context that it counts
     /// for.
-    fn values_below(&self, apart: &[ValueDifference]) -> Below {
-        let mut below = Below::new();
+    fn values_below(&self, apart: &[ValueDifference]) -> ValuesBelow {
+        let mut below = ValuesBelow::new();
         let mut add = |path: usize, measured: &MeasuredMetric, reach: MetricScope, change: f64| {
             let measured = MeasuredMetric { reach, ..measured.clone() };
             *below.entry((path, measured)).or_default() += change;
@@ -208,7 +208,7 @@ impl<'a> GroupedDifferences<'a> {
 }
 
 /// Amounts by which values differ because of others.
-type Below = HashMap<(usize, MeasuredMetric), f64>;
+type ValuesBelow = HashMap<(usize, MeasuredMetric), f64>;
 
 impl DifferenceSink for GroupedDifferences<'_> {
     fn add_unmatched(&mut self, what: UnmatchedPart<'_>, side: usize) -> anyhow::Result<()> {

@@ -110,7 +110,7 @@ fn name_of(statistic: Statistic) -> &'static str {
 type Values = BTreeMap<(usize, MeasuredMetric), f64>;
 
 /// Values kept of all threads together, by statistic.
-type Kept = BTreeMap<Statistic, Values>;
+type StoredValues = BTreeMap<Statistic, Values>;
 
 /// Timestamp and place of a thread.
 type Sample = (i64, usize);

@@ -14,7 +14,7 @@ use kymo_model::timeline::{Content, TimelineView, TrackId, TrackKind, Window};
 
 use super::paths::{Kind, Paths, UNLISTED, WHOLE, label};
 use super::unlisted::Unlisted;
-use super::{Kept, MeasuredMetric, Sample, ValueOwner, Values};
+use super::{MeasuredMetric, Sample, StoredValues, ValueOwner, Values};
 use crate::session::OpenedFile;
 
 /// Facts of summaries that are not told by contexts, values and samples.
@@ -121,10 +121,13 @@ impl Side {
 
     /// Returns the values kept of all threads together, by statistic, path and column; `None` where
     /// they are computed when asked for.
-    pub(super) fn stored_values(&self, unlisted: &mut Unlisted<'_>) -> Result<Option<Kept>> {
+    pub(super) fn stored_values(
+        &self,
+        unlisted: &mut Unlisted<'_>,
+    ) -> Result<Option<StoredValues>> {
         let Some(kept) = self.view.stored_statistics() else { return Ok(None) };
         let columns = self.columns();
-        let mut found = Kept::new();
+        let mut found = StoredValues::new();
         for value in kept {
             let SummaryValue { context, column, statistic, value } = value?;
             let values = found.entry(statistic).or_default();
