@@ -1,4 +1,4 @@
-//! The examples of the README, of the format pages and of the page on arrays. `cargo xtask bless`
+//! The examples of the README, of the guide, of the format pages and of the page on arrays. `cargo xtask bless`
 //! rewrites them.
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, reason = "tests may fail loudly")]
@@ -16,6 +16,6 @@ fn examples_print_what_is_shown() {
     env::set_current_dir(folder.path()).unwrap();
     let cases = trycmd::TestCases::new();
     cases.case(root.join("README.md")).case(root.join("docs/formats/*.md"));
-    cases.case(root.join("docs/arrays.md"));
+    cases.case(root.join("docs/arrays.md")).case(root.join("docs/guide/*.md"));
     cases.run();
 }
