@@ -1,7 +1,7 @@
 //! Files and directories that appear whole or not at all.
 
-mod below;
-mod beside;
+mod copy;
+mod directories;
 mod temporary;
 mod unfinished;
 
@@ -15,8 +15,8 @@ use crate::{Error, Result, Source};
 use temporary::Temporary;
 use unfinished::{Unfinished, undisturbed};
 
-pub use below::create_below;
-pub use beside::copy_other_files;
+pub use copy::copy_other_files;
+pub use directories::create_below;
 pub use unfinished::abandon;
 
 /// Destination of output: a path that is written atomically.

@@ -16,6 +16,7 @@
 //! assert_eq!(decimal_ns("2.25"), Some(2_250_000_000));
 //! ```
 
+mod clock_wraps;
 mod dataset;
 mod fields;
 mod grammar;
@@ -28,7 +29,6 @@ mod reader;
 mod survey;
 mod tables;
 mod timeline;
-mod turns;
 mod walk;
 
 pub use dataset::{LinesDataset, check, first_line};

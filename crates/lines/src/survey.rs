@@ -9,8 +9,8 @@ use kymo_core::{Context, Finding, Findings, Result, Severity, shortened};
 use kymo_model::timeline::TimeNs;
 use memchr::memchr;
 
+use crate::clock_wraps::ClockWraps;
 use crate::index::{BLOCK_BYTES, Block};
-use crate::turns::ClockWraps;
 use crate::{Grammar, GrammarState, Key, Line, LineContent, Lines, RawLine, TaskKey, TrackEvent};
 
 /// Files from this size on are worth more than one thread.

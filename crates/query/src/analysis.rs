@@ -11,12 +11,12 @@ use kymo_model::timeline::{
 
 use crate::bounds::Bounds;
 use crate::messages::{Messages, Wakeups};
-use crate::outside::{
-    AFTER, RequiredState, StateAfter, StateBefore, TaskOutcome, state_tracks, tracks_of_kinds,
-};
 use crate::resolver::Resolver;
 use crate::switches::{Lane, ProcessorSwitches, RunningTask};
 use crate::tasks::{CpuId, TaskId, Tasks};
+use crate::window_state::{
+    AFTER, RequiredState, StateAfter, StateBefore, TaskOutcome, state_tracks, tracks_of_kinds,
+};
 
 /// Events after which passes are asked whether they need more.
 const EVENTS_BETWEEN: u64 = 1024;

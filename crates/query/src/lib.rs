@@ -33,7 +33,6 @@ mod labels;
 mod load;
 mod messages;
 mod nest;
-mod outside;
 mod own;
 mod resolver;
 mod rules;
@@ -43,6 +42,7 @@ mod states;
 mod switches;
 mod tables;
 mod tasks;
+mod window_state;
 
 pub use analysis::{
     Analysis, Diagnostics, InitialState, InterruptChange, InterruptEvent, Omission, Pass,

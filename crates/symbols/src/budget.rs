@@ -5,7 +5,7 @@ use std::cell::Cell;
 use gimli::{DW_FORM_implicit_const, Dwarf, LineProgram, Reader as _, Section as _, UnitHeader};
 
 use crate::dwarf::Reader;
-use crate::lack::Limitation;
+use crate::limitation::Limitation;
 
 /// Number of times that each byte may be read for the beginnings of units.
 const READS_MAX: usize = 32;

@@ -5,7 +5,7 @@ use bytes::Bytes;
 
 use crate::code::{Code, Flow};
 use crate::executable::Executable;
-use crate::lack::Limitation;
+use crate::limitation::Limitation;
 
 /// Addresses that were recorded in a module, by what is known of them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -9,7 +9,7 @@ use crate::compat::FileOrder;
 use crate::demangle::Style;
 use crate::executable::Executable;
 use crate::image::Image;
-use crate::lack::Limitation;
+use crate::limitation::Limitation;
 use crate::loops::Finder;
 use crate::sections::Sections;
 use crate::unit::Unit;

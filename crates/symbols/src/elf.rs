@@ -6,7 +6,7 @@ use std::ops::Range;
 use object::{Object, ObjectSection, ObjectSymbol, SymbolKind};
 
 use crate::demangle::bounded;
-use crate::lack::Limitation;
+use crate::limitation::Limitation;
 
 /// Greatest number of bytes of all names for each byte of the file.
 const NAMES_PER_BYTE: usize = 4;

@@ -16,7 +16,7 @@ use object::{Object, ObjectSection};
 use crate::code::{Code, Slots};
 use crate::elf::{self, FunctionParts, Symbol};
 use crate::executable::Executable;
-use crate::lack::{self, Limitation};
+use crate::limitation::{self, Limitation};
 use crate::split::SplitFiles;
 use crate::{Search, shared, unwind, xz};
 
@@ -79,7 +79,7 @@ impl Image {
         let mut lacks = Vec::new();
         let debug =
             if has_dwarf(&file) { Ok(None) } else { debug_file(path, &file, search, limits) };
-        let debug = lack::found(debug, &mut lacks);
+        let debug = limitation::found(debug, &mut lacks);
         let debug_object = debug.as_ref().and_then(|(_, bytes)| object::File::parse(&**bytes).ok());
         let (from, at, source) = match (&debug_object, &debug) {
             (Some(object), Some((at, bytes))) => (object, &**at, bytes),
@@ -88,10 +88,10 @@ impl Image {
         let has_symbols = |object: &&object::File<'_>| object.symbols().next().is_some();
         let has = debug_object.as_ref().filter(has_symbols);
         let hidden = if has.is_none() { hidden(&file) } else { Ok(None) };
-        let hidden = lack::found(hidden, &mut lacks);
+        let hidden = limitation::found(hidden, &mut lacks);
         let hidden = hidden.as_ref().map(|bytes| object::File::parse(&**bytes));
         let hidden = hidden.transpose().map_err(|error| damaged_within(&error));
-        let hidden = lack::found(hidden, &mut lacks);
+        let hidden = limitation::found(hidden, &mut lacks);
         let is_of_gpu = elf::is_of_gpu(bytes);
         let symbols = elf::symbols(
             has.unwrap_or(&file),
@@ -117,7 +117,7 @@ impl Image {
             (has_dwarf(from) && !is_large && !is_of_gpu).then(|| load(from, source, &mut lacks));
         let shared =
             if dwarf.is_some() { shared::find(at, from, search, limits) } else { Ok(None) };
-        let shared = lack::found(shared, &mut lacks);
+        let shared = limitation::found(shared, &mut lacks);
         let shared = shared.and_then(|bytes| {
             let object = object::File::parse(&*bytes).ok()?;
             Some(load(&object, &bytes, &mut lacks))
@@ -343,7 +343,7 @@ pub(crate) fn load(
     let section = |id: SectionId| {
         let name = Some(id.name()).filter(|_| is_needed(id));
         let read = name.map(|name| section(file, source, name)).transpose();
-        Ok::<_, std::convert::Infallible>(lack::found(read, lacks).unwrap_or_default())
+        Ok::<_, std::convert::Infallible>(limitation::found(read, lacks).unwrap_or_default())
     };
     match DwarfSections::load(section) {
         Ok(dwarf) => dwarf,

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use kymo_model::structure::Resolved;
 
 use crate::demangle::Style;
-use crate::lack::Limitation;
+use crate::limitation::Limitation;
 use crate::{image, xz};
 
 /// Symbols by address; each reaches up to the next.

@@ -19,7 +19,7 @@ use kymo_model::structure::{Resolved, SourcePlace};
 use crate::calls::{Call, CallId, Calls};
 use crate::code::{Callee, Code, Extent, Graph, Loops, Returns};
 use crate::image::Image;
-use crate::lack::Limitation;
+use crate::limitation::Limitation;
 
 /// Number of times that code without a symbol is added to a function that jumps to it.
 const UNNAMED_ROUNDS: usize = 3;

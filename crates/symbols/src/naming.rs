@@ -15,8 +15,8 @@ use gimli::{
 use crate::attributes::referred;
 use crate::demangle::{Style, bounded};
 use crate::elf::Symbol;
+use crate::entry_facts::EntryFacts;
 use crate::sections::{Offset, Parsed, Sections};
-use crate::told::EntryFacts;
 use crate::unit::REFERENCES_MAX;
 
 /// Units whose functions have names that tell what they are in.

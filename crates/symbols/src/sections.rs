@@ -13,7 +13,7 @@ use crate::demangle::Style;
 use crate::dwarf::Reader;
 use crate::executable::Executable;
 use crate::image::Image;
-use crate::lack::Limitation;
+use crate::limitation::Limitation;
 use crate::scopes::Scopes;
 use crate::split::Splits;
 

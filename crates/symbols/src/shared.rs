@@ -9,7 +9,7 @@ use object::{Object, ObjectSection};
 
 use crate::Search;
 use crate::image::{self, DEBUG};
-use crate::lack::Limitation;
+use crate::limitation::Limitation;
 
 /// Directory in which debug files that are shared are kept.
 const SHARED: &str = ".dwz";

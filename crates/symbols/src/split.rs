@@ -19,7 +19,7 @@ use crate::budget::Budget;
 use crate::demangle::bounded;
 use crate::dwarf::Reader;
 use crate::image;
-use crate::lack::{self, Limitation};
+use crate::limitation::{self, Limitation};
 use crate::sections::{Home, Parsed};
 
 /// The files that units of a module were split off into. Each is opened when it is asked for.
@@ -56,7 +56,7 @@ impl SplitFiles {
         package.push(".dwp");
         let package = dwarf.map(|_| open_package(Path::new(&package), limits));
         let mut lacks = Vec::new();
-        let package = lack::found(package.unwrap_or(Ok(None)), &mut lacks);
+        let package = limitation::found(package.unwrap_or(Ok(None)), &mut lacks);
         Self {
             folder: path.parent().unwrap_or(path).to_owned(),
             search: search.clone(),

@@ -12,12 +12,12 @@ use crate::calls::{Call, Calls};
 use crate::compat;
 use crate::demangle::Style;
 use crate::dwarf::Reader;
+use crate::entry_facts::EntryFacts;
 use crate::inlining::{self, CallPlace};
 use crate::lines::Lines;
 use crate::loops::{self, EnclosingScope, Finder, PlacedLoops};
 use crate::naming;
 use crate::sections::{Offset, Parsed, Sections};
-use crate::told::EntryFacts;
 
 pub(crate) type Entry<'a> = gimli::DebuggingInformationEntry<Reader<'a>>;
 

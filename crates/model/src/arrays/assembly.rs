@@ -1,6 +1,6 @@
 //! Values of a selection, put together from the blocks that hold them.
 
-mod near;
+mod candidate_blocks;
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -11,8 +11,8 @@ use arrow_schema::DataType;
 
 use super::{ArraysView, Block, BlockId, Order, Selection, Step, volume};
 use crate::table::arrow;
+use candidate_blocks::{CandidateBlocks, Ranges};
 use kymo_core::{Error, Result};
-use near::{CandidateBlocks, Ranges};
 
 /// The values of a selection in storage order, a chunk at a time.
 ///

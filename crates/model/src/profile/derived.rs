@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use super::flat::{FlatSums, flat_statistic};
 use super::labels::{Label, Labels};
-use super::most::ROW_BYTES;
 use super::question::{ContextReader, MeasuredScopes, Spent};
+use super::top_rows::ROW_BYTES;
 use super::{
     Column, FlatGrouping, FlatProfile, Metric, MetricQuery, MetricScope, ProfileView, SpentScope,
     Statistic, ThreadSet, ThreadValue, TopRows, per_thread,

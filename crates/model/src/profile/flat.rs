@@ -1,7 +1,7 @@
 //! A flat profile: what was spent in each function, module, file or line, wherever it was called.
 
+use super::inconsistencies::ExcessOverParent;
 use super::labels::{Label, Labels};
-use super::odd::ExcessOverParent;
 use super::question::{ContextReader, MeasuredScopes, Spent};
 use super::stack::Stack;
 use super::{Context, MetricQuery, Relation, Scope, Step, Walk};

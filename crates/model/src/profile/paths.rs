@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use super::flat::remainder;
+use super::inconsistencies::{self, ExcessOverParent};
 use super::labels::{Label, Labels, Texts};
-use super::odd::{self, ExcessOverParent};
 use super::question::{ContextReader, Spent};
 use super::stack::Stack;
 use super::{Context, ContextNumber, MetricQuery, NamePattern, Scope, Step, Walk};
@@ -125,7 +125,7 @@ impl PathTree {
             let Spent { inclusive, exclusive } = values.measured.mask_unmeasured(spent);
             *node = PathNode { inclusive, exclusive, ..*node };
         }
-        Ok(Self { odd: odd::tree_inconsistency(&self, values, is_from_callers)?, ..self })
+        Ok(Self { odd: inconsistencies::tree_inconsistency(&self, values, is_from_callers)?, ..self })
     }
 }
 

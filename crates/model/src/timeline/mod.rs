@@ -5,18 +5,18 @@
 //! track: a message, a value, a sample, a remark about the past.
 
 mod activity;
+mod activity_json;
 mod attributes;
 mod class;
-mod fielded;
+mod display_time;
+mod event_json;
+mod field_lookup;
 mod fields;
 mod losses;
 mod merged;
 mod numbers;
-mod shown;
-mod spelt;
-mod spelt_fields;
-mod tally;
 mod times;
+mod track_statistics;
 mod tracks;
 
 use std::borrow::Cow;
@@ -29,15 +29,15 @@ use kymo_core::{Finding, Result, Value};
 pub use activity::{Activity, Message, Missing};
 pub use attributes::Attributes;
 pub use class::{Class, ClassWord};
-pub use fielded::{Fielded, FieldedEvents, WithFields, fielded_tracks};
+pub use display_time::{DisplayDuration, DisplayTime};
+pub use event_json::json_members;
+pub use field_lookup::{Fielded, FieldedEvents, WithFields, fielded_tracks};
 pub use fields::{EventFilter, Field, Fields};
 pub use losses::{Losses, unsupported_findings};
 pub use merged::{MergedEvents, Run};
 pub use numbers::{NumberKind, NumberSurvey};
-pub use shown::{DisplayDuration, DisplayTime};
-pub use spelt_fields::json_members;
-pub use tally::TrackStatistics;
 pub use times::EventTimes;
+pub use track_statistics::TrackStatistics;
 pub use tracks::Tracks;
 
 /// A track's index in its view.

@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::chosen::RuleTracks;
-use super::found::RuleViolations;
 use super::memory::RuleState;
+use super::rule_tracks::RuleTracks;
+use super::violations::RuleViolations;
 use super::{Demand, Matcher};
 use crate::bounds::Bounds;
 use crate::messages::Messages;

@@ -2,10 +2,10 @@
 
 use kymo_model::timeline::{Activity, Content, TimeNs, TrackId};
 
-use super::chosen::RuleTracks;
-use super::found::RuleViolations;
 use super::memory::RuleState;
 use super::number::Number;
+use super::rule_tracks::RuleTracks;
+use super::violations::RuleViolations;
 use super::{Demand, EventSelector, Matcher};
 use crate::messages::{DeliveredMessage, MessageEnd, SentMessage};
 use crate::sched::Progress;

@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use kymo_model::timeline::{TimeNs, Track, TrackId, TrackKind};
 
-use super::chosen::{Era, RuleTracks};
-use super::follow::Deadlines;
-use super::found::RuleViolations;
-use super::judged::CheckedCounts;
+use super::checked_counts::CheckedCounts;
+use super::deadlines::Deadlines;
+use super::rule_tracks::{Era, RuleTracks};
+use super::violations::RuleViolations;
 use super::{Demand, EventSelector, Matcher, VacuousRule};
 use crate::elapsed;
 use crate::tasks::{TaskId, Tasks};

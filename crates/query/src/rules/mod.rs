@@ -1,13 +1,13 @@
 //! Rules that must hold over a recording, and the places where they do not.
 
-mod chosen;
+mod checked_counts;
+mod deadlines;
 mod ending;
 mod event;
-mod follow;
-mod found;
-mod judged;
 mod memory;
 mod number;
+mod rule_tracks;
+mod violations;
 
 use kymo_model::timeline::{Clock, Content, Event, TimeNs, Track};
 
@@ -16,14 +16,14 @@ use crate::{
     InitialState, LatencyCaveats, Load, Messages, Omission, Pass, ResolvedEvent, RunSlice, Sched,
     Tasks,
 };
-use chosen::RuleTracks;
 use ending::Ending;
 use event::CurrentEvent;
-use found::{ViolationSite, Violations};
 use memory::RuleState;
+use rule_tracks::RuleTracks;
+use violations::{ViolationSite, Violations};
 
-pub use found::Violation;
 pub use number::Number;
+pub use violations::Violation;
 
 /// Decides whether a name or a text is meant.
 pub type Matcher = Box<dyn Fn(&str) -> bool + Send>;

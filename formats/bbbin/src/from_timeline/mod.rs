@@ -14,7 +14,7 @@
 //! beyond Latin-1, priorities beyond 32 bits, events without a time, messages from one recording to
 //! another, lists that are no arrays, whole numbers beyond 2^53 among such with a point.
 
-mod apart;
+mod concurrent_tracks;
 mod ids;
 mod logs;
 mod lost;

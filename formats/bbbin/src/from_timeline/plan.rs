@@ -6,7 +6,7 @@ use std::sync::Arc;
 use kymo_core::{Origin, Result};
 use kymo_model::timeline::{Clock, ClockId, Missing, TimelineView, Track, TrackId, TrackKind};
 
-use super::apart::concurrent_tracks;
+use super::concurrent_tracks::concurrent_tracks;
 use super::ids::{Ids, Scope};
 use super::logs::{self, Logs};
 use super::records::Shape;

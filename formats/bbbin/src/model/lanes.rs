@@ -8,7 +8,7 @@ use kymo_model::timeline::{Attributes, ClockId, Missing, Track, TrackId, TrackKi
 use serde_json::Value as Json;
 
 use super::undeclared::Undeclared;
-use super::untold::{borrowed, states_of_logs};
+use super::unsupported::{borrowed, states_of_logs};
 use crate::Reader;
 use crate::carried::{self, CarriedArtifact, Values};
 use crate::spec::{

@@ -17,10 +17,10 @@
 //! file that is not there is on no track, which is a finding.
 
 mod classes;
+mod interpret;
 mod lanes;
-mod telling;
 mod undeclared;
-mod untold;
+mod unsupported;
 
 use std::collections::VecDeque;
 use std::ops::{Range, RangeInclusive};
@@ -39,8 +39,8 @@ use crate::types::{ArtifactId, Body, LogFileId};
 use lanes::{Lanes, TaskLane};
 
 pub(crate) use classes::WORDS;
+pub(crate) use interpret::GENERIC;
 pub(crate) use lanes::{IMPORTED_AT, IMPORTER_NAME, LOG_FILE, LOG_FILE_SIZE, undeclared_name};
-pub(crate) use telling::GENERIC;
 
 /// Content of an event on a track; the payload, where there is one, is the event's values.
 pub(crate) type Happening = (TrackId, Content<'static>);
@@ -163,7 +163,7 @@ impl TimelineView for Timeline {
     }
 
     fn unsupported(self: Arc<Self>) -> Result<Vec<Finding>> {
-        Ok(untold::unsupported_findings(&self.reader, self.lanes()))
+        Ok(unsupported::unsupported_findings(&self.reader, self.lanes()))
     }
 }
 

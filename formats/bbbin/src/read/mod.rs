@@ -6,9 +6,9 @@
 mod artifacts;
 mod definitions;
 mod event;
+mod findings;
 mod header;
 mod index;
-mod noticed;
 mod recordings;
 mod values;
 mod walk;
@@ -33,8 +33,8 @@ use crate::types::{
 use artifacts::Artifacts;
 use definitions::{Budget, SectionItems, artifact, count, custom_type, list, log_file};
 use event::event;
+use findings::ReadFindings;
 use index::{Index, Span, index, statistics, task_execution};
-use noticed::ReadFindings;
 use recordings::Recordings;
 
 pub(crate) use header::Header;

@@ -6,7 +6,7 @@ use kymo_core::bytes::{ReadError, ReadResult};
 use super::Reader;
 use super::decode::{State, Visitor};
 use super::order::Order;
-use super::within::{DecodedEvent, Gap, Head, PacketReader};
+use super::packet_reader::{DecodedEvent, Gap, Head, PacketReader};
 
 /// The place in a packet of which all was read, or that cannot be read any further.
 const LEFT: u64 = u64::MAX;

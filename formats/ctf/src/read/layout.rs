@@ -2,7 +2,7 @@
 //! others depend on has a register that keeps its value.
 
 mod locate;
-mod understood;
+mod packet_fields;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::types::{
     Trace, Type,
 };
 
-pub(crate) use understood::PacketFields;
+pub(crate) use packet_fields::PacketFields;
 
 /// More uses of types than this are refused: a few lines of metadata can double them again and
 /// again.

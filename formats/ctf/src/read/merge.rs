@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::Reader;
 use super::cursor::TrackCursor;
 use super::decode::Visitor;
-use super::within::{DecodedEvent, Gap};
+use super::packet_reader::{DecodedEvent, Gap};
 
 /// Choice of the events that are wanted.
 #[derive(Debug, Clone, Default)]

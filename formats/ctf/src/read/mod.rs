@@ -9,13 +9,13 @@ mod layout;
 mod losses;
 mod merge;
 mod order;
+mod packet_reader;
 mod packets;
 mod possible;
 mod repeated;
 mod session;
 mod steps;
 mod untimed;
-mod within;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
@@ -34,9 +34,9 @@ pub(crate) use decode::{DecodeRequest, Real, Visitor};
 pub(crate) use known::KnownField;
 pub(crate) use layout::{EventLayout, Layouts, Node, NodeId, StreamLayout};
 pub(crate) use merge::{EventSelection, Merged, Next, reach_ns, times_ns};
+pub(crate) use packet_reader::{DecodedEvent, Gap, sweep, sweep_with_gaps};
 pub use packets::Packet;
 pub(crate) use session::{has_streams, head as session_head};
-pub(crate) use within::{DecodedEvent, Gap, sweep, sweep_with_gaps};
 
 use crate::metadata;
 use crate::spec;

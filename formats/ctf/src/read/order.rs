@@ -2,7 +2,7 @@
 
 use kymo_core::Finding;
 
-use super::within::{Head, PacketReader};
+use super::packet_reader::{Head, PacketReader};
 use super::{Place, Reader};
 
 const TIME_ORDER: &str = "time-order";

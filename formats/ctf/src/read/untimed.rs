@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 
 use super::Reader;
 use super::decode::State;
-use super::within::PacketReader;
+use super::packet_reader::PacketReader;
 
 /// Facts about a packet from its events.
 #[derive(Debug, Clone)]

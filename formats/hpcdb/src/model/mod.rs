@@ -5,8 +5,8 @@
 mod by_context;
 mod columns;
 mod entries;
-mod gathered;
 mod rest;
+mod thread_values;
 mod timeline;
 
 use std::borrow::Cow;
@@ -32,8 +32,8 @@ use crate::taxonomy::{Resolved, Taxonomy};
 use crate::types::{self, Id, Profile};
 use crate::walk::TreeWalk;
 use columns::Columns;
-use gathered::ThreadValues;
 use rest::{REST_ID, is_rest, name_of_rest, rest_context, whole_context};
+use thread_values::ThreadValues;
 
 pub(crate) use columns::{scope_of, scope_rank, statistic_of};
 pub(crate) use timeline::Timeline;

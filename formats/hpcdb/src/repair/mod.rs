@@ -5,11 +5,11 @@
 //! threads and for statistics other than sums. Nothing else has what `meta.db` has.
 
 mod by_profile;
+mod evidence;
 mod shown;
 mod sums;
 mod trace;
 mod values;
-mod witness;
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};

@@ -10,7 +10,7 @@ use kymo_model::profile::{
 use kymo_model::timeline::TimeNs;
 
 use super::values::STATISTICS_LOST;
-use super::{copy_other_files, finding, remaining_findings, witness};
+use super::{copy_other_files, finding, remaining_findings, evidence};
 use crate::model::Profiles;
 use crate::read::Database;
 use crate::repair::trace::sound;
@@ -91,7 +91,7 @@ fn not_written(database: &Arc<Database>) -> Vec<Finding> {
     if metrics.flat_map(|metric| &metric.statistics).any(|statistic| !statistic.is_sum()) {
         losses.push(finding(Severity::Warning, "lost", FileKind::Profile, STATISTICS_LOST));
     }
-    let message = match witness::judged(database) {
+    let message = match evidence::judged(database) {
         Ok(differing) if differing.is_empty() => return losses,
         Ok(differing) => format!(
             "{} values differ from those of cct.db, and are written as they are here: which are \

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use kymo_core::Result;
 
+use super::evidence::Difference;
 use super::values::{Value, kept_values, sums_of};
-use super::witness::Difference;
 use crate::loops::{LexAware, Loops};
 use crate::read::{CctDb, Database};
 use crate::rounding::Sum;

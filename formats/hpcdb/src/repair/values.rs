@@ -8,8 +8,8 @@ use kymo_core::{Error, Finding, NoProgress, Result, Source};
 use kymo_model::profile::{Thread, ThreadId};
 
 use super::by_profile::ByProfile;
+use super::evidence::{self, Difference, Key, Right};
 use super::sums::Sums;
-use super::witness::{self, Difference, Key, Right};
 use super::{Health, Repairing, form_of};
 use crate::read::{CctDb, Database, ProfileDb};
 use crate::rounding::shown;
@@ -112,7 +112,7 @@ impl Repairing<'_> {
     /// Both are whole, and have different values: of each the reading is kept that the rest speaks
     /// for. Where nothing does, that of `profile.db` is, and both are said.
     fn differing(&mut self, profile: Health, cct: Health) -> Result<()> {
-        let found = witness::judged(&self.database)?;
+        let found = evidence::judged(&self.database)?;
         let is = |right: Right| move |one: &&Difference| one.verdict == Some(right);
         let of_profile = found.iter().filter(is(Right::Profile)).count();
         let of_cct = found.iter().filter(is(Right::Cct)).count();

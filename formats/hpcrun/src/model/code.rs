@@ -8,7 +8,7 @@ use kymo_model::profile::{CallTreeBuilder, Function, ModuleId, Node, Relation, S
 use kymo_model::structure::{Resolved, Resolver, ScopeId, SourceLine, Step, Structure, Symbols};
 use kymo_symbols::Programs;
 
-use super::beside::resolved;
+use super::companions::resolved;
 
 /// Contexts that are kept to be used again; when there are more, all are forgotten.
 const KEPT_MAX: usize = 1 << 20;

@@ -5,8 +5,8 @@
 //! sampling periods (values are multiplied with them), metrics that are computed by a formula,
 //! and LUSH fields.
 
-mod beside;
 mod code;
+mod companions;
 mod placing;
 mod remarks;
 
@@ -25,8 +25,8 @@ use crate::measurement::{Measurement, PROFILE, Part};
 use crate::tree::{Ids, Tree};
 use crate::types::{self, Epoch};
 
-pub(crate) use beside::{missing_module_names, read_structure, structure_of, symbols_of};
 use code::Code;
+pub(crate) use companions::{missing_module_names, read_structure, structure_of, symbols_of};
 use placing::{Place, Placing};
 pub(crate) use remarks::{RuleCounts, words};
 

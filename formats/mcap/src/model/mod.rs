@@ -6,7 +6,7 @@
 
 mod channels;
 mod take;
-mod untold;
+mod unsupported;
 mod values;
 
 use std::collections::BTreeSet;
@@ -160,7 +160,7 @@ impl TimelineView for Timeline {
     }
 
     fn unsupported(self: Arc<Self>) -> Result<Vec<Finding>> {
-        Ok(untold::unsupported_findings(&self.reader))
+        Ok(unsupported::unsupported_findings(&self.reader))
     }
 }
 

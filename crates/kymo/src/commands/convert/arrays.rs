@@ -1,7 +1,7 @@
 //! The arrays of files, for other tools: one output a file, or one of all.
 
+mod losses;
 mod outputs;
-mod said;
 
 use std::cell::Cell;
 use std::fs;
@@ -14,8 +14,8 @@ use kymo_model::arrays::{ArraysView, JoinedArrays, VariableId};
 use serde_json::json;
 
 use super::Args;
+use crate::commands::convert::arrays::losses::report;
 use crate::commands::convert::arrays::outputs::Outputs;
-use crate::commands::convert::arrays::said::report;
 use crate::failure::{self, Failure, quoted};
 use crate::inputs;
 use crate::outlet;

@@ -17,7 +17,7 @@ use crate::inputs::display;
 use crate::outlet;
 use crate::session::{Named, OpenedFile, Session};
 
-use super::said::InputFindings;
+use super::input_findings::InputFindings;
 
 /// A measurement, and the threads of it that are wanted.
 pub(super) struct Input {

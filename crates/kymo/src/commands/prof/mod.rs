@@ -1,10 +1,10 @@
 //! `kymo prof`: measurements into a database.
 
+mod input_findings;
 mod inputs;
 mod naming;
 mod recorded;
 mod report;
-mod said;
 mod sources;
 mod structure;
 
@@ -26,8 +26,8 @@ use crate::inputs as paths;
 use crate::outlet;
 use crate::render::numbers;
 use crate::session::{Named, Outcome, Session};
+use input_findings::InputFindings;
 use inputs::Input;
-use said::InputFindings;
 use sources::Sources;
 
 /// Make one database of the measurements of a program's threads, as hpcprof does.

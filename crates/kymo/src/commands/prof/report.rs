@@ -12,7 +12,7 @@ use crate::inputs;
 use crate::render::{escaped, numbers};
 use crate::session::Session;
 
-use super::said::InputFindings;
+use super::input_findings::InputFindings;
 
 /// Modules without names that are listed.
 const MODULES_SHOWN: usize = 100;

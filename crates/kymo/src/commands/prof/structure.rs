@@ -14,7 +14,7 @@ use kymo_symbols::Search;
 use crate::inputs;
 use crate::session::{Named, Session};
 
-use super::said::InputFindings;
+use super::input_findings::InputFindings;
 
 /// Reads the structure of modules that threads were in. What was named comes first.
 pub(super) fn read(

@@ -8,7 +8,7 @@ use std::fmt::Write;
 
 use serde_json::{Map, Value as Json};
 
-use super::{Activity, Content, Message, Missing, TimeNs, TrackId, spelt_fields};
+use super::{Activity, Content, Message, Missing, TimeNs, TrackId, event_json};
 use kymo_core::Value;
 
 /// The key that says what an activity is.
@@ -35,7 +35,7 @@ impl Content<'static> {
     /// no JSON. An event with fields is its text.
     #[must_use]
     pub fn from_json(bytes: &[u8], track: impl Fn(u64) -> Option<TrackId>) -> Option<Self> {
-        if let Some((fields, text)) = spelt_fields::read(bytes) {
+        if let Some((fields, text)) = event_json::read(bytes) {
             return Some(Self::Text(text.unwrap_or_else(|| fields.to_string()).into()));
         }
         Self::other_from_json(bytes, track)
@@ -47,7 +47,7 @@ impl Content<'static> {
         bytes: &[u8],
         track: impl Fn(u64) -> Option<TrackId>,
     ) -> Option<Self> {
-        let fields = spelt_fields::read(bytes).map(|(fields, _)| Self::Fields(fields));
+        let fields = event_json::read(bytes).map(|(fields, _)| Self::Fields(fields));
         fields.or_else(|| Self::other_from_json(bytes, track))
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use kymo_model::timeline::{TimeNs, TrackId};
 
-use super::chosen::Era;
+use super::rule_tracks::Era;
 
 /// Greatest number of events that are waited for at once; beyond that, the oldest is given up.
 const WAITING_MAX: usize = 1 << 16;

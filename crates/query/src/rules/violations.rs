@@ -3,7 +3,7 @@
 use kymo_model::timeline::{TimeNs, TrackId};
 
 use super::EventSelector;
-use super::follow::Deadline;
+use super::deadlines::Deadline;
 
 /// Violations of a rule that are told one by one; the rest are counted.
 const TOLD_MAX: u64 = 1000;

@@ -188,7 +188,7 @@ fn scalar_of(word: &str, said: &str) -> Option<Value> {
         DOUBLE => Value::Float(bare.parse().ok()?),
         BOOL => Value::Bool(said.parse().ok()?),
         TEXT => Value::Text(serde_json::from_str(said).ok()?),
-        _ => super::spelt::value(serde_json::from_str(said).ok()?),
+        _ => super::activity_json::value(serde_json::from_str(said).ok()?),
     })
 }
 

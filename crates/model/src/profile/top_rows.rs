@@ -4,8 +4,8 @@ use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
 use super::flat::{FlatSums, flat_statistic};
+use super::inconsistencies::Inconsistencies;
 use super::labels::{HeldLabels, Label, Labels, ShortLabels};
-use super::odd::Inconsistencies;
 use super::question::{ContextReader, Spent};
 use super::{FlatGrouping, FlatProfile, FlatRow, MetricQuery, ProfileView};
 use kymo_core::{Error, Result};
