@@ -88,13 +88,13 @@ fn windows(all: &[Essence], tracks: usize) -> Vec<Window> {
     let moments: Vec<_> = spread(times.len(), MOMENTS).map(|at| times[at]).collect();
     let mut windows = Vec::new();
     for tracks in chosen {
-        let of = |from, until, last| Window { tracks: tracks.clone(), from, until, last };
-        windows.extend([1, 3, 100].map(|last| of(None, None, Some(last))));
+        let item = |from, until, last| Window { tracks: tracks.clone(), from, until, last };
+        windows.extend([1, 3, 100].map(|last| item(None, None, Some(last))));
         for (number, moment) in moments.iter().copied().enumerate() {
             let later = moments.get(number + 1).copied();
-            windows.push(of(Some(moment), None, None));
-            windows.push(of(None, Some(moment), Some(2)));
-            windows.push(of(Some(moment), later, None));
+            windows.push(item(Some(moment), None, None));
+            windows.push(item(None, Some(moment), Some(2)));
+            windows.push(item(Some(moment), later, None));
         }
     }
     windows

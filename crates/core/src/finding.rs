@@ -223,7 +223,7 @@ mod tests {
     #[test]
     fn what_is_not_kept_is_counted_by_severity() {
         let limits = Limits { findings_max: 1, ..Limits::default() };
-        let of = |severities: &[Severity]| {
+        let item = |severities: &[Severity]| {
             let mut findings = Findings::new(&limits);
             let new = |severity: &Severity| Finding::for_whole_file(*severity, "rule", "odd");
             findings.extend(severities.iter().map(new));
@@ -231,15 +231,15 @@ mod tests {
             (total, findings.into_vec().pop().unwrap())
         };
         let (error, warning, note) = (Severity::Error, Severity::Warning, Severity::Note);
-        let (total, last) = of(&[error, note, error, warning, note]);
+        let (total, last) = item(&[error, note, error, warning, note]);
         assert_eq!((total, last.severity, last.rule), (5, error, "too-many"));
         let expected = "4 further findings are not listed: 1 error, 1 warning, 2 notes";
         assert_eq!(last.message, expected);
         // It is no worse than what it stands for.
-        let (total, last) = of(&[error, note]);
+        let (total, last) = item(&[error, note]);
         assert_eq!((total, last.severity), (2, note));
         assert_eq!(last.message, "1 further finding is not listed: 1 note");
-        let (total, last) = of(&[error]);
+        let (total, last) = item(&[error]);
         assert_eq!((total, last.rule), (1, "rule"));
         let mut counted = Findings::new(&limits);
         counted.count(warning, 7);

@@ -221,7 +221,7 @@ pub(crate) fn range_of(
 /// Explains how one names streams of one clock, with an example of the first two.
 fn one_clock_example(tracks: &[Track], known: &[Clock], clocks: &[ClockId]) -> String {
     let example = |id: &ClockId| {
-        let track = tracks.iter().find(|of| of.clock == Some(*id) && !of.is_clock())?;
+        let track = tracks.iter().find(|item| item.clock == Some(*id) && !item.is_clock())?;
         let clock = known.get(id.0)?;
         Some(format!("{} is on {}", shortened(&track.name), shortened(&clock.name)))
     };

@@ -47,7 +47,7 @@ impl VisibleOutput {
 #[cfg(unix)]
 fn is_file(stdout: &io::Stdout) -> bool {
     let file = std::os::fd::AsFd::as_fd(stdout).try_clone_to_owned().map(File::from);
-    file.and_then(|file| file.metadata()).is_ok_and(|of| of.is_file())
+    file.and_then(|file| file.metadata()).is_ok_and(|this_metadata| this_metadata.is_file())
 }
 
 /// Returns true if standard output is a file, which cannot be told here.

@@ -42,7 +42,8 @@ impl CpuArgs {
         for track in tracks {
             let own = cpu_of(track);
             let above = || track.parent.and_then(|parent| found.get(parent.0).copied());
-            let is_on = own.map(|cpu| self.cpus.iter().any(|of| of.holds(cpu))).or_else(above);
+            let is_on =
+                own.map(|cpu| self.cpus.iter().any(|numbers| numbers.holds(cpu))).or_else(above);
             found.push(is_on.unwrap_or(false));
         }
         found

@@ -225,7 +225,9 @@ impl ProfileQuery {
         let empty = inputs.map(|input| input.column.metric).find(|metric| is_empty(*metric));
         let metrics = self.view.metrics();
         let empty = empty.and_then(|metric| metrics.get(usize::try_from(metric.0).ok()?));
-        let why = empty.map_or(String::new(), |of| format!(": {} has none", escaped(&of.name)));
+        let why = empty.map_or(String::new(), |this_metric| {
+            format!(": {} has none", escaped(&this_metric.name))
+        });
         format!("nothing has a value of {name}{why}")
     }
 
@@ -281,14 +283,14 @@ impl ProfileQuery {
     /// less than a share of the total there is nothing.
     pub(crate) fn bottom_up(
         &self,
-        of: Option<&NamePattern>,
+        name_pattern: Option<&NamePattern>,
         depth: usize,
         least: f64,
     ) -> kymo_core::Result<PathTree> {
         let (view, threads) = (self.view.as_ref(), self.threads.as_ref());
         match &self.derived {
-            Some(derived) => bottom_up_derived(view, derived, threads, of, depth, least),
-            None => bottom_up(&self.question(), of, depth, least),
+            Some(derived) => bottom_up_derived(view, derived, threads, name_pattern, depth, least),
+            None => bottom_up(&self.question(), name_pattern, depth, least),
         }
     }
 
@@ -637,9 +639,9 @@ fn not_found(name: &str, alike: &[&str], all: &[&str]) -> Failure {
         let why = format!("{} is ambiguous: several metrics fit it", escaped(name));
         return Failure::new(why).hint(list("there are", alike));
     }
-    let mut similar: Vec<_> = all.iter().copied().filter(|of| is_similar(of, name)).collect();
+    let mut similar: Vec<_> = all.iter().copied().filter(|item| is_similar(item, name)).collect();
     // Of those that are as near, the ones that have values come first.
-    similar.sort_by_key(|of| std::cmp::Reverse(shared_pairs(of, name)));
+    similar.sort_by_key(|item| std::cmp::Reverse(shared_pairs(item, name)));
     similar.truncate(NEAREST);
     let hint =
         if similar.is_empty() { list("there are", all) } else { list("did you mean", &similar) };
@@ -769,15 +771,15 @@ mod tests {
 
     #[test]
     fn a_thread_of_a_program_without_ranks_has_rank_0() {
-        let of = |rank: &str| ThreadArgs { thread: None, rank: Some(rank.parse().unwrap()) };
+        let item = |rank: &str| ThreadArgs { thread: None, rank: Some(rank.parse().unwrap()) };
         let thread = |kind: &'static str, logical| {
             let part = IdPart { kind: IdKind(kind.into()), logical, physical: None };
             Thread { ids: vec![part] }
         };
         assert!(
-            of("0").includes(&thread("THREAD", 5)) && !of("1-9").includes(&thread("THREAD", 5))
+            item("0").includes(&thread("THREAD", 5)) && !item("1-9").includes(&thread("THREAD", 5))
         );
-        assert!(of("3").includes(&thread("RANK", 3)) && !of("0").includes(&thread("RANK", 3)));
+        assert!(item("3").includes(&thread("RANK", 3)) && !item("0").includes(&thread("RANK", 3)));
     }
 
     #[test]

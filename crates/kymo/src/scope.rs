@@ -461,8 +461,8 @@ impl Scope {
 
     /// Returns true if a task is idle for no other reason than its name.
     pub(crate) fn is_idle_by_name(&self, analysis: &Analysis, task: TaskId) -> bool {
-        let of = analysis.tasks().get(task);
-        let track = of.and_then(|of| analysis.tracks().get(of.home.0));
+        let this_task = analysis.tasks().get(task);
+        let track = this_task.and_then(|this_task| analysis.tracks().get(this_task.home.0));
         let is_marked = track.is_some_and(Track::is_idle);
         let name = analysis.tasks().name(task);
         is_idle_name(name) && !is_marked && !self.is_named_idle(name)
@@ -497,9 +497,10 @@ impl Scope {
     /// too, and those of processors have interrupts.
     fn has_calls(&self) -> bool {
         let tracks = self.timeline.tracks();
-        let is_calls =
-            |of: &Track| of.kind == TrackKind::Calls && !of.has_flag(Track::HAS_INTERRUPTS);
-        let calls = (0..).map(TrackId).zip(&*tracks).filter(|(_, of)| is_calls(of));
+        let is_calls = |track: &Track| {
+            track.kind == TrackKind::Calls && !track.has_flag(Track::HAS_INTERRUPTS)
+        };
+        let calls = (0..).map(TrackId).zip(&*tracks).filter(|(_, item)| is_calls(item));
         let tracks = Some(calls.map(|(id, _)| id).collect());
         let window = Window { tracks, ..Window::default() };
         let Ok(mut events) = Arc::clone(&self.timeline).events(&window) else { return false };

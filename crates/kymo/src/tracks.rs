@@ -85,19 +85,19 @@ impl StreamArgs {
     fn chosen(
         &self,
         tracks: &[Track],
-        of: impl Fn(&Pattern, &Labels) -> Vec<bool>,
+        item: impl Fn(&Pattern, &Labels) -> Vec<bool>,
     ) -> Result<Vec<TrackId>, Failure> {
         let (matcher, labels) = (self.matcher()?, Labels::new(tracks));
         let mut chosen = vec![self.streams.is_empty(); tracks.len()];
         for (pattern, text) in matcher.only.iter().zip(&self.streams) {
-            let matching = of(pattern, &labels);
+            let matching = item(pattern, &labels);
             if !matching.contains(&true) {
                 return Err(missing(text, tracks.iter()));
             }
             chosen.iter_mut().zip(matching).for_each(|(is_chosen, is_such)| *is_chosen |= is_such);
         }
         for pattern in &matcher.exclude {
-            let matching = of(pattern, &labels).into_iter();
+            let matching = item(pattern, &labels).into_iter();
             chosen.iter_mut().zip(matching).for_each(|(is_chosen, is_such)| *is_chosen &= !is_such);
         }
         let ids = (0..).map(TrackId).zip(chosen);
@@ -179,9 +179,9 @@ fn similar_names<'a>(typed: &str, names: &[&'a str]) -> Vec<&'a str> {
         let lower = name.to_lowercase();
         let first = lower.split([' ', '-', '/', ':']).next().unwrap_or("");
         // What is much longer is not looked at: names may be of any length.
-        let is_near = |of: &&str| of.chars().count().abs_diff(length) <= length / 3;
+        let is_near = |item: &&str| item.chars().count().abs_diff(length) <= length / 3;
         let near = [&*lower, first].into_iter().filter(is_near);
-        let wrong = near.map(|of| distance(&typed, of)).min()?;
+        let wrong = near.map(|this_name| distance(&typed, this_name)).min()?;
         (wrong <= length / 3).then_some((wrong, *name))
     };
     let mut found: Vec<_> = names.iter().filter_map(wrong).collect();

@@ -30,9 +30,9 @@ impl<G: Grammar> Dataset for LinesDataset<G> {
         let grammar = self.0.grammar();
         let mut summary = Summary { dialect: grammar.dialect(), ..Summary::default() };
         summary.fact("events", survey.events);
-        let of = |is: fn(&Key<'_>) -> bool| survey.keys.iter().filter(|key| is(key)).count();
+        let item = |is: fn(&Key<'_>) -> bool| survey.keys.iter().filter(|key| is(key)).count();
         // A wakeup names the processor of its task, which may not be in the recording.
-        let cpus = of(|key| matches!(key, Key::Events(Some(_))));
+        let cpus = item(|key| matches!(key, Key::Events(Some(_))));
         if cpus > 0 {
             summary.fact("processors", cpus);
         }

@@ -163,7 +163,7 @@ impl GrammarState {
 
     /// Nobody runs on a processor any more. Tells who ran.
     pub fn stop(&mut self, cpu: Option<u32>) -> Option<Key<'static>> {
-        let at = self.running.iter().position(|(of, _)| *of == cpu)?;
+        let at = self.running.iter().position(|(value, _)| *value == cpu)?;
         Some(self.running.swap_remove(at).1)
     }
 }

@@ -18,7 +18,7 @@ pub(crate) fn into_owned(content: Content<'_>, peer: Option<TrackId>) -> Content
             Content::Fields(Fields { name: owned_text(name), fields })
         }
         Content::Payload => Content::Payload,
-        Content::Sample(of) => Content::Sample(of),
+        Content::Sample(this_value) => Content::Sample(this_value),
         Content::Activity(activity) => Content::Activity(owned_activity(activity, peer)),
     }
 }

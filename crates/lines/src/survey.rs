@@ -757,7 +757,8 @@ mod tests {
         for count in [1, 2, 3] {
             let (events, findings, _) = said(&text, count);
             assert_eq!(events, 100_000);
-            let found: Vec<_> = findings.iter().map(|of| (of.rule, of.offset)).collect();
+            let found: Vec<_> =
+                findings.iter().map(|finding| (finding.rule, finding.offset)).collect();
             assert_eq!(found, [("order", Some(first.len() as u64))], "{count} parts");
         }
     }
@@ -767,7 +768,8 @@ mod tests {
         let text = format!("1 e\n{}2 e\n", "none\n".repeat(5000));
         for count in [1, 2, 3, 7] {
             let (_, findings, _) = said(&text, count);
-            let found: Vec<_> = findings.iter().map(|of| (of.offset, &*of.message)).collect();
+            let found: Vec<_> =
+                findings.iter().map(|finding| (finding.offset, &*finding.message)).collect();
             let message = "5000 lines, each: none; the first: none";
             assert_eq!(found, [(Some(4), message)], "{count} parts");
         }
@@ -793,7 +795,8 @@ mod tests {
 
     #[test]
     fn times_since_the_event_before_are_recognised() {
-        let found = |text: &str| said(text, 1).1.iter().map(|of| of.severity).collect::<Vec<_>>();
+        let found =
+            |text: &str| said(text, 1).1.iter().map(|finding| finding.severity).collect::<Vec<_>>();
         let often = "5 e\n2 e\n".repeat(4);
         assert_eq!(found(&format!("0 e\n{often}")), [Severity::Error]);
         assert_eq!(found(&often), [Severity::Warning]);

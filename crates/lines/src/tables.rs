@@ -39,9 +39,9 @@ impl<G: Grammar> Events<G> {
     fn texts<'a>(
         &'a self,
         rows: &'a [Row<'_>],
-        of: impl Fn(Line<'a>) -> Option<Cow<'a, str>>,
+        item: impl Fn(Line<'a>) -> Option<Cow<'a, str>>,
     ) -> ArrayRef {
-        Arc::new(rows.iter().map(|row| of(self.line(row))).collect::<StringArray>())
+        Arc::new(rows.iter().map(|row| item(self.line(row))).collect::<StringArray>())
     }
 }
 
@@ -67,7 +67,8 @@ impl<G: Grammar> Columns for Events<G> {
             (DataType::Utf8, false),
         ];
         let fields = COLUMNS.iter().zip(types);
-        let fields = fields.map(|(name, (of, is_nullable))| Field::new(*name, of, is_nullable));
+        let fields = fields
+            .map(|(name, (data_type, is_nullable))| Field::new(*name, data_type, is_nullable));
         Arc::new(Schema::new(fields.collect::<Vec<_>>()))
     }
 

@@ -329,7 +329,9 @@ impl<G: Grammar> EventWalk<G> {
                 push(track, into_owned(content, peer), None);
             }
         });
-        if let Some((track, missing)) = timeline.gap_after(offset).filter(|(of, _)| wants(*of)) {
+        if let Some((track, missing)) =
+            timeline.gap_after(offset).filter(|(track_id, _)| wants(*track_id))
+        {
             push(track, Content::Activity(Activity::Gap(missing)), None);
         }
     }

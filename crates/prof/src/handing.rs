@@ -90,14 +90,14 @@ impl<'a> ThreadOutput<'a> {
     fn values(&mut self, thread: ThreadId, rows: &[MetricRows]) -> Result<()> {
         let Self { options, sink, statistics, metrics, .. } = self;
         let mut add = || {
-            for of in rows {
-                let rows = of.rows.iter().map(|row| (row.context, row.reached));
-                statistics.add(of.metric, rows);
+            for metric_rows in rows {
+                let rows = metric_rows.rows.iter().map(|row| (row.context, row.reached));
+                statistics.add(metric_rows.metric, rows);
             }
             Ok(())
         };
         let values = Values::new(metrics, options.compat, rows);
-        let row_count: usize = rows.iter().map(|of| of.rows.len()).sum();
+        let row_count: usize = rows.iter().map(|metric_rows| metric_rows.rows.len()).sum();
         if options.jobs > 1 && row_count > ROWS_OF_PART {
             let (added, taken) = both(add, || sink.values_in_parts(thread, &values));
             added.and(taken)?;
@@ -238,7 +238,10 @@ struct Values<'a> {
 
 impl<'a> Values<'a> {
     fn new(metrics: &'a [Metric], compat: bool, rows: &'a [MetricRows]) -> Self {
-        let rows = rows.iter().map(|of| (of.metric, of.rows.as_slice())).collect();
+        let rows = rows
+            .iter()
+            .map(|metric_rows| (metric_rows.metric, metric_rows.rows.as_slice()))
+            .collect();
         let (told, too_large) = <_>::default();
         Self { metrics, compat, rows: RowsInParts::new(rows, ROWS_OF_PART), told, too_large }
     }
@@ -252,8 +255,8 @@ impl Parts<SinkValue> for Values<'_> {
     fn read_part(&self, part: usize, take: &mut dyn FnMut(SinkValue)) {
         let (mut told, mut too_large) = (0, 0);
         for (metric, row) in self.rows.part(part) {
-            let Some(of) = self.metrics.get(index(metric.0)) else { continue };
-            for reach in of.reaches.iter().copied() {
+            let Some(this_metric) = self.metrics.get(index(metric.0)) else { continue };
+            for reach in this_metric.reaches.iter().copied() {
                 let value = row.thread_values(reach, self.compat);
                 if value == 0.0 || (row.context == GLOBAL && !has_whole_program(reach)) {
                     continue;

@@ -165,7 +165,7 @@ fn counted(calls: &Calls, callers_first: &[usize]) -> Vec<Count> {
     // What the calls of a circle come to is added up once.
     let mut of_circle: HashMap<usize, Count> = HashMap::new();
     for &function in callers_first {
-        let of = |calls: &[Call]| {
+        let item = |calls: &[Call]| {
             let mut sum = Count::default();
             for caller in calls.iter().filter_map(|(_, caller)| counts.get(*caller)) {
                 sum.add(caller.further());
@@ -174,8 +174,8 @@ fn counted(calls: &Calls, callers_first: &[usize]) -> Vec<Count> {
         };
         let [shared, own] = calls.callers_of(function);
         let circle = calls.circle.get(function).copied().unwrap_or(function);
-        let mut count = *of_circle.entry(circle).or_insert_with(|| of(shared));
-        count.add(of(own));
+        let mut count = *of_circle.entry(circle).or_insert_with(|| item(shared));
+        count.add(item(own));
         if !calls.is_called(function) {
             count.ways = 1;
         }

@@ -37,11 +37,15 @@ impl InputThread {
     /// Returns true if all is the same of both. They are read only where all that is cheap to tell
     /// is.
     fn is_copy(&self, other: &Self, views: &[Arc<dyn MeasurementView>]) -> bool {
-        let told = |of: &Self| of.view(views).map(|view| view.program(of.thread)).ok();
+        let told = |input_thread: &Self| {
+            input_thread.view(views).map(|view| view.program(input_thread.thread)).ok()
+        };
         let is_alike = (&self.ids, &self.name) == (&other.ids, &other.name)
             && self.size_bytes(views) == other.size_bytes(views)
             && told(self) == told(other);
-        let read = |of: &Self| of.read(views).map(|read| (read.nodes, read.values)).ok();
+        let read = |input_thread: &Self| {
+            input_thread.read(views).map(|read| (read.nodes, read.values)).ok()
+        };
         is_alike && read(self).is_some_and(|one| read(other) == Some(one))
     }
 

@@ -54,8 +54,8 @@ fn add(ran: &mut Ran, place: usize, cpu: &CpuLoad, tasks: &Tasks) {
         add("(interrupts)", interrupts.run_ns);
         add("(interrupts outside)", interrupts.outside_ns);
     }
-    for of in &cpu.tasks {
-        add(tasks.name(of.task), of.run_ns);
+    for task_load in &cpu.tasks {
+        add(tasks.name(task_load.task), task_load.run_ns);
     }
 }
 

@@ -135,11 +135,11 @@ mod tests {
         let track = TrackId(1);
         let found = |from, until| {
             let (bounds, _) = bounds(from, until);
-            let of = bounds.time_range(track).map(|(from, until)| (from.0, until.0));
+            let pair = bounds.time_range(track).map(|(from, until)| (from.0, until.0));
             (
                 bounds.from(track).map(|from| from.0),
                 bounds.window_end(track).map(|until| until.0),
-                of,
+                pair,
             )
         };
         assert_eq!(found(None, None), (None, None, Some((0, 100))));

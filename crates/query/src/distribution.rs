@@ -234,7 +234,7 @@ mod tests {
 
     #[test]
     fn two_or_three_numbers_take_no_room_of_their_own_unless_they_are_large() {
-        let of = |numbers: &[u64]| {
+        let item = |numbers: &[u64]| {
             let mut found = Distribution::default();
             for number in numbers {
                 found.add(*number);
@@ -243,13 +243,13 @@ mod tests {
             (found.count(), found.sum(), found.min(), middle, found.max(), found.0)
         };
         let (small, large) = (u64::from(u32::MAX), 1 << 32);
-        let (count, sum, min, middle, max, kept) = of(&[9, small, 4]);
+        let (count, sum, min, middle, max, kept) = item(&[9, small, 4]);
         assert_eq!((count, sum, min, middle), (3, u128::from(small) + 13, Some(4), Some(9)));
         assert!(max == Some(small) && matches!(kept, Storage::Three([9, u32::MAX, 4])));
-        assert!(matches!(of(&[9, 4]).5, Storage::Two([9, 4])));
+        assert!(matches!(item(&[9, 4]).5, Storage::Two([9, 4])));
         let kept_as_they_are =
             [&[9, large][..], &[large, 9], &[1, 2, large], &[1, 2, 3, 4]].map(|numbers| {
-                let (count, sum, min, _, max, kept) = of(numbers);
+                let (count, sum, min, _, max, kept) = item(numbers);
                 assert_eq!(
                     (count, sum),
                     (numbers.len() as u64, numbers.iter().map(|n| u128::from(*n)).sum())

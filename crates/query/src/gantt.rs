@@ -101,7 +101,7 @@ impl Row {
     }
 
     fn place(&mut self, state: &str) -> usize {
-        let known = |states: &[String], state: &str| states.iter().position(|of| of == state);
+        let known = |states: &[String], state: &str| states.iter().position(|name| name == state);
         let is_full = self.states.len() >= STATES_MAX;
         let state = if is_full && known(&self.states, state).is_none() { OTHERS } else { state };
         known(&self.states, state).unwrap_or_else(|| {
@@ -282,7 +282,10 @@ impl Gantt {
         let mut rows_of: HashMap<TrackId, Vec<usize>, RandomState> = HashMap::default();
         for (at, row) in self.rows.iter().enumerate() {
             let RowKind::Task(task) = row.kind else { continue };
-            rows_of.entry(tasks.get(task).map_or(TrackId(0), |of| of.home)).or_default().push(at);
+            rows_of
+                .entry(tasks.get(task).map_or(TrackId(0), |this_task| this_task.home))
+                .or_default()
+                .push(at);
         }
         for (track, cpu) in tasks.tracks_of_tasks() {
             let (rows, cells) = (rows_of.get(&tasks.home(track)), self.unknown.get(&cpu));

@@ -49,14 +49,16 @@ impl Labels {
             return Self::default();
         }
         let key = |id: &TrackId| tracks.get(id.0).map(|track| (&track.name, track.kind as u8));
-        let order = |id: &TrackId| (key(id), tracks.get(id.0).map(|of| identity(of, *id)), *id);
+        let order = |id: &TrackId| {
+            (key(id), tracks.get(id.0).map(|this_track| identity(this_track, *id)), *id)
+        };
         ids.sort_unstable_by(|one, other| order(one).cmp(&order(other)));
         let mut told_by = vec![DistinguishedBy::Name; tracks.len()];
         for group in ids.chunk_by(|one, other| key(one) == key(other)) {
             let how = distinguishing_key(tracks, group);
             for id in group {
-                if let Some(of) = item_mut(&mut told_by, id.0) {
-                    *of = how;
+                if let Some(distinguished_by) = item_mut(&mut told_by, id.0) {
+                    *distinguished_by = how;
                 }
             }
         }
@@ -111,9 +113,9 @@ fn shared_names(tracks: &[Track]) -> Vec<TrackId> {
         match first.entry(hash(id), |(known, _)| key(*known) == key(id), |(known, _)| hash(*known))
         {
             Entry::Occupied(mut known) => {
-                let (of, is_told) = known.get_mut();
+                let (value, is_told) = known.get_mut();
                 if !std::mem::replace(is_told, true) {
-                    shared.extend(track(*of));
+                    shared.extend(track(*value));
                 }
                 shared.extend(track(id));
             }
@@ -126,16 +128,17 @@ fn shared_names(tracks: &[Track]) -> Vec<TrackId> {
 /// Finds what distinguishes tracks of one kind and name, which are in the order of what they have
 /// in common.
 fn distinguishing_key(tracks: &[Track], ids: &[TrackId]) -> DistinguishedBy {
-    let of = |id: &TrackId| tracks.get(id.0).map(|track| identity(track, *id));
-    let same = ids.chunk_by(|one, other| of(one) == of(other)).map(|ids| common_key(tracks, ids));
+    let item = |id: &TrackId| tracks.get(id.0).map(|track| identity(track, *id));
+    let same =
+        ids.chunk_by(|one, other| item(one) == item(other)).map(|ids| common_key(tracks, ids));
     let same: Vec<_> = same.collect();
     if same.len() < 2 {
         DistinguishedBy::Name
-    } else if are_distinct(same.iter().map(|of| of.place)) {
+    } else if are_distinct(same.iter().map(|same_task| same_task.place)) {
         DistinguishedBy::Place
-    } else if are_distinct(same.iter().map(|of| of.number)) {
+    } else if are_distinct(same.iter().map(|same_task| same_task.number)) {
         DistinguishedBy::Number
-    } else if are_distinct(same.iter().map(|of| of.place.zip(of.number))) {
+    } else if are_distinct(same.iter().map(|same_task| same_task.place.zip(same_task.number))) {
         DistinguishedBy::Both
     } else {
         DistinguishedBy::Stream

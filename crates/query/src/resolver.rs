@@ -80,7 +80,7 @@ impl Resolver {
                 (Activity::End | Activity::EndOf { .. }, Some((own, cpu))) => {
                     unknown_since = self.switches.unknown_until_now(cpu);
                     let (ended, other) = self.switches.end(track, time);
-                    let (of, since) = match ended {
+                    let (task_id, since) = match ended {
                         // Where times go back, that time is told of already, and what stops as the
                         // window begins is not in it.
                         EndReason::Ran(RunningTask { task, since, is_standing, .. }) => {
@@ -91,7 +91,8 @@ impl Resolver {
                         EndReason::First => (own, self.assume(track, cpu, bounds)),
                         EndReason::AfterGap | EndReason::Unbalanced => (own, None),
                     };
-                    (task, run, lost) = (Some((of, cpu)), Some(RunChange::Ends { since }), other);
+                    (task, run, lost) =
+                        (Some((task_id, cpu)), Some(RunChange::Ends { since }), other);
                 }
                 (Activity::Release { by: Some(on), .. }, Some(_)) => {
                     by = Some(self.releaser(*on, tasks));
@@ -131,9 +132,12 @@ impl Resolver {
     /// nothing else runs, it is the processor itself.
     fn releaser(&self, on: TrackId, tasks: &Tasks) -> TrackId {
         let Some(cpu) = tasks.is_cpu(on) else { return tasks.home(on) };
-        let running = self.switches.running(cpu).filter(|of| !tasks.is_idle(of.task));
+        let running =
+            self.switches.running(cpu).filter(|running_task| !tasks.is_idle(running_task.task));
         let is_interrupted = self.interrupts.count(cpu) > 0;
-        running.filter(|_| !is_interrupted).map_or(on, |of| tasks.home(of.track))
+        running
+            .filter(|_| !is_interrupted)
+            .map_or(on, |running_task| tasks.home(running_task.track))
     }
 }
 

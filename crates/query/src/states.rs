@@ -73,8 +73,8 @@ impl MachineStates {
     pub fn transitions(&self) -> Vec<(&str, &str, u64)> {
         let mut names = vec![""; self.states.len()];
         for (name, place) in &self.places {
-            if let Some(of) = item_mut(&mut names, *place) {
-                *of = name;
+            if let Some(item) = item_mut(&mut names, *place) {
+                *item = name;
             }
         }
         let name = |place: usize| names.get(place).copied().unwrap_or_default();
@@ -323,7 +323,10 @@ mod tests {
         let mut states = States::default();
         let (_, short) = crate::fixture::analysed_with(told, Window::default(), &mut states);
         let door = &states.machines()[&TrackId(6)];
-        let stays: Vec<_> = door.states().map(|(_, of)| (of.entries, of.stay_ns.count())).collect();
+        let stays: Vec<_> = door
+            .states()
+            .map(|(_, state_time)| (state_time.entries, state_time.stay_ns.count()))
+            .collect();
         // The state entered at 90 is left at 0.
         assert_eq!(stays, [(2, 2), (2, 1)]);
         assert_eq!((door.total_ns(), short.left_out[0].count), (30 + 20 + 80, 1));

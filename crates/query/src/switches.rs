@@ -92,8 +92,8 @@ impl Switches {
             if let Some(first) = switches.of_cpu.get_mut(cpu.0) {
                 first.get_or_insert(lane);
             }
-            if let Some(of) = item_mut(&mut switches.of_track, track) {
-                *of = Slot::new(lane);
+            if let Some(slot) = item_mut(&mut switches.of_track, track) {
+                *slot = Slot::new(lane);
             }
         }
         switches

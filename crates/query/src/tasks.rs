@@ -122,14 +122,14 @@ impl Tasks {
     }
 
     fn add_cpu(&mut self, tracks: &[Track], track: TrackId) -> CpuId {
-        let of = tracks.get(track.0);
+        let this_track = tracks.get(track.0);
         self.cpus.push(Cpu {
-            name: of.map_or(String::new(), |track| track.name.clone()),
+            name: this_track.map_or(String::new(), |track| track.name.clone()),
             track,
-            recording: of.map_or(0, |track| track.recording),
-            clock: of.and_then(|track| track.clock),
-            is_one: of.is_some_and(|track| track.attributes.contains_key(Track::CPU_ID)),
-            has_interrupts: of.is_some_and(|track| track.has_flag(Track::HAS_INTERRUPTS)),
+            recording: this_track.map_or(0, |track| track.recording),
+            clock: this_track.and_then(|track| track.clock),
+            is_one: this_track.is_some_and(|track| track.attributes.contains_key(Track::CPU_ID)),
+            has_interrupts: this_track.is_some_and(|track| track.has_flag(Track::HAS_INTERRUPTS)),
         });
         let cpu = CpuId(self.cpus.len() - 1);
         if let Some(of_track) = self.is_cpu.get_mut(track.0) {
@@ -206,8 +206,8 @@ impl Tasks {
         (gap, missing): (TrackId, Missing),
     ) -> bool {
         let is_same = self.recording_of(track) == self.recording_of(gap);
-        let (of, place) = (slot_value(&self.places, track.0), slot_value(&self.places, gap.0));
-        is_same && of.is_some() && (missing == Missing::AllEvents || of == place)
+        let (value, place) = (slot_value(&self.places, track.0), slot_value(&self.places, gap.0));
+        is_same && value.is_some() && (missing == Missing::AllEvents || value == place)
     }
 
     /// The processor that stretches of a track interrupt.
@@ -356,7 +356,7 @@ impl TaskIndex {
 
 /// The track of the processor that a track is or is of.
 fn processor_track(tracks: &[Track], id: TrackId) -> usize {
-    let is_cpu = tracks.get(id.0).is_some_and(|of| of.attributes.contains_key(Track::CPU_ID));
+    let is_cpu = tracks.get(id.0).is_some_and(|track| track.attributes.contains_key(Track::CPU_ID));
     if is_cpu { id.0 } else { cpu_of(tracks, id).0 }
 }
 
@@ -367,11 +367,11 @@ pub(crate) fn parent_name(tracks: &[Track], id: TrackId) -> Option<&str> {
 }
 
 /// The track of the processor that a track is of: the nearest that says so, and else the topmost.
-fn cpu_of(tracks: &[Track], of: TrackId) -> TrackId {
-    let mut at = of;
+fn cpu_of(tracks: &[Track], track_id: TrackId) -> TrackId {
+    let mut at = track_id;
     // Parents come before their children, so this ends.
     while let Some(track) = tracks.get(at.0) {
-        let is_cpu = at != of && track.attributes.contains_key(Track::CPU_ID);
+        let is_cpu = at != track_id && track.attributes.contains_key(Track::CPU_ID);
         match track.parent.filter(|parent| *parent < at && !is_cpu) {
             Some(parent) => at = parent,
             None => break,

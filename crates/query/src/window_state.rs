@@ -125,8 +125,9 @@ impl StateBefore {
     ) -> Vec<InitialState<'a>> {
         let switches = &self.resolver.switches;
         let running = switches.lanes().filter_map(|(_, lane)| lane.running);
-        let mut found: Vec<_> =
-            running.map(|of| InitialState::Task(of.task, of.priority)).collect();
+        let mut found: Vec<_> = running
+            .map(|running_task| InitialState::Task(running_task.task, running_task.priority))
+            .collect();
         for cpu in (0..tasks.cpu_count()).map(CpuId).filter(is_asked) {
             if switches.is_known(cpu) {
                 found.push(InitialState::Nobody(cpu));
@@ -228,7 +229,7 @@ impl StateAfter {
         // Where events are missing is told on tracks of processors.
         let of_cpu = |cpu: &CpuId| tasks.cpu(*cpu).map(|cpu| cpu.track);
         let of_cpus = asked.cpus.iter().filter_map(of_cpu);
-        read.extend(of_cpus.filter(|of| tasks.interrupted(*of).is_some()));
+        read.extend(of_cpus.filter(|track_id| tasks.interrupted(*track_id).is_some()));
         for cpu in asked.interrupted() {
             found.interrupts.insert(cpu, None);
         }
@@ -300,10 +301,16 @@ impl StateAfter {
 
     /// Takes what happens to the interrupts of a processor.
     fn interrupt(&mut self, cpu: Option<CpuId>, activity: &Activity<'_>, asked: &mut OpenRequests) {
-        let Some(of) = cpu.and_then(|cpu| asked.under_way.take(cpu, activity)) else { return };
-        match of.run {
-            InterruptChange::Begins if of.around == 0 => self.interrupts_are(of.cpu, false),
-            InterruptChange::Ends if of.around == 0 => self.interrupts_are(of.cpu, true),
+        let Some(interrupt_event) = cpu.and_then(|cpu| asked.under_way.take(cpu, activity)) else {
+            return;
+        };
+        match interrupt_event.run {
+            InterruptChange::Begins if interrupt_event.around == 0 => {
+                self.interrupts_are(interrupt_event.cpu, false)
+            }
+            InterruptChange::Ends if interrupt_event.around == 0 => {
+                self.interrupts_are(interrupt_event.cpu, true)
+            }
             _ => {}
         }
     }

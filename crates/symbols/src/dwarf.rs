@@ -63,7 +63,9 @@ impl<'a> Debug<'a> {
                 && let Some(parsed) = self.sections.unit(unit)
             {
                 let covered = attributes::unit_ranges(&parsed, &self.sections.budget);
-                ranges.extend(covered.iter().map(|of| (of.begin, of.end, unit)));
+                ranges.extend(
+                    covered.iter().map(|this_range| (this_range.begin, this_range.end, unit)),
+                );
             }
         }
         self.ranges.sort_unstable();

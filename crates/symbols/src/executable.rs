@@ -27,10 +27,11 @@ impl Executable {
             return Self::Any;
         }
         let sections = file.sections().filter(is_code_section);
-        let mut found: Vec<_> = sections.map(|of| (of.address(), of.size())).collect();
+        let mut found: Vec<_> =
+            sections.map(|section| (section.address(), section.size())).collect();
         if found.is_empty() {
             let segments = file.segments().filter(is_code_segment);
-            found.extend(segments.map(|of| (of.address(), of.size())));
+            found.extend(segments.map(|segment| (segment.address(), segment.size())));
         }
         if found.is_empty() { Self::Untold } else { Self::from_ranges(found) }
     }

@@ -43,9 +43,9 @@ pub(crate) fn room(file_bytes: u64) -> u64 {
 }
 
 /// The bytes that the words of a type take.
-fn words_bytes(of: &CustomType) -> u64 {
-    let fields = of.fields.iter().map(|field| field.name.len() as u64 + FIELD_BYTES);
-    of.name.len() as u64 + fields.sum::<u64>()
+fn words_bytes(custom_type: &CustomType) -> u64 {
+    let fields = custom_type.fields.iter().map(|field| field.name.len() as u64 + FIELD_BYTES);
+    custom_type.name.len() as u64 + fields.sum::<u64>()
 }
 
 pub(crate) const FIELDS_MAX: usize = 1 << 8;
@@ -99,8 +99,8 @@ pub(crate) fn is_interrupt(id: ArtifactId, kind: ArtifactKind) -> bool {
 }
 
 /// A task class as an attribute.
-pub(crate) fn task_class_json(of: Result<TaskClass, i32>) -> Json {
-    of.map_or_else(Json::from, |class| class.name().into())
+pub(crate) fn task_class_json(result: Result<TaskClass, i32>) -> Json {
+    result.map_or_else(Json::from, |class| class.name().into())
 }
 
 /// The task class that an attribute says.
@@ -113,9 +113,11 @@ pub(crate) fn task_class(attributes: &Map<String, Json>) -> Option<Result<TaskCl
 
 /// Fields as an attribute: name, type and count of each.
 pub(crate) fn fields_json(fields: &[CustomField]) -> Json {
-    let field = |of: &CustomField| {
-        let field_type = of.field_type.map_or_else(Json::from, |of| of.name().into());
-        json!([of.name, field_type, of.element_count])
+    let field = |custom_field: &CustomField| {
+        let field_type = custom_field
+            .field_type
+            .map_or_else(Json::from, |this_field_type| this_field_type.name().into());
+        json!([custom_field.name, field_type, custom_field.element_count])
     };
     fields.iter().map(field).collect()
 }
@@ -124,7 +126,10 @@ pub(crate) fn fields_json(fields: &[CustomField]) -> Json {
 pub(crate) fn fields(attributes: &Map<String, Json>) -> Option<Vec<CustomField>> {
     let field = |said: &Json| {
         let [name, field_type, count] = said.as_array()?.as_slice() else { return None };
-        let named = FieldType::ALL.iter().find(|of| *field_type == of.name()).map(|of| Ok(*of));
+        let named = FieldType::ALL
+            .iter()
+            .find(|item| *field_type == item.name())
+            .map(|this_field_type| Ok(*this_field_type));
         let number = || i32::try_from(field_type.as_i64()?).ok().map(Err);
         Some(CustomField {
             name: name.as_str()?.to_owned(),
@@ -147,15 +152,16 @@ impl Values {
     /// Those of an artifact, where they are of their type and there is room for them.
     pub(crate) fn from_artifact(
         artifact: &DeclaredArtifact<'_>,
-        of: &CustomType,
+        custom_type: &CustomType,
         room: &mut u64,
     ) -> Option<Self> {
-        let is_small = artifact.custom.len() <= VALUE_BYTES_MAX && of.fields.len() <= FIELDS_MAX;
-        if !is_small || values(of, artifact.custom, 0).is_err() {
+        let is_small =
+            artifact.custom.len() <= VALUE_BYTES_MAX && custom_type.fields.len() <= FIELDS_MAX;
+        if !is_small || values(custom_type, artifact.custom, 0).is_err() {
             return None;
         }
-        *room = room.checked_sub(2 * artifact.custom.len() as u64 + words_bytes(of))?;
-        let (type_name, fields) = (of.name.clone(), of.fields.clone());
+        *room = room.checked_sub(2 * artifact.custom.len() as u64 + words_bytes(custom_type))?;
+        let (type_name, fields) = (custom_type.name.clone(), custom_type.fields.clone());
         Some(Self { type_name, fields, custom: artifact.custom.to_vec() })
     }
 
@@ -174,17 +180,18 @@ impl Values {
     pub(crate) fn read(attributes: &Map<String, Json>) -> Option<Self> {
         let custom = bytes_of(attributes.get(CUSTOM)?.as_str()?)?;
         let type_name = attributes.get(TYPE_NAME)?.as_str()?.to_owned();
-        let of = Self { type_name, fields: fields(attributes)?, custom };
+        let this_values = Self { type_name, fields: fields(attributes)?, custom };
         let log_file = crate::LogFileId(0);
-        let (name, fields) = (of.type_name.clone(), of.fields.clone());
+        let (name, fields) = (this_values.type_name.clone(), this_values.fields.clone());
         let described = CustomType { offset: 0, id: TypeId(1), name, log_file, fields };
-        values(&described, &of.custom, 0).is_ok().then_some(of)
+        values(&described, &this_values.custom, 0).is_ok().then_some(this_values)
     }
 }
 
 fn bytes_of(digits: &str) -> Option<Vec<u8>> {
     let (pairs, rest) = digits.as_bytes().as_chunks::<2>();
-    let digit = |digit: u8| char::from(digit).to_digit(16).and_then(|of| u8::try_from(of).ok());
+    let digit =
+        |digit: u8| char::from(digit).to_digit(16).and_then(|value| u8::try_from(value).ok());
     let bytes = pairs.iter().map(|[high, low]| Some((digit(*high)? << 4) | digit(*low)?));
     bytes.collect::<Option<Vec<_>>>().filter(|_| rest.is_empty())
 }
@@ -327,19 +334,19 @@ pub(crate) fn values_of(fields: &[CustomField], text: &str) -> Option<Vec<Value>
 }
 
 fn field_value(field: &CustomField, said: &RawValue) -> Option<Value> {
-    let of = field.field_type.ok()?;
+    let this_field_type = field.field_type.ok()?;
     if field.element_count == 0 {
-        return element(of, said.get());
+        return element(this_field_type, said.get());
     }
     let values: Vec<&RawValue> = serde_json::from_str(said.get()).ok()?;
-    let values = values.iter().map(|value| element(of, value.get()));
+    let values = values.iter().map(|value| element(this_field_type, value.get()));
     values.collect::<Option<Vec<_>>>().map(Value::List)
 }
 
-fn element(of: FieldType, said: &str) -> Option<Value> {
+fn element(field_type: FieldType, said: &str) -> Option<Value> {
     // JSON has no number for some, which are texts then.
     let bare = said.trim_matches('"');
-    Some(match of {
+    Some(match field_type {
         FieldType::Int8 | FieldType::Int16 | FieldType::Int32 | FieldType::Int64 => {
             Value::Int(said.parse().ok()?)
         }
@@ -458,10 +465,11 @@ mod tests {
         };
         let fields = vec![CustomField::scalar("x".repeat(100), FieldType::Uint8)];
         let (name, log_file) = ("type".into(), crate::LogFileId(0));
-        let of = CustomType { offset: 0, id: TypeId(1), name, log_file, fields };
+        let this_custom_type = CustomType { offset: 0, id: TypeId(1), name, log_file, fields };
         // Two digits, four bytes of the type's name, and 100 + 32 of its field.
         let mut room = 2 * 138 + 137;
-        let fit = (0..3).map(|_| Values::from_artifact(&artifact, &of, &mut room).is_some());
+        let fit = (0..3)
+            .map(|_| Values::from_artifact(&artifact, &this_custom_type, &mut room).is_some());
         assert_eq!(fit.collect::<Vec<_>>(), [true, true, false]);
         assert_eq!(room, 137);
         assert_eq!([room_of(100), room_of(1 << 30)], [1 << 20, 1 << 32]);
@@ -473,13 +481,13 @@ mod tests {
 
     #[test]
     fn values_that_are_not_of_their_type_are_none() {
-        let of = |custom: &str| {
+        let item = |custom: &str| {
             let said = json!({ "type_name": "", "fields": [["x", "INT8", 0]], "custom": custom });
             Values::read(said.as_object().unwrap()).map(|values| values.custom)
         };
-        assert_eq!(of("7f"), Some(vec![0x7F]));
+        assert_eq!(item("7f"), Some(vec![0x7F]));
         for odd in ["7f00", "7", "xy", "é1", "+7"] {
-            assert_eq!(of(odd), None, "{odd}");
+            assert_eq!(item(odd), None, "{odd}");
         }
     }
 
@@ -487,7 +495,8 @@ mod tests {
     fn a_state_is_of_the_machine_at_the_end_of_its_way() {
         let pairs = [(7, 6), (6, 5), (8, 9), (9, 8), (3, 8), (4, 5)];
         let found = machines(pairs.map(|(state, parent)| (ArtifactId(state), ArtifactId(parent))));
-        let mut found: Vec<_> = found.iter().map(|(state, of)| (state.0, of.0)).collect();
+        let mut found: Vec<_> =
+            found.iter().map(|(state, artifact_id)| (state.0, artifact_id.0)).collect();
         found.sort_unstable();
         assert_eq!(found, [(4, 5), (6, 5), (7, 5)]);
     }
@@ -499,16 +508,16 @@ mod tests {
             CustomField::array("b", FieldType::Float, 2),
             CustomField::scalar("c", FieldType::String),
         ];
-        let of = |text| values_of(&fields, text);
+        let item = |text| values_of(&fields, text);
         let floats = Value::List(vec![Value::Float32(0.1), Value::Float32(f32::INFINITY)]);
         let expected = vec![Value::UInt(u64::MAX), floats, "é".into()];
         let text = r#"{"a":18446744073709551615,"b":[0.1,"Infinity"],"c":"é"}"#;
-        assert_eq!(of(text), Some(expected));
+        assert_eq!(item(text), Some(expected));
         let twice = ["x", "y", "x"].map(|name| CustomField::scalar(name, FieldType::Int8));
         let expected = [1, 3, 2].map(Value::Int).to_vec();
         assert_eq!(values_of(&twice, r#"{"x":1,"x":2,"y":3}"#), Some(expected));
         for other in ["{}", "[]", r#"{"a":-1,"b":[],"c":""}"#, r#"{"a":1,"b":[],"c":"","d":0}"#] {
-            assert_eq!(of(other), None, "{other}");
+            assert_eq!(item(other), None, "{other}");
         }
     }
 }

@@ -193,12 +193,16 @@ impl Dataset for LogSet {
 
 /// Says that tasks are called by their numbers alone, as `repair` calls those whose artifacts are lost.
 fn nameless(reader: &Reader) -> Option<Finding> {
-    let is_task = |of: &DeclaredArtifact<'_>| of.kind.class() == ArtifactClass::Task;
+    let is_task = |declared_artifact: &DeclaredArtifact<'_>| {
+        declared_artifact.kind.class() == ArtifactClass::Task
+    };
     let mut tasks = reader.artifacts().filter(is_task).peekable();
     tasks.peek()?;
     let message = "tasks have numbers in place of names: what they are called, and which of them run \
                    when there is nothing to do, is not known";
-    let is_nameless = tasks.all(|of| of.name.to_string() == undeclared_name(of.id));
+    let is_nameless = tasks.all(|declared_artifact| {
+        declared_artifact.name.to_string() == undeclared_name(declared_artifact.id)
+    });
     is_nameless.then(|| Finding::for_whole_file(Severity::Note, "artifacts", message))
 }
 
@@ -221,7 +225,7 @@ fn summary(reader: &Reader) -> Summary {
     if let Some(statistics) = reader.statistics() {
         summary.fact("task switches", statistics.num_task_switches);
     }
-    let row = |of: &LogFile| (of.name.clone(), log_file_words(of));
+    let row = |log_file: &LogFile| (log_file.name.clone(), log_file_words(log_file));
     let rows = reader.log_files().iter().map(row);
     summary.sections.push(Section::new("log files", rows, ROWS_MAX));
     let rows = executions(reader).into_iter().map(Executions::row);
@@ -241,9 +245,10 @@ fn span(reader: &Reader) -> Option<(i64, i64, &'static str)> {
     }
     let (first, last) = (reader.blocks().first()?, reader.blocks().last()?);
     let (first, last) = (first.first_timestamp, last.last_timestamp);
-    let switches = reader.statistics().filter(|of| of.num_task_switches > 0);
-    let are_within =
-        switches.is_none_or(|of| first <= of.first_task_duration && of.last_task_duration <= last);
+    let switches = reader.statistics().filter(|item| item.num_task_switches > 0);
+    let are_within = switches.is_none_or(|this_statistics| {
+        first <= this_statistics.first_task_duration && this_statistics.last_task_duration <= last
+    });
     let how = match (reader.is_index_sound(), reader.is_ascending() && are_within) {
         (true, true) => "as the index has it",
         (true, false) => "as written: times go back",
@@ -252,13 +257,18 @@ fn span(reader: &Reader) -> Option<(i64, i64, &'static str)> {
     Some((first, last, how))
 }
 
-fn log_file_words(of: &LogFile) -> String {
-    let time = match (of.imported_at_ms, of.imported_at_ms.checked_mul(1_000_000).map(TimeNs)) {
-        (0, _) => String::new(),
-        (_, Some(time)) => format!(" at {}", DisplayTime { time, since_epoch: true }),
-        (ms, None) => format!(" {ms} ms after the Epoch"),
-    };
-    format!("log file {}, {} bytes, imported by {}{time}", of.id.0, of.size, of.importer)
+fn log_file_words(log_file: &LogFile) -> String {
+    let time =
+        match (log_file.imported_at_ms, log_file.imported_at_ms.checked_mul(1_000_000).map(TimeNs))
+        {
+            (0, _) => String::new(),
+            (_, Some(time)) => format!(" at {}", DisplayTime { time, since_epoch: true }),
+            (ms, None) => format!(" {ms} ms after the Epoch"),
+        };
+    format!(
+        "log file {}, {} bytes, imported by {}{time}",
+        log_file.id.0, log_file.size, log_file.importer
+    )
 }
 
 /// Run times of the tasks of one name.
@@ -285,13 +295,13 @@ impl Executions<'_> {
 /// Tasks by their names: those that ran longest come first.
 fn executions(reader: &Reader) -> Vec<Executions<'_>> {
     let mut named: BTreeMap<String, Executions<'_>> = BTreeMap::new();
-    for of in reader.task_executions() {
-        let name = tables::task_name(reader, of.log_file, of.task);
-        let name = name.unwrap_or_else(|| undeclared_name(of.task));
-        let none = Executions { name: name.clone(), first: of, count: 0, share: 0.0 };
+    for task_execution in reader.task_executions() {
+        let name = tables::task_name(reader, task_execution.log_file, task_execution.task);
+        let name = name.unwrap_or_else(|| undeclared_name(task_execution.task));
+        let none = Executions { name: name.clone(), first: task_execution, count: 0, share: 0.0 };
         let known = named.entry(name).or_insert(none);
         known.count += 1;
-        known.share += of.task_exec;
+        known.share += task_execution.task_exec;
     }
     let mut executions: Vec<_> = named.into_values().collect();
     executions.sort_by(|a, b| b.share.total_cmp(&a.share));

@@ -124,8 +124,9 @@ impl Recorder {
         let value = f64::from(i32::try_from(turning).unwrap_or_default()) * 12.5;
         let currents = [turning * 3, turning * 3 - 1, turning * 3 + 1];
         let values = [Value::from(value), currents.into_iter().collect()];
-        let of = self.definitions.types.iter().find(|of| of.id == custom_type);
-        let custom = of.map_or(Ok(Vec::new()), |of| encode(of, &values))?;
+        let this_custom_type = self.definitions.types.iter().find(|item| item.id == custom_type);
+        let custom = this_custom_type
+            .map_or(Ok(Vec::new()), |this_custom_type| encode(this_custom_type, &values))?;
         let body = Body::Generic;
         self.writer.write(&Event { timestamp, log_file, body, custom_type, custom: &custom })
     }

@@ -23,18 +23,23 @@ pub(crate) fn dump(
 ) -> Result<()> {
     for (section, _) in reader.sections() {
         let flow = match section {
-            Section::LogFiles => each(sink, "log_file", reader.log_files(), |of| {
-                Ok((of.offset, log_file_fields(reader, of)))
+            Section::LogFiles => each(sink, "log_file", reader.log_files(), |this_log_file| {
+                Ok((this_log_file.offset, log_file_fields(reader, this_log_file)))
             })?,
-            Section::Types => {
-                each(sink, "type", reader.types(), |of| Ok((of.offset, type_fields(reader, of))))?
-            }
+            Section::Types => each(sink, "type", reader.types(), |custom_type| {
+                Ok((custom_type.offset, type_fields(reader, custom_type)))
+            })?,
             Section::Events => each(sink, "event", reader.events(), |found| {
                 Ok((found.offset, event_fields(reader, &found, request)?))
             })?,
-            Section::Artifacts => each(sink, "artifact", reader.artifacts(), |of| {
-                Ok((of.offset, artifact_fields(reader, &of, request)?))
-            })?,
+            Section::Artifacts => {
+                each(sink, "artifact", reader.artifacts(), |declared_artifact| {
+                    Ok((
+                        declared_artifact.offset,
+                        artifact_fields(reader, &declared_artifact, request)?,
+                    ))
+                })?
+            }
             Section::EventIndex | Section::TaskExecutions | Section::Statistics => Flow::More,
         };
         if flow == Flow::Stop {
@@ -68,46 +73,46 @@ fn recording_value(reader: &Reader, id: LogFileId) -> Field<'static> {
     recording(reader, id).map_or(Value::Null, Value::from).into()
 }
 
-fn log_file_fields(reader: &Reader, of: &LogFile) -> Fields {
+fn log_file_fields(reader: &Reader, log_file: &LogFile) -> Fields {
     vec![
-        ("recording", recording_value(reader, of.id)),
-        ("log_file_id", of.id.0.into()),
-        ("log_file_name", of.name.clone().into()),
-        ("log_file_size", of.size.into()),
-        ("imported_at_timestamp", of.imported_at_ms.into()),
-        ("importer_name", of.importer.clone().into()),
+        ("recording", recording_value(reader, log_file.id)),
+        ("log_file_id", log_file.id.0.into()),
+        ("log_file_name", log_file.name.clone().into()),
+        ("log_file_size", log_file.size.into()),
+        ("imported_at_timestamp", log_file.imported_at_ms.into()),
+        ("importer_name", log_file.importer.clone().into()),
     ]
 }
 
-fn type_fields(reader: &Reader, of: &CustomType) -> Fields {
+fn type_fields(reader: &Reader, custom_type: &CustomType) -> Fields {
     vec![
-        ("recording", recording_value(reader, of.log_file)),
-        ("type_id", of.id.0.into()),
-        ("type_name", of.name.clone().into()),
-        ("log_file_id", of.log_file.0.into()),
-        ("fields", fields_text(of).into()),
+        ("recording", recording_value(reader, custom_type.log_file)),
+        ("type_id", custom_type.id.0.into()),
+        ("type_name", custom_type.name.clone().into()),
+        ("log_file_id", custom_type.log_file.0.into()),
+        ("fields", fields_text(custom_type).into()),
     ]
 }
 
 /// The fields of a type as one reads them: `speed: FLOAT, axes: INT16[3]`.
-pub(crate) fn fields_text(of: &CustomType) -> String {
+pub(crate) fn fields_text(custom_type: &CustomType) -> String {
     let field = |field: &CustomField| format!("{}: {}", field.name, field.type_name());
-    of.fields.iter().map(field).collect::<Vec<_>>().join(", ")
+    custom_type.fields.iter().map(field).collect::<Vec<_>>().join(", ")
 }
 
 fn artifact_fields(
     reader: &Reader,
-    of: &DeclaredArtifact<'_>,
+    declared_artifact: &DeclaredArtifact<'_>,
     request: &DumpRequest,
 ) -> Result<Fields> {
     let mut fields: Fields = vec![
-        ("recording", recording_value(reader, of.log_file)),
-        ("artifact_class", of.kind.class().name().into()),
-        ("artifact_id", of.id.0.into()),
-        ("artifact_name", of.name.to_string().into()),
-        ("log_file_id", of.log_file.0.into()),
+        ("recording", recording_value(reader, declared_artifact.log_file)),
+        ("artifact_class", declared_artifact.kind.class().name().into()),
+        ("artifact_id", declared_artifact.id.0.into()),
+        ("artifact_name", declared_artifact.name.to_string().into()),
+        ("log_file_id", declared_artifact.log_file.0.into()),
     ];
-    match of.kind {
+    match declared_artifact.kind {
         ArtifactKind::Generic | ArtifactKind::StateMachine => {}
         ArtifactKind::Task { task_class, priority } => {
             fields.push(("task_class", task_class_text(task_class).into()));
@@ -115,17 +120,22 @@ fn artifact_fields(
         }
         ArtifactKind::State { parent } => fields.push(("parent_id", parent.0.into())),
     }
-    fields.push(("custom_type_id", of.custom_type.0.into()));
+    fields.push(("custom_type_id", declared_artifact.custom_type.0.into()));
     if !request.headers_only {
-        let custom = reader.custom_value(of.log_file, of.custom_type, of.custom, of.offset)?;
+        let custom = reader.custom_value(
+            declared_artifact.log_file,
+            declared_artifact.custom_type,
+            declared_artifact.custom,
+            declared_artifact.offset,
+        )?;
         fields.push(("custom", custom.into()));
     }
     Ok(fields)
 }
 
 /// A task class by name; a number that has none.
-pub(crate) fn task_class_text(of: std::result::Result<TaskClass, i32>) -> String {
-    of.map_or_else(|number| number.to_string(), |class| class.name().to_owned())
+pub(crate) fn task_class_text(this_result: std::result::Result<TaskClass, i32>) -> String {
+    this_result.map_or_else(|number| number.to_string(), |class| class.name().to_owned())
 }
 
 fn event_fields(

@@ -130,7 +130,7 @@ pub(crate) mod tests {
         let (a, b) = (file([(1, 0), (5, 0), (5, 1), (9, 0)]), file([(0, 0), (5, 0), (6, 1)]));
         let merged = all(Merge::new([&*a, &*b]));
         let merged: Vec<_> =
-            merged.iter().map(|(of, found)| (found.event.timestamp, *of)).collect();
+            merged.iter().map(|(value, found)| (found.event.timestamp, *value)).collect();
         assert_eq!(merged, [(0, 1), (1, 0), (5, 0), (5, 0), (5, 1), (6, 1), (9, 0)]);
     }
 

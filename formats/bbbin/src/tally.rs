@@ -67,8 +67,8 @@ impl RunTimes {
     /// that ran.
     #[cold]
     fn commit_run(&mut self, kept: Option<(LogTask, i64)>, task: LogTask, ns: i128) {
-        if let Some((of, ns)) = kept {
-            *self.settled_ns.entry(of).or_default() += i128::from(ns);
+        if let Some((log_task, ns)) = kept {
+            *self.settled_ns.entry(log_task).or_default() += i128::from(ns);
         }
         *self.settled_ns.entry(task).or_default() += ns;
     }

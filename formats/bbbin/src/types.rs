@@ -202,8 +202,9 @@ pub struct DeclaredArtifact<'a> {
 }
 
 impl From<DeclaredArtifact<'_>> for Artifact {
-    fn from(of: DeclaredArtifact<'_>) -> Self {
-        let DeclaredArtifact { offset, id, name, log_file, kind, custom_type, custom } = of;
+    fn from(declared_artifact: DeclaredArtifact<'_>) -> Self {
+        let DeclaredArtifact { offset, id, name, log_file, kind, custom_type, custom } =
+            declared_artifact;
         let (name, custom) = (name.to_string(), custom.to_vec());
         Self { offset, id, name, log_file, kind, custom_type, custom }
     }
@@ -476,14 +477,14 @@ struct LogTypes {
 impl TypeIds {
     /// Looks at the types that were added since it was asked last.
     fn log_types(&mut self, log: LogFileId, types: &[CustomType]) -> &mut LogTypes {
-        for of in types.get(self.seen..).unwrap_or_default() {
-            self.taken.insert((of.log_file, of.id.0));
-            let known = self.of_logs.entry(of.log_file).or_default();
-            known.largest = known.largest.max(of.id.0);
+        for custom_type in types.get(self.seen..).unwrap_or_default() {
+            self.taken.insert((custom_type.log_file, custom_type.id.0));
+            let known = self.of_logs.entry(custom_type.log_file).or_default();
+            known.largest = known.largest.max(custom_type.id.0);
             // What has no type must not be called as one that has a name.
-            let is_bare = of.fields.is_empty() && of.name.is_empty();
-            let is_empty = is_bare && of.id.0 != NO_TYPE;
-            known.empty = known.empty.or(is_empty.then_some(of.id));
+            let is_bare = custom_type.fields.is_empty() && custom_type.name.is_empty();
+            let is_empty = is_bare && custom_type.id.0 != NO_TYPE;
+            known.empty = known.empty.or(is_empty.then_some(custom_type.id));
         }
         self.seen = types.len();
         self.of_logs.entry(log).or_default()

@@ -209,17 +209,20 @@ impl Events for RecodedEvents {
 }
 
 fn content<'a>(recoding: &Recoding, content: Content<'a>) -> Content<'a> {
-    let message = |of: Message<'a>| Message { name: recoding.cow(&of.name), ..of };
+    let message = |this_message: Message<'a>| Message {
+        name: recoding.cow(&this_message.name),
+        ..this_message
+    };
     match content {
         Content::Text(text) => Content::Text(recoding.cow(&text)),
         Content::Value(value) => Content::Value(recoding.value(value)),
-        Content::Fields(of) => {
-            let fields = of.fields.into_iter().map(|field| kymo_model::timeline::Field {
+        Content::Fields(this_fields) => {
+            let fields = this_fields.fields.into_iter().map(|field| kymo_model::timeline::Field {
                 name: recoding.cow(&field.name),
                 value: recoding.value(field.value),
                 bits: field.bits,
             });
-            let name = recoding.cow(&of.name);
+            let name = recoding.cow(&this_fields.name);
             Content::Fields(Fields { name, fields: fields.collect() })
         }
         Content::Activity(activity) => Content::Activity(match activity {
@@ -227,8 +230,8 @@ fn content<'a>(recoding: &Recoding, content: Content<'a>) -> Content<'a> {
                 Activity::Begin { name: Some(recoding.cow(&name)), priority, ends }
             }
             Activity::EndOf { name } => Activity::EndOf { name: recoding.cow(&name) },
-            Activity::Send(of) => Activity::Send(message(of)),
-            Activity::Receive(of) => Activity::Receive(message(of)),
+            Activity::Send(this_message) => Activity::Send(message(this_message)),
+            Activity::Receive(this_message) => Activity::Receive(message(this_message)),
             Activity::Enter { state, settled } => {
                 Activity::Enter { state: recoding.cow(&state), settled }
             }

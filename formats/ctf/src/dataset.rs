@@ -146,14 +146,14 @@ fn times_of(reader: &Reader, times: &[Span], summary: &mut Summary) {
 
 /// Versions and byte orders of all traces.
 fn dialect(reader: &Reader) -> String {
-    let of = |part: &crate::read::Part| {
+    let item = |part: &crate::read::Part| {
         let (major, minor) = part.trace.version;
         match part.trace.byte_order {
             Some(order) => format!("version {major}.{minor}, {}", order.name()),
             None => format!("version {major}"),
         }
     };
-    let mut found: Vec<_> = reader.parts().iter().map(of).collect();
+    let mut found: Vec<_> = reader.parts().iter().map(item).collect();
     found.dedup();
     found.join("; ")
 }

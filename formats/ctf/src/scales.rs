@@ -7,7 +7,7 @@ use crate::{Reader, Track};
 #[derive(Debug)]
 pub(crate) struct Scales {
     /// The scale of each clock.
-    of: Vec<usize>,
+    values: Vec<usize>,
     /// The first clock of each scale.
     pub(crate) clocks: Vec<usize>,
 }
@@ -17,7 +17,7 @@ pub(crate) type Span = Option<(i64, i64)>;
 
 impl Scales {
     pub(crate) fn new(reader: &Reader) -> Self {
-        let (mut of, mut clocks, mut epoch) = (Vec::new(), Vec::new(), None);
+        let (mut values, mut clocks, mut epoch) = (Vec::new(), Vec::new(), None);
         for (place, clock) in reader.clocks().iter().enumerate() {
             let known = epoch.filter(|_| clock.since_epoch);
             let scale = known.unwrap_or(clocks.len());
@@ -27,14 +27,14 @@ impl Scales {
             if clock.since_epoch {
                 epoch = Some(scale);
             }
-            of.push(scale);
+            values.push(scale);
         }
-        Self { of, clocks }
+        Self { values, clocks }
     }
 
     /// The scale of a stream.
     pub(crate) fn scale_index(&self, reader: &Reader, track: &Track) -> Option<usize> {
-        self.of.get(reader.clock_of(track)?).copied()
+        self.values.get(reader.clock_of(track)?).copied()
     }
 
     /// The times of each scale, by those of each stream.

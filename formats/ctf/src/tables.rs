@@ -32,7 +32,7 @@ fn trace_columns<T: 'static>(
     mut columns: Vec<(&'static str, Cells<Of<T>>)>,
 ) -> Vec<(&'static str, Cells<Of<T>>)> {
     if reader.parts().len() > 1 {
-        columns.insert(0, ("trace", Cells::Text(|of| of.0.clone())));
+        columns.insert(0, ("trace", Cells::Text(|pair| pair.0.clone())));
     }
     columns
 }
@@ -41,11 +41,11 @@ fn trace_columns<T: 'static>(
 pub(crate) type Of<T> = (String, T);
 
 /// Lists the things that each trace has.
-fn listed<T>(reader: &Reader, of: impl Fn(&Trace) -> Vec<T>) -> Vec<Of<T>> {
+fn listed<T>(reader: &Reader, item: impl Fn(&Trace) -> Vec<T>) -> Vec<Of<T>> {
     let parts = reader.parts().iter();
     let of_part = |part: &Part| {
         let folder = part.folder.display().to_string();
-        of(&part.trace).into_iter().map(move |it| (folder.clone(), it)).collect::<Vec<_>>()
+        item(&part.trace).into_iter().map(move |it| (folder.clone(), it)).collect::<Vec<_>>()
     };
     parts.flat_map(of_part).collect()
 }

@@ -377,9 +377,9 @@ mod tests {
 
     #[test]
     fn system_calls_are_named_as_they_are() {
-        let of = |rest: &str| ("sys_dup2".to_owned(), rest.to_owned());
-        assert_eq!(said("sys_dup2(oldfd: 0xb, newfd: 1)"), of("(oldfd: 0xb, newfd: 1)"));
-        assert_eq!(said("sys_dup2 -> 0x1"), of("-> 0x1"));
+        let item = |rest: &str| ("sys_dup2".to_owned(), rest.to_owned());
+        assert_eq!(said("sys_dup2(oldfd: 0xb, newfd: 1)"), item("(oldfd: 0xb, newfd: 1)"));
+        assert_eq!(said("sys_dup2 -> 0x1"), item("-> 0x1"));
         assert_eq!(said("sys_getpid()"), ("sys_getpid".to_owned(), "()".to_owned()));
     }
 

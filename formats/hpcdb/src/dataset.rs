@@ -213,8 +213,8 @@ fn metrics(view: &Profiles) -> Section {
 fn computed(view: &Profiles) -> Option<Section> {
     let derived = view.derived();
     let shortened = |text: &str| kymo_core::shortened(text).into_owned();
-    let row = |of: &Metric| {
-        let (name, text) = (shortened(&of.name), shortened(&of.description));
+    let row = |metric: &Metric| {
+        let (name, text) = (shortened(&metric.name), shortened(&metric.description));
         let values = vec![("description", Value::from(text.as_str()))];
         Row { name, text, values }
     };

@@ -69,7 +69,8 @@ impl LexAware {
     fn from_metric(metric: &Metric) -> Option<Self> {
         let sum = metric.sums().into_iter().find(|sum| !sum.equals_thread_sum())?;
         let mut instances = metric.instances.iter();
-        let function = instances.find(|of| scope_of(&of.scope) == Some(MetricScope::Function))?;
+        let function =
+            instances.find(|item| scope_of(&item.scope) == Some(MetricScope::Function))?;
         let (instance, statistic) = (sum.instance, sum.statistic);
         Some(Self { instance, statistic, function: function.prop_metric_id })
     }

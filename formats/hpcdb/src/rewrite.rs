@@ -62,12 +62,18 @@ impl Rewriting<'_> {
         self.writer.keep(others, &self.meta.scopes);
         for metric in metrics {
             // Those that are not known are refused by now.
-            let reaches = metric.instances.iter().filter_map(|of| scope_of(&of.scope)).collect();
+            let reaches = metric
+                .instances
+                .iter()
+                .filter_map(|scope_instance| scope_of(&scope_instance.scope))
+                .collect();
             self.writer.metric(&Metric { reaches, ..Metric::named(metric.name.clone()) })?;
         }
         // By the ids they have, which need not be in the order of the list.
         let mut order: Vec<_> = (0_u32..).zip(metrics).collect();
-        order.sort_by_key(|(_, metric)| metric.instances.iter().map(|of| of.prop_metric_id).min());
+        order.sort_by_key(|(_, metric)| {
+            metric.instances.iter().map(|scope_instance| scope_instance.prop_metric_id).min()
+        });
         let mut ranks = vec![0; metrics.len()];
         for (rank, (index, _)) in (0_u32..).zip(order) {
             if let Some(slot) = usize::try_from(index).ok().and_then(|at| ranks.get_mut(at)) {
@@ -158,7 +164,8 @@ impl Rewriting<'_> {
     /// Refuses values of metrics that are not listed: they would be missing.
     fn require_listed(&self) -> Result<()> {
         let instances = self.meta.metrics.iter().flat_map(|metric| &metric.instances);
-        let listed: HashSet<u64> = instances.map(|of| of.prop_metric_id.into()).collect();
+        let listed: HashSet<u64> =
+            instances.map(|scope_instance| scope_instance.prop_metric_id.into()).collect();
         let values = match self.database.profile {
             Some(_) => rows::values(self.database),
             None => rows::context_values(self.database),
@@ -237,15 +244,17 @@ fn model_statistic(kind: &Kind) -> Option<Statistic> {
 fn kinds(metrics: &[types::Metric]) -> Result<Vec<Kind>> {
     let mut common: Option<Vec<Kind>> = None;
     for metric in metrics {
-        let is_instance = |scope: &str| metric.instances.iter().any(|of| *of.scope == *scope);
-        if !metric.instances.iter().all(|of| scope_of(&of.scope).is_some())
-            || !metric.statistics.iter().all(|of| is_instance(&of.scope))
+        let is_instance = |scope: &str| {
+            metric.instances.iter().any(|scope_instance| *scope_instance.scope == *scope)
+        };
+        if !metric.instances.iter().all(|scope_instance| scope_of(&scope_instance.scope).is_some())
+            || !metric.statistics.iter().all(|statistic| is_instance(&statistic.scope))
         {
             let why = format!("{} has scopes that are not written", metric.name);
             return Err(Error::Request(why));
         }
         let mut found: Vec<_> = metric.statistics.iter().collect();
-        found.sort_by_key(|of| of.stat_metric_id);
+        found.sort_by_key(|item| item.stat_metric_id);
         let mut kinds: Vec<_> = found.into_iter().map(kind_of).collect();
         kinds.dedup();
         // Those that are equal in this stay in their order.
@@ -266,11 +275,11 @@ fn kind_of(statistic: &types::Statistic) -> Kind {
 fn columns(metrics: &[types::Metric]) -> Result<HashMap<u64, (Column, usize)>> {
     let (kinds, mut columns) = (kinds(metrics)?, HashMap::new());
     for (metric, described) in (0..).map(MetricId).zip(metrics) {
-        for of in &described.statistics {
-            let kind = kind_of(of);
+        for statistic in &described.statistics {
+            let kind = kind_of(statistic);
             let place = kinds.iter().position(|known| *known == kind);
-            if let Some((place, reach)) = place.zip(scope_of(&of.scope)) {
-                columns.insert(of.stat_metric_id.into(), (Column { metric, reach }, place));
+            if let Some((place, reach)) = place.zip(scope_of(&statistic.scope)) {
+                columns.insert(statistic.stat_metric_id.into(), (Column { metric, reach }, place));
             }
         }
     }

@@ -81,8 +81,11 @@ pub(crate) struct Metric {
 impl Metric {
     /// The kinds of values of threads that the summary has the sum of.
     pub(crate) fn sums(&self) -> Vec<SummedScope> {
-        let instances: HashMap<_, _> =
-            self.instances.iter().map(|of| (&of.scope, of.prop_metric_id)).collect();
+        let instances: HashMap<_, _> = self
+            .instances
+            .iter()
+            .map(|scope_instance| (&scope_instance.scope, scope_instance.prop_metric_id))
+            .collect();
         let sums = self.statistics.iter().filter(|statistic| statistic.is_sum());
         let sums = sums.filter_map(|Statistic { scope, stat_metric_id, .. }| {
             let instance = *instances.get(scope)?;

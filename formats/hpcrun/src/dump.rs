@@ -103,8 +103,8 @@ impl Dump<'_> {
     }
 
     /// Gives how many there are of some kinds of items, as the file says it.
-    fn counts(&mut self, recording: usize, part: &Part, of: &[&str]) -> Result<()> {
-        let places = counts(part).iter().enumerate().filter(|(_, count)| of.contains(&count.of));
+    fn counts(&mut self, recording: usize, part: &Part, names: &[&str]) -> Result<()> {
+        let places = counts(part).iter().enumerate().filter(|(_, count)| names.contains(&count.of));
         let places: Vec<_> = places.map(|(place, _)| place).collect();
         places.into_iter().try_for_each(|at| self.some(&COUNTS, recording, part, at..at + 1))
     }

@@ -65,11 +65,11 @@ impl FormulaParser<'_> {
     fn value(&mut self) -> Option<Expression> {
         for (name, operation) in [("min(", Operation::Min), ("max(", Operation::Max)] {
             if self.take(name) {
-                let mut of = vec![self.nested()?];
+                let mut expressions = vec![self.nested()?];
                 while self.take(",") {
-                    of.push(self.nested()?);
+                    expressions.push(self.nested()?);
                 }
-                return self.take(")").then_some(Expression::Apply(operation, of));
+                return self.take(")").then_some(Expression::Apply(operation, expressions));
             }
         }
         if self.take("(") {
@@ -103,8 +103,8 @@ mod tests {
 
     use super::*;
 
-    fn apply(operation: Operation, of: &[Expression]) -> Expression {
-        Expression::Apply(operation, of.to_vec())
+    fn apply(operation: Operation, expressions: &[Expression]) -> Expression {
+        Expression::Apply(operation, expressions.to_vec())
     }
 
     /// Those that hpcrun writes, with what hpcprof makes of them.

@@ -145,9 +145,10 @@ impl Formulas {
                 Some(Formula::Computed(Ok(other))) => other.clone(),
                 _ => Expression::Metric(metric),
             },
-            Expression::Apply(operation, of) => {
-                let of = of.into_iter().map(|of| self.replaced(of)).collect();
-                Expression::Apply(operation, of)
+            Expression::Apply(operation, expressions) => {
+                let expressions =
+                    expressions.into_iter().map(|expression| self.replaced(expression)).collect();
+                Expression::Apply(operation, expressions)
             }
         }
     }
@@ -162,7 +163,9 @@ fn each_metric(formula: &Expression, take: &mut dyn FnMut(u32)) {
     match formula {
         Expression::Number(_) => {}
         Expression::Metric(metric) => take(metric.0),
-        Expression::Apply(_, of) => of.iter().for_each(|of| each_metric(of, take)),
+        Expression::Apply(_, expressions) => {
+            expressions.iter().for_each(|expression| each_metric(expression, take))
+        }
     }
 }
 
@@ -170,7 +173,7 @@ fn each_metric(formula: &Expression, take: &mut dyn FnMut(u32)) {
 fn count(formula: &Expression) -> usize {
     match formula {
         Expression::Number(_) | Expression::Metric(_) => 1,
-        Expression::Apply(_, of) => 1 + of.iter().map(count).sum::<usize>(),
+        Expression::Apply(_, expressions) => 1 + expressions.iter().map(count).sum::<usize>(),
     }
 }
 

@@ -118,7 +118,7 @@ pub(crate) static NV_PAIRS: Listing<(NvPair, &'static str)> = Listing {
     is_in_place: false,
     about: "what the recorder said about the process, by name",
     columns: &[
-        ("of", Cells::Text(|(_, of)| (*of).into())),
+        ("of", Cells::Text(|(_, item)| (*item).into())),
         ("name", Cells::Text(|(pair, _)| pair.name.to_string())),
         ("value", Cells::Text(|(pair, _)| pair.value.to_string())),
     ],
@@ -127,7 +127,7 @@ pub(crate) static NV_PAIRS: Listing<(NvPair, &'static str)> = Listing {
         let of_header = header_pairs(part).iter().map(|pair| (pair, "header"));
         let pairs = of_header.chain(epoch_pairs(part).iter().map(|pair| (pair, "epoch")));
         let pairs = pairs.skip(range.start).take(range.len());
-        pairs.map(|(pair, of)| (pair.offset, (pair.clone(), of))).collect()
+        pairs.map(|(pair, this_name)| (pair.offset, (pair.clone(), this_name))).collect()
     },
 };
 

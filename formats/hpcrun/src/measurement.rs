@@ -227,7 +227,10 @@ impl Measurement {
                     findings.extend(named(vec![unreadable("trace", &error)], &name));
                 }
                 None => {
-                    let why = part.profile.as_ref().and_then(|of| untraced(&part.name, of));
+                    let why = part
+                        .profile
+                        .as_ref()
+                        .and_then(|this_profile| untraced(&part.name, this_profile));
                     let finding = |why| Finding::for_whole_file(Severity::Warning, "no-trace", why);
                     let name = PathBuf::from(format!("{}.{PROFILE}", part.name));
                     findings.extend(named(why.map(finding).into_iter().collect(), &name));

@@ -288,13 +288,13 @@ mod tests {
                     for at in (32 + count..sound.len() - 300).step_by(97) {
                         let doubled = [&sound[..at + count], &sound[at..]].concat();
                         let removed = [&sound[..at], &sound[at + count..]].concat();
-                        for (bytes, of) in
+                        for (bytes, value) in
                             [(&doubled, count / size + 2), (&removed, count / size + 3)]
                         {
                             let (lost, made, said) = differing(bytes, known);
                             let what = format!("{count} at {at} of {}, {endian:?}", bytes.len());
                             assert!(
-                                lost <= of && made <= 1 + count / size,
+                                lost <= value && made <= 1 + count / size,
                                 "{what}: {lost} {made}"
                             );
                             assert!(said == 1 || count.is_multiple_of(size), "{what}: {said}");

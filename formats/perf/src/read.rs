@@ -87,7 +87,7 @@ pub(crate) fn is_script(head: &[u8]) -> bool {
 /// Returns true if the line after one is of a calling context: any log may have lines that end with
 /// a colon.
 fn stack_follows(head: &[u8], line: &str) -> bool {
-    let mut lines = Lines::new(head).map(|line| line.text()).skip_while(|of| **of != *line);
+    let mut lines = Lines::new(head).map(|line| line.text()).skip_while(|name| **name != *line);
     lines.nth(1).is_some_and(|next| is_frame(&next))
 }
 
@@ -312,7 +312,7 @@ fn without_mode(before: &str) -> &str {
     let is_mode = !mode.is_empty() && mode.bytes().all(|byte| b"KUHGgMEDSp".contains(&byte));
     let rest = rest.trim_end();
     let is_behind =
-        || rest.ends_with(']') || rest.rsplit(' ').next().is_some_and(|of| tid(of).is_some());
+        || rest.ends_with(']') || rest.rsplit(' ').next().is_some_and(|name| tid(name).is_some());
     if is_mode && is_behind() { rest } else { before }
 }
 
@@ -432,11 +432,11 @@ mod tests {
     #[test]
     fn lines_are_read_whatever_fields_perf_was_asked_for() {
         let rest = "sched:sched_waking: comm=a pid=18 prio=0 target_cpu=000";
-        let expected = |of: Line<'static>| {
+        let expected = |this_line: Line<'static>| {
             LineContent::Event(Line {
                 name: "sched:sched_waking",
                 rest: "comm=a pid=18 prio=0 target_cpu=000",
-                ..of
+                ..this_line
             })
         };
         let with = |head: &str| format!("{head} {rest}");
@@ -497,8 +497,8 @@ mod tests {
         let read_in = |file: &str, line: &str| {
             let grammar = script(file.as_bytes());
             match (grammar.read)(line.trim_end()) {
-                LineContent::Event(of) => {
-                    (of.task.map(str::to_owned), of.cpu, grammar.doubt.is_some())
+                LineContent::Event(this_line) => {
+                    (this_line.task.map(str::to_owned), this_line.cpu, grammar.doubt.is_some())
                 }
                 other => panic!("{other:?}"),
             }

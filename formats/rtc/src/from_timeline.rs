@@ -206,10 +206,10 @@ impl<W: Write> TimelineWriter<W> {
         let track = self.tracks.get(id.0)?;
         let parent = track.parent.filter(|parent| self.ways.contains_key(parent));
         self.orphans += u64::from(track.parent.is_some() && parent.is_none());
-        let of = self.has_json_events(id, track).then(|| (track.kind, track.content.to_string()));
+        let pair = self.has_json_events(id, track).then(|| (track.kind, track.content.to_string()));
         let number = |track: TrackId| track.0 as u64;
-        let is_worth_it = parent.is_some() || of.is_some() || self.parents.contains(&id);
-        let kept = StoredTrack { set: 0, track: number(id), parent: parent.map(number), of };
+        let is_worth_it = parent.is_some() || pair.is_some() || self.parents.contains(&id);
+        let kept = StoredTrack { set: 0, track: number(id), parent: parent.map(number), of: pair };
         is_worth_it.then_some(kept)
     }
 
@@ -398,8 +398,9 @@ fn longest_meta(track: &Track, clocks: &[Clock]) -> StreamMeta {
     let more = format!("{}{}", clock.unwrap_or_default(), "-".repeat(64));
     let meta = StreamMeta::new(&track.name).format(&track.content);
     let mut attributes = track.attributes.to_map().into_owned();
-    let of = Some((track.kind, track.content.to_string()));
-    StoredTrack { set: u64::MAX, track: u64::MAX, parent: Some(u64::MAX), of }.put(&mut attributes);
+    let pair = Some((track.kind, track.content.to_string()));
+    StoredTrack { set: u64::MAX, track: u64::MAX, parent: Some(u64::MAX), of: pair }
+        .put(&mut attributes);
     with_all(with_attribute(meta, "clock", &Json::String(more)), &attributes)
 }
 

@@ -79,7 +79,8 @@ fn span(reader: &Reader) -> Option<(RangeInclusive<TimeNs>, bool)> {
     if !since_epoch && all.iter().any(|(clock, _)| *clock != first) {
         return None;
     }
-    let comparable = all.into_iter().filter(|(of, _)| reader.is_since_epoch(*of) == since_epoch);
+    let comparable =
+        all.into_iter().filter(|(value, _)| reader.is_since_epoch(*value) == since_epoch);
     let joined = |a: RangeInclusive<TimeNs>, b: RangeInclusive<TimeNs>| {
         *a.start().min(b.start())..=*a.end().max(b.end())
     };

@@ -75,7 +75,7 @@ impl Dataset for SystemViewDataset {
             summary.span(&times, false);
         }
         let rows = reader.listed_tasks().into_iter().map(|(tid, name, priority)| {
-            let priority = priority.map_or_else(String::new, |of| format!("priority {of}, "));
+            let priority = priority.map_or_else(String::new, |value| format!("priority {value}, "));
             (kymo_core::shortened(name).into_owned(), format!("{priority}task {tid}"))
         });
         summary.sections.push(Section::new("tasks", rows, ROWS_MAX));

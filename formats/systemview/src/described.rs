@@ -35,7 +35,11 @@ impl EventDescriptions {
         let is_known = |part: &str| part.trim().strip_prefix("O=") == Some(FREERTOS_NAME);
         if text.split(',').any(is_known) {
             for (id, name, parameters) in FREERTOS {
-                self.insert(*id, name, parameters.split_whitespace().map(|of| (of, Kind::Number)));
+                self.insert(
+                    *id,
+                    name,
+                    parameters.split_whitespace().map(|this_name| (this_name, Kind::Number)),
+                );
             }
         }
     }

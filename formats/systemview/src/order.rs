@@ -75,7 +75,7 @@ impl Ordered {
             None => self.reader.is_cut(core),
         };
         match (after, self.heads.get_mut(at)) {
-            (Some(head), Some(of)) => *of = head,
+            (Some(head), Some(this_head)) => *this_head = head,
             _ => drop(self.heads.remove(at)),
         }
         self.count += 1;
@@ -119,15 +119,17 @@ impl Lookahead {
         while self.packets.count < count && self.step() {}
         let until = count.saturating_add(AHEAD_MAX);
         while self.is_open(packet.offset) && self.packets.count < until && self.step() {}
-        for of in self.running.values_mut() {
-            of.ready = of.ready.filter(|(_, offset)| *offset != packet.offset);
+        for assumed_task in self.running.values_mut() {
+            assumed_task.ready = assumed_task.ready.filter(|(_, offset)| *offset != packet.offset);
         }
         self.stopped.remove(&packet.offset)
     }
 
     /// Returns true if it is not known yet what comes of a task that is made ready.
     fn is_open(&self, ready: u64) -> bool {
-        self.running.values().any(|of| of.ready.is_some_and(|(_, offset)| offset == ready))
+        self.running
+            .values()
+            .any(|assumed_task| assumed_task.ready.is_some_and(|(_, offset)| offset == ready))
     }
 
     fn step(&mut self) -> bool {
@@ -136,7 +138,9 @@ impl Lookahead {
         match (packet.id, tid) {
             (spec::TASK_START_EXEC, Some(tid)) => {
                 let before = self.running.insert(packet.core, AssumedTask { tid, ready: None });
-                let ready = before.filter(|before| before.tid == tid).and_then(|of| of.ready);
+                let ready = before
+                    .filter(|before| before.tid == tid)
+                    .and_then(|assumed_task| assumed_task.ready);
                 self.stopped.extend(ready.map(|(_, offset)| (offset, packet.core)));
             }
             (spec::TASK_START_EXEC | spec::IDLE | spec::TASK_STOP_EXEC, _) => {
@@ -144,9 +148,9 @@ impl Lookahead {
             }
             (spec::TASK_START_READY, Some(tid)) => {
                 // Each core may tell of it: the first counts.
-                for of in self.running.values_mut().filter(|of| of.tid == tid) {
-                    if of.ready.is_none_or(|(told, _)| told != time) {
-                        of.ready = Some((time, packet.offset));
+                for assumed_task in self.running.values_mut().filter(|item| item.tid == tid) {
+                    if assumed_task.ready.is_none_or(|(told, _)| told != time) {
+                        assumed_task.ready = Some((time, packet.offset));
                     }
                 }
             }

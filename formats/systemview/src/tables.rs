@@ -24,12 +24,12 @@ const COLUMNS: [&str; 7] = ["offset", "core", "time_ns", "ticks", "id", "name", 
 struct Events(Arc<Reader>);
 
 impl Events {
-    fn numbers(rows: &[Packet], of: fn(&Packet) -> u64) -> ArrayRef {
-        Arc::new(UInt64Array::from_iter_values(rows.iter().map(of)))
+    fn numbers(rows: &[Packet], item: fn(&Packet) -> u64) -> ArrayRef {
+        Arc::new(UInt64Array::from_iter_values(rows.iter().map(item)))
     }
 
-    fn texts(rows: &[Packet], of: impl Fn(&Packet) -> String) -> ArrayRef {
-        Arc::new(StringArray::from_iter_values(rows.iter().map(of)))
+    fn texts(rows: &[Packet], item: impl Fn(&Packet) -> String) -> ArrayRef {
+        Arc::new(StringArray::from_iter_values(rows.iter().map(item)))
     }
 }
 

@@ -100,11 +100,11 @@ mod tests {
 
     #[test]
     fn numbers_keep_their_sign_and_every_digit() {
-        let of = |kind, bytes: &[u8]| number(kind, bytes, &mut false);
-        assert_eq!(of(Kind::Signed(2), &(-2_i16).to_le_bytes()), json!(-2));
-        assert_eq!(of(Kind::Unsigned(1), &[250]), json!(250));
-        assert_eq!(of(Kind::Unsigned(8), &u64::MAX.to_le_bytes()), json!(u64::MAX));
-        assert_eq!(of(Kind::Float(8), &0.1_f64.to_le_bytes()), json!(0.1));
+        let item = |kind, bytes: &[u8]| number(kind, bytes, &mut false);
+        assert_eq!(item(Kind::Signed(2), &(-2_i16).to_le_bytes()), json!(-2));
+        assert_eq!(item(Kind::Unsigned(1), &[250]), json!(250));
+        assert_eq!(item(Kind::Unsigned(8), &u64::MAX.to_le_bytes()), json!(u64::MAX));
+        assert_eq!(item(Kind::Float(8), &0.1_f64.to_le_bytes()), json!(0.1));
     }
 
     #[test]

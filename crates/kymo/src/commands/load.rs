@@ -186,7 +186,7 @@ fn every_cpu(load: &mut Load, analysis: &Analysis, scope: &Scope) -> Vec<CpuLoad
     for cpu in &mut cpus {
         let (on, track) = (cpu.cpu, track(cpu));
         let is_meant = |task| declared(task).is_some_and(|task| meant.contains(&(task, on)));
-        cpu.tasks.retain(|of| is_meant(of.task));
+        cpu.tasks.retain(|task_load| is_meant(task_load.task));
         cpu.interrupts.take_if(|_| !track.is_some_and(|track| analysis.is_selected(track)));
     }
     cpus
@@ -206,8 +206,9 @@ fn keep_reported(cpus: &mut Vec<CpuLoad>, analysis: &Analysis) {
     let meant = analysis.selected_tasks();
     let meant = meant.map(|meant| meant.into_iter().map(|(_, cpu)| cpu).collect::<HashSet<_>>());
     cpus.retain(|cpu| {
-        let is_itself =
-            || tasks.cpu(cpu.cpu).is_some_and(|of| analysis.is_selected_itself(of.track));
+        let is_itself = || {
+            tasks.cpu(cpu.cpu).is_some_and(|this_cpu| analysis.is_selected_itself(this_cpu.track))
+        };
         let is_meant = meant.as_ref().is_none_or(|meant| meant.contains(&cpu.cpu) || is_itself());
         let is_nobody = cpu.busy_ns == 0 && cpu.idle_ns == 0 && cpu.span_ns() > 0;
         !cpu.tasks.is_empty() || (is_meant && (is_nobody || cpu.unknown.ns > 0))
@@ -216,7 +217,7 @@ fn keep_reported(cpus: &mut Vec<CpuLoad>, analysis: &Analysis) {
 
 /// Says which tasks are taken for idle though the recording does not call them so.
 pub(super) fn idle_by_name(cpus: &[CpuLoad], scope: &Scope, analysis: &Analysis) -> Option<String> {
-    let tasks = cpus.iter().flat_map(|cpu| &cpu.tasks).map(|of| of.task);
+    let tasks = cpus.iter().flat_map(|cpu| &cpu.tasks).map(|task_load| task_load.task);
     let tasks = tasks.filter(|task| scope.is_idle_by_name(analysis, *task));
     let tasks = tasks.collect::<BTreeSet<_>>().into_iter();
     let mut known = HashSet::new();
@@ -279,9 +280,9 @@ impl ShownProcessor<'_> {
         let table = Table::new(self.name(), (self.cpu, self.is_processor()), self.load);
         if !self.args.grid.is_text() {
             // There may be very many, each with a list: none is kept.
-            for of in self.rows() {
+            for this_row in self.rows() {
                 let mut grid = Grid::new(COLUMNS);
-                grid.row(table.row(&of, self.args.grid));
+                grid.row(table.row(&this_row, self.args.grid));
                 grid.print(&mut session.out, self.args.grid, &opened.name)?;
             }
             return Ok(());
@@ -314,22 +315,22 @@ impl ShownProcessor<'_> {
     fn over_time(&self, session: &mut Session, opened: &OpenedFile) -> anyhow::Result<()> {
         let Some(buckets) = self.load.buckets() else { return Ok(()) };
         let known = buckets.bucket_shares(&self.cpu.seen);
-        for of in self.rows() {
+        for this_row in self.rows() {
             let mut grid = Grid::new(OVER_TIME);
-            let ran = of.buckets.to_vec(buckets.count).into_iter().zip(&known);
+            let ran = this_row.buckets.to_vec(buckets.count).into_iter().zip(&known);
             for (at, (ns, known)) in ran.enumerate() {
                 grid.row(vec![
                     buckets.begin(at).0.into(),
-                    of.recording.into(),
+                    this_row.recording.into(),
                     self.name().into(),
-                    id(of.task_id),
-                    of.name.into(),
-                    of.label.as_ref().into(),
+                    id(this_row.task_id),
+                    this_row.name.into(),
+                    this_row.label.as_ref().into(),
                     ns.into(),
                     share(ns, *known),
-                    of.is_idle.into(),
-                    of.is_interrupt.into(),
-                    of.is_unknown.into(),
+                    this_row.is_idle.into(),
+                    this_row.is_interrupt.into(),
+                    this_row.is_unknown.into(),
                     self.is_processor().into(),
                 ]);
             }
@@ -376,12 +377,16 @@ fn notes(cpu: &CpuLoad, tasks: &Tasks) -> Vec<String> {
     {
         words.push(format!("{:.1}% not known", share * 100.0));
     }
-    let such = cpu.tasks.iter().filter(|of| tasks.is_interrupt(of.task)).map(|of| of.run_ns);
+    let such = cpu
+        .tasks
+        .iter()
+        .filter(|item| tasks.is_interrupt(item.task))
+        .map(|task_load| task_load.run_ns);
     let beside = cpu.interrupts.as_ref().map(|interrupts| interrupts.run_ns);
     if let Some(ns) = such.chain(beside).reduce(u64::saturating_add) {
         words.push(format!("{} in interrupts", measure::duration(ns)));
     }
-    if let Some(interrupts) = cpu.interrupts.as_ref().filter(|of| of.outside_ns > 0) {
+    if let Some(interrupts) = cpu.interrupts.as_ref().filter(|item| item.outside_ns > 0) {
         words.push(format!("{} beyond that time", measure::duration(interrupts.outside_ns)));
     }
     words
@@ -390,7 +395,8 @@ fn notes(cpu: &CpuLoad, tasks: &Tasks) -> Vec<String> {
 /// How long a processor was looked at; and of how long, where that is less than half of it.
 fn span_of_all(span_ns: u64, scope: &Scope) -> String {
     let span = measure::duration(span_ns);
-    let all = scope.buckets(1).ok().map(|of| of.end.0.abs_diff(of.start.0));
+    let all =
+        scope.buckets(1).ok().map(|this_buckets| this_buckets.end.0.abs_diff(this_buckets.start.0));
     match all.filter(|all| span_ns < all / 2) {
         Some(all) => format!("{span} known of {}", measure::duration(all)),
         None => span,
@@ -399,8 +405,8 @@ fn span_of_all(span_ns: u64, scope: &Scope) -> String {
 
 /// Describes what a processor did, in a few words.
 pub(super) fn heading(tasks: &Tasks, cpu: &CpuLoad, scope: &Scope) -> String {
-    let of = tasks.cpu(cpu.cpu);
-    let name = escaped(of.map_or("", |of| &of.name)).into_owned();
+    let this_cpu = tasks.cpu(cpu.cpu);
+    let name = escaped(this_cpu.map_or("", |this_cpu| &this_cpu.name)).into_owned();
     let span = span_of_all(cpu.span_ns(), scope);
     let mut words = vec![name, span, used(cpu, is_one(cpu, tasks))];
     words.extend(notes(cpu, tasks));
@@ -423,40 +429,40 @@ struct Row<'a> {
 
 /// The tasks of a processor, how long it is not known who ran, and its interrupts.
 fn rows<'a>(cpu: &'a CpuLoad, tasks: &'a Tasks) -> impl Iterator<Item = Row<'a>> {
-    let of_tasks = cpu.tasks.iter().map(|of| Row {
-        recording: tasks.recording(of.task),
-        task_id: tasks.task_id(of.task),
-        name: tasks.name(of.task),
-        label: tasks.label(of.task),
-        run_ns: of.run_ns,
-        stretches: of.stretches,
-        buckets: &of.buckets,
-        is_idle: tasks.is_idle(of.task),
-        is_interrupt: tasks.is_interrupt(of.task),
+    let of_tasks = cpu.tasks.iter().map(|task_load| Row {
+        recording: tasks.recording(task_load.task),
+        task_id: tasks.task_id(task_load.task),
+        name: tasks.name(task_load.task),
+        label: tasks.label(task_load.task),
+        run_ns: task_load.run_ns,
+        stretches: task_load.stretches,
+        buckets: &task_load.buckets,
+        is_idle: tasks.is_idle(task_load.task),
+        is_interrupt: tasks.is_interrupt(task_load.task),
         is_unknown: false,
     });
     let recording = tasks.cpu(cpu.cpu).map_or(0, |cpu| cpu.recording);
-    let unknown = Some(&cpu.unknown).filter(|of| of.ns > 0).map(|of| Row {
+    let unknown = Some(&cpu.unknown).filter(|item| item.ns > 0).map(|unknown_load| Row {
         recording,
         task_id: None,
         name: "not known",
         label: "not known".into(),
-        run_ns: of.ns,
-        stretches: of.stretches,
-        buckets: &of.buckets,
+        run_ns: unknown_load.ns,
+        stretches: unknown_load.stretches,
+        buckets: &unknown_load.buckets,
         is_idle: false,
         is_interrupt: false,
         is_unknown: true,
     });
-    let interrupts = cpu.interrupts.iter().filter(|of| of.stretches > 0);
-    of_tasks.chain(unknown).chain(interrupts.map(move |of| Row {
+    let interrupts = cpu.interrupts.iter().filter(|item| item.stretches > 0);
+    of_tasks.chain(unknown).chain(interrupts.map(move |interrupt_load| Row {
         recording,
         task_id: None,
         name: "interrupts",
         label: "interrupts".into(),
-        run_ns: of.run_ns,
-        stretches: of.stretches,
-        buckets: &of.buckets,
+        run_ns: interrupt_load.run_ns,
+        stretches: interrupt_load.stretches,
+        buckets: &interrupt_load.buckets,
         is_idle: false,
         is_interrupt: true,
         is_unknown: false,
@@ -480,7 +486,9 @@ impl<'a> Table<'a> {
         (cpu, is_processor): (&'a CpuLoad, bool),
         load: &Load,
     ) -> Self {
-        let (parts, width_ns) = load.buckets().map_or((0, 0), |of| (of.count, of.width_ns));
+        let (parts, width_ns) = load
+            .buckets()
+            .map_or((0, 0), |this_buckets| (this_buckets.count, this_buckets.width_ns));
         let known = load.buckets().map_or(Vec::new(), |buckets| buckets.bucket_shares(&cpu.seen));
         Self { name, cpu, is_processor, parts, width_ns, known }
     }
@@ -488,37 +496,38 @@ impl<'a> Table<'a> {
     /// Returns the grid that a person is shown: so many rows are kept, or all.
     pub(super) fn grid(&self, tasks: &Tasks, number: usize) -> Grid {
         let mut grid = Grid::new(COLUMNS).keeping(number);
-        for of in rows(self.cpu, tasks) {
-            grid.row_of(|| self.row(&of, GridArgs::default()));
+        for this_row in rows(self.cpu, tasks) {
+            grid.row_of(|| self.row(&this_row, GridArgs::default()));
         }
         grid
     }
 
-    fn row(&self, of: &Row<'_>, how: GridArgs) -> Vec<Value> {
-        let ran = of.buckets.to_vec(self.parts);
+    fn row(&self, this_row: &Row<'_>, how: GridArgs) -> Vec<Value> {
+        let ran = this_row.buckets.to_vec(self.parts);
         let over_time =
             if how.is_text() { marks(&ran, &self.known).into() } else { ran.into_iter().collect() };
         let whole = self.cpu.span_ns();
-        let share_if = |is_so: bool| if is_so { share(of.run_ns, whole) } else { Value::Null };
+        let share_if =
+            |is_so: bool| if is_so { share(this_row.run_ns, whole) } else { Value::Null };
         vec![
             self.name.into(),
-            of.run_ns.into(),
-            share(of.run_ns, whole),
+            this_row.run_ns.into(),
+            share(this_row.run_ns, whole),
             share_if(self.is_processor),
             share_if(!self.is_processor),
-            of.stretches.into(),
+            this_row.stretches.into(),
             over_time,
             self.width_ns.into(),
-            of.is_idle.into(),
-            of.is_interrupt.into(),
-            of.is_unknown.into(),
+            this_row.is_idle.into(),
+            this_row.is_interrupt.into(),
+            this_row.is_unknown.into(),
             self.is_processor.into(),
             whole.into(),
             self.cpu.unseen_ns.into(),
-            of.recording.into(),
-            id(of.task_id),
-            of.name.into(),
-            of.label.as_ref().into(),
+            this_row.recording.into(),
+            id(this_row.task_id),
+            this_row.name.into(),
+            this_row.label.as_ref().into(),
         ]
     }
 }

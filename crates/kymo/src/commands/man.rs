@@ -71,9 +71,9 @@ fn page(wanted: Option<&str>) -> anyhow::Result<Vec<u8>> {
 fn pages() -> Vec<(String, clap::Command)> {
     let mut root = Cli::command();
     root.build();
-    let of = |command: &clap::Command| (format!("kymo-{}", command.get_name()), command.clone());
+    let item = |command: &clap::Command| (format!("kymo-{}", command.get_name()), command.clone());
     let is_shown = |command: &&clap::Command| command.get_name() != "help";
-    let subcommands: Vec<_> = root.get_subcommands().filter(is_shown).map(of).collect();
+    let subcommands: Vec<_> = root.get_subcommands().filter(is_shown).map(item).collect();
     let mut pages = vec![("kymo".to_owned(), root)];
     pages.extend(subcommands);
     pages

@@ -118,11 +118,11 @@ fn selected_machines<'a>(
     analysis: &'a Analysis,
 ) -> impl Iterator<Item = (Machine<'a>, &'a MachineStates)> {
     let machines = states.machines().iter().filter(|(track, _)| analysis.is_selected(**track));
-    let of = |id: TrackId| {
+    let item = |id: TrackId| {
         let label = analysis.tasks().track_label(id);
         Some(Machine { track: analysis.tracks().get(id.0)?, label: label.into_owned().into() })
     };
-    machines.filter_map(move |(track, machine)| Some((of(*track)?, machine)))
+    machines.filter_map(move |(track, machine)| Some((item(*track)?, machine)))
 }
 
 /// Machine that figures are of.

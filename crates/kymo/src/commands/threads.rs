@@ -229,11 +229,11 @@ fn print(
     let is_terminal = out.is_terminal();
     let paint = out.paint();
     let (bold, faint) = (paint.style(style::TITLE), paint.style(style::FAINT));
-    let of = args.place().map_or(String::new(), |place| format!(" in {place}"));
+    let this_name = args.place().map_or(String::new(), |place| format!(" in {place}"));
     let metric = escaped(&asked.described.name);
     let spread = ThreadSpread::from_values(spent.iter().map(|one| one.value));
     let most = spread.most;
-    writeln!(out, "{bold}{}{bold:#}: {metric}{of}, {}", opened.name, spread.text())?;
+    writeln!(out, "{bold}{}{bold:#}: {metric}{this_name}, {}", opened.name, spread.text())?;
     let room = out.columns().map_or(usize::MAX, |columns| columns.saturating_sub(39).max(16));
     let names = spent.iter().map(|one| (one.thread.to_string(), one.index.into())).collect();
     for (Spent { value, .. }, name) in spent.iter().zip(distinct_thread_names(names)) {

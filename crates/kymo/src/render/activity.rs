@@ -28,7 +28,7 @@ pub(crate) fn text(
 pub(crate) fn fields(activity: &Activity<'_>, tracks: &[Track]) -> Vec<(&'static str, Value)> {
     let number = |number: i64| Value::Int(number);
     let time = |time: TimeNs| Value::Int(time.0);
-    let name = |of: TrackId| Some(tracks.get(of.0)?.name.as_str().into());
+    let name = |track_id: TrackId| Some(tracks.get(track_id.0)?.name.as_str().into());
     let fields: Vec<(&'static str, Option<Value>)> = match activity {
         Activity::Begin { name, priority, ends } => vec![
             ("name", name.as_deref().map(Value::from)),
@@ -41,9 +41,9 @@ pub(crate) fn fields(activity: &Activity<'_>, tracks: &[Track]) -> Vec<(&'static
             vec![("budget", budget_ns.map(number)), ("by", by.and_then(name))]
         }
         Activity::Complete { remaining_ns } => vec![("remaining", remaining_ns.map(number))],
-        Activity::Send(Message { name: of, peer, peer_time })
-        | Activity::Receive(Message { name: of, peer, peer_time }) => vec![
-            ("message", Some((&**of).into())),
+        Activity::Send(Message { name: this_name, peer, peer_time })
+        | Activity::Receive(Message { name: this_name, peer, peer_time }) => vec![
+            ("message", Some((&**this_name).into())),
             ("peer", peer.and_then(name)),
             ("peer_time", peer_time.map(time)),
         ],

@@ -89,15 +89,16 @@ mod tests {
         let warning = |offset| at(Severity::Warning, offset);
         let findings = [warning(1), warning(2), at(Severity::Error, 3), warning(4)];
         let found = worst_first(findings.iter());
-        let found: Vec<_> = found.iter().map(|(of, count)| (of.offset, *count)).collect();
+        let found: Vec<_> = found.iter().map(|(item, count)| (item.offset, *count)).collect();
         assert_eq!(found, [(Some(3), 1), (Some(1), 3)]);
     }
 
     #[test]
     fn of_one_rule_a_few_lines_are_shown() {
-        let of = |rule, message: String| Finding::for_whole_file(Severity::Warning, rule, message);
-        let mut findings: Vec<_> = (0..25).map(|at| of("line", at.to_string())).collect();
-        findings.extend([of("line", "24".to_owned()), of("end", "once".to_owned())]);
+        let item =
+            |rule, message: String| Finding::for_whole_file(Severity::Warning, rule, message);
+        let mut findings: Vec<_> = (0..25).map(|at| item("line", at.to_string())).collect();
+        findings.extend([item("line", "24".to_owned()), item("end", "once".to_owned())]);
         let GroupedFindings { shown, rest } = group_findings(findings.iter());
         assert_eq!((shown.len(), rest.as_slice()), (21, &[(None, "line", 6)][..]));
         assert_eq!(rest_text(rest[0]), "6 more of rule line (--all shows each)");

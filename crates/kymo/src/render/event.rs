@@ -238,7 +238,8 @@ impl<'a> EventLines<'a> {
             let _ = write!(out, "\"delta_ns\":{delta},");
         }
         let timeline = self.timeline.as_ref();
-        let in_file = timeline.and_then(|of| of.file_of(event.track, event.time, event.offset));
+        let in_file = timeline
+            .and_then(|timeline_view| timeline_view.file_of(event.track, event.time, event.offset));
         if let Some(in_file) = in_file {
             field("event_file", &in_file, out);
         }

@@ -57,11 +57,11 @@ pub(crate) fn severities(found: &[Severity]) -> String {
         (Severity::Warning, "warning", "warnings"),
         (Severity::Note, "note", "notes"),
     ];
-    let of = |(severity, one, many)| {
+    let item = |(severity, one, many)| {
         let number = found.iter().filter(|found| **found == severity).count();
         (number > 0).then(|| count(number as u64, one, many))
     };
-    words.into_iter().filter_map(of).collect::<Vec<_>>().join(", ")
+    words.into_iter().filter_map(item).collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]

@@ -303,8 +303,8 @@ fn every_input_has_its_object_of_json() {
     let objects: Vec<Value> = out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(objects.len(), 3, "{out}");
     for (input, is_written) in inputs.iter().chain([&missing]).zip([true, false, false]) {
-        let of = |object: &&Value| object["input"] == input.display().to_string();
-        let object = objects.iter().find(of).unwrap();
+        let item = |object: &&Value| object["input"] == input.display().to_string();
+        let object = objects.iter().find(item).unwrap();
         assert_eq!(object["written"], is_written);
         assert_eq!(object["error"].is_string(), !is_written);
     }

@@ -45,11 +45,11 @@ fn arrays_that_are_nearly_empty_are_stored_as_their_blocks() {
         let (code, report) = report(&from, extension, &[]);
         assert_eq!((code, &report["arrays"]), (Some(3), &json!(4)));
         let losses = report["losses"].as_array().unwrap();
-        let of = |loss: &&Value| loss["kind"] == "reshaped";
-        assert_eq!(losses.iter().filter(of).count(), 4, "{extension}: {losses:?}");
+        let item = |loss: &&Value| loss["kind"] == "reshaped";
+        assert_eq!(losses.iter().filter(item).count(), 4, "{extension}: {losses:?}");
         let what = "only 1 of 16000000 values are in the file: stored as its blocks, 1 in all, \
                     with attributes start and shape";
-        let first = losses.iter().find(of).unwrap();
+        let first = losses.iter().find(item).unwrap();
         assert_eq!((&first["path"], &first["loss"]), (&json!("/v0"), &json!(what)));
     }
     let size = fs::metadata(from.with_extension("npz")).unwrap().len();
@@ -93,8 +93,8 @@ fn arrays_that_are_alike_become_the_same_wherever_they_are() {
     });
     let (_, report) = report(&from, "npz", &[]);
     let losses = report["losses"].as_array().unwrap();
-    let of = |kind: &str| losses.iter().filter(|loss| loss["kind"] == kind).count();
-    assert_eq!((of("reshaped"), of("missing")), (9, 1), "{losses:?}");
+    let item = |kind: &str| losses.iter().filter(|loss| loss["kind"] == kind).count();
+    assert_eq!((item("reshaped"), item("missing")), (9, 1), "{losses:?}");
 }
 
 #[test]

@@ -132,8 +132,8 @@ fn loads_are_those_of_the_switches_that_babeltrace2_prints() {
             .collect();
         assert!(expected.len() > 20, "{name}");
         let is_ran = |(_, ns): &(&(i64, i64), &u64)| **ns > 0;
-        let ran = |of: &BTreeMap<(i64, i64), u64>| -> Vec<_> {
-            of.iter().filter(is_ran).map(|(key, ns)| (*key, *ns)).collect()
+        let ran = |btree_map: &BTreeMap<(i64, i64), u64>| -> Vec<_> {
+            btree_map.iter().filter(is_ran).map(|(key, ns)| (*key, *ns)).collect()
         };
         assert_eq!(ran(&found), ran(&expected), "{name}");
     }
@@ -147,7 +147,7 @@ fn response_times_are_those_of_what_babeltrace2_prints() {
         let mut jobs = 0;
         for row in rows("sched", &trace) {
             let (tid, number) = (tid(&row), |field: &str| row[field].as_u64());
-            let responses = expected.get(&tid).map_or(&[][..], |of| &of[..]);
+            let responses = expected.get(&tid).map_or(&[][..], |values| &values[..]);
             assert_eq!(number("jobs"), Some(responses.len() as u64), "{name}, task {tid}");
             jobs += responses.len();
             let sum = responses.iter().sum::<u64>();

@@ -93,17 +93,17 @@ fn dates_stay_dates() {
 #[test]
 fn classes_of_bbbin_choose_events() {
     let sample = testdata("bbbin/classes.bin");
-    let of = |class: &str| {
+    let item = |class: &str| {
         let (_, events, _) = run(kymo().args(["dump", "--csv", "--class", class]).arg(&sample));
         let texts: Vec<_> =
             events.lines().skip(1).filter_map(|row| row.splitn(4, ',').nth(3)).collect();
         texts.join("; ")
     };
     let sent = "\"send Grüße to logger, received at 0.000000070\"";
-    assert_eq!(of("send"), format!("{sent}; send OPEN to door"));
-    assert_eq!(of("SEND"), sent);
-    assert_eq!(of("SRL SEND"), "send OPEN to door");
-    assert_eq!(of("SRL RECEIVE"), "receive OPEN; enter ajar");
+    assert_eq!(item("send"), format!("{sent}; send OPEN to door"));
+    assert_eq!(item("SEND"), sent);
+    assert_eq!(item("SRL SEND"), "send OPEN to door");
+    assert_eq!(item("SRL RECEIVE"), "receive OPEN; enter ajar");
 }
 
 /// SEND at 40 is to the task logger and received at 70; RECEIVE at 80 is from control, sent at 40.

@@ -208,12 +208,12 @@ fn processors_are_added_up_on_request() {
     let trace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/ctf/control");
     let (code, out, _) = run(kymo().args(["load", "--total", "--json"]).arg(&trace));
     assert_eq!(code, Some(0));
-    let of = |name: &str| {
+    let item = |name: &str| {
         let row = rows(&out).into_iter().find(|row| row["task"] == name).unwrap();
         assert_eq!(row["cpu"], "all processors");
         row["run_ns"].as_u64().unwrap()
     };
-    assert_eq!([of("control-101"), of("logger-102"), of("interrupts")], [7_000, 5_000, 300]);
+    assert_eq!([item("control-101"), item("logger-102"), item("interrupts")], [7_000, 5_000, 300]);
 }
 
 #[test]

@@ -194,15 +194,19 @@ fn dump_has_every_record_of_each_database() {
             format!("{a},{b},{c},{}\n", python::repr(value))
         };
         let (values, by_context) = (records(&dump, "value"), records(&dump, "context_value"));
-        let found = hash(&values, |of| line(of, ["profile", "context", "metric"]));
+        let found = hash(&values, |this_value| line(this_value, ["profile", "context", "metric"]));
         assert_eq!(expected["profile_db"]["sha256_canonical_values"], found);
         if !expected["cct_db"].is_null() {
-            let found = hash(&by_context, |of| line(of, ["context", "metric", "profile"]));
+            let found =
+                hash(&by_context, |this_value| line(this_value, ["context", "metric", "profile"]));
             assert_eq!(expected["cct_db"]["sha256_canonical_values"], found);
         }
         if !expected["trace_db"].is_null() {
-            let found = hash(&records(&dump, "sample"), |of| {
-                format!("{},{},{}\n", of["profile"], of["time"], of["context"])
+            let found = hash(&records(&dump, "sample"), |this_value| {
+                format!(
+                    "{},{},{}\n",
+                    this_value["profile"], this_value["time"], this_value["context"]
+                )
             });
             assert_eq!(expected["trace_db"]["sha256_canonical"], found);
         }
@@ -225,7 +229,7 @@ fn dump_has_every_record_of_each_database() {
             }
         }
         let (entries, contexts): (Vec<_>, Vec<_>) =
-            records(&dump, "context").into_iter().partition(|of| of["scope"] == "entry");
+            records(&dump, "context").into_iter().partition(|item| item["scope"] == "entry");
         let figures = &expected["contexts"];
         assert_eq!(entries.len(), figures["entry_points"].as_array().unwrap().len());
         for (key, figure) in [("scope", "by_lexical_type"), ("relation", "by_relation")] {
@@ -277,7 +281,8 @@ fn lasted(dump: &[Value]) -> BTreeMap<String, u64> {
 fn trace_shows_how_long_each_function_of_each_database_took() {
     each(|path, expected| {
         let traces = expected["trace_db"]["traces"].as_array();
-        let Some(traces) = traces.filter(|traces| traces.iter().any(|of| of["n"] != 0)) else {
+        let Some(traces) = traces.filter(|traces| traces.iter().any(|value| value["n"] != 0))
+        else {
             return;
         };
         let (found, _) = rows(&["trace", "--json"], path);

@@ -80,14 +80,14 @@ fn loops_of_programs_are_those_of_hpcstruct() {
 #[test]
 fn loops_of_templates_and_generics_are_those_of_hpcstruct() {
     let Some(here) = shared::file("hpctoolkit/made-here") else { return };
-    let of = |name: &str| {
+    let item = |name: &str| {
         let structure = here.join("structs").join(format!("{name}.hpcstruct"));
         compare(&structure, &here.join("demo/bin").join(name))
     };
-    let (found, different) = of("templates");
+    let (found, different) = item("templates");
     assert_eq!(found, agreement(14, 47, 45, 45, 0));
     assert_different(&different, TEMPLATES);
-    let (found, different) = of("rustwork");
+    let (found, different) = item("rustwork");
     assert_eq!(found, agreement(238, 786, 785, 785, 20));
     assert_different(&different, RUSTWORK);
 }

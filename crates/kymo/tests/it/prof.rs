@@ -118,10 +118,10 @@ fn but_for_lines(found: Vec<String>, lines: &[&str]) -> Vec<String> {
         let is_of_lines = path != text("path");
         match text("kind") {
             "value" if is_of_lines => {
-                let of = ["thread", "statistic", "metric", "scope"].map(text);
-                let key = of.into_iter().chain([path.as_str()]).map(str::to_owned).collect();
-                let of: &mut [f64; 2] = sums.entry(key).or_default();
-                for (sum, key) in of.iter_mut().zip(["one", "other"]) {
+                let names = ["thread", "statistic", "metric", "scope"].map(text);
+                let key = names.into_iter().chain([path.as_str()]).map(str::to_owned).collect();
+                let values: &mut [f64; 2] = sums.entry(key).or_default();
+                for (sum, key) in values.iter_mut().zip(["one", "other"]) {
                     *sum += row.get(key).and_then(Value::as_f64).unwrap();
                 }
             }
@@ -135,7 +135,7 @@ fn but_for_lines(found: Vec<String>, lines: &[&str]) -> Vec<String> {
     }
     let is_apart = |[one, other]: [f64; 2]| (one - other).abs() > 1e-9 * one.abs().max(other.abs());
     let apart = sums.into_iter().filter(|(_, sums)| is_apart(*sums));
-    rest.extend(apart.map(|(of, sums)| format!("{of:?}: {sums:?}")));
+    rest.extend(apart.map(|(names, sums)| format!("{names:?}: {sums:?}")));
     rest
 }
 
@@ -155,14 +155,14 @@ fn assert_nothing_is_lost(
         let text = |key: &str| found.get(key).and_then(Value::as_str).unwrap_or_default();
         if is_excepted(text("path")) && text("scope") == reach {
             let key = ["thread", "statistic", "metric"].map(|key| text(key).to_owned());
-            let of = sums.entry(key).or_default();
-            for (sum, key) in of.iter_mut().zip(["one", "other"]) {
+            let values = sums.entry(key).or_default();
+            for (sum, key) in values.iter_mut().zip(["one", "other"]) {
                 *sum += found.get(key).and_then(Value::as_f64).unwrap();
             }
         }
     }
-    for (of, [one, other]) in sums {
-        assert!((one - other).abs() <= 1e-9 * one.abs(), "{name}: {of:?} {one} {other}");
+    for (names, [one, other]) in sums {
+        assert!((one - other).abs() <= 1e-9 * one.abs(), "{name}: {names:?} {one} {other}");
     }
 }
 
@@ -183,10 +183,10 @@ fn databases_with_structure_are_those_of_hpcprof() {
 fn shown(database: &Path) -> [Vec<String>; 2] {
     let text = fs::read_to_string(database.join("metrics/default.yaml")).unwrap();
     let (inputs, roots) = text.split_once("\nroots:").unwrap();
-    let of = |text: &str, begin| text.split(begin).skip(1).map(unquoted).collect::<Vec<_>>();
-    let mut inputs = of(inputs, "\n  - &");
+    let item = |text: &str, begin| text.split(begin).skip(1).map(unquoted).collect::<Vec<_>>();
+    let mut inputs = item(inputs, "\n  - &");
     inputs.sort();
-    [inputs, of(roots, "\n  - name: ")]
+    [inputs, item(roots, "\n  - name: ")]
 }
 
 /// Quotes are as the writer likes them.

@@ -154,13 +154,13 @@ fn statistics_are_of_the_same_threads() {
         assert!(*min <= mean && mean <= *max, "{context} {reach}: {min} {mean} {max}");
         assert!(squares / count - mean * mean >= -1e-9, "{context} {reach}");
     }
-    let of = |count| found.values().filter(|found| found[0] == count).count();
+    let item = |count| found.values().filter(|found| found[0] == count).count();
     // The leaf of the first and the third thread: as point, function, lexical and execution.
     let shared: Vec<_> = found.values().filter(|found| found[0] == 2.0).collect();
     assert_eq!(shared.len(), 4);
     assert!(shared.iter().all(|found| **found == [2.0, 5.0, 17.0, 1.0, 4.0]), "{shared:?}");
     // The other leaves, which one thread was in each; the entry, the call and the whole program.
-    assert_eq!((of(1.0), of(3.0)), (8, 3));
+    assert_eq!((item(1.0), item(3.0)), (8, 3));
 }
 
 #[test]
@@ -274,7 +274,7 @@ fn why_addresses_have_no_names_is_told_apart() {
         (2, 2, "it is no plain file"),
         (2, 2, "it is another build"),
     ];
-    let expected = expected.map(|(addresses, of, why)| (addresses, of, why.to_owned()));
+    let expected = expected.map(|(addresses, value, why)| (addresses, value, why.to_owned()));
     assert_eq!(told.collect::<Vec<_>>(), expected);
     let (_, out, _) = run(kymo()
         .args(["convert", "--table", "modules", "--to", "csv"])

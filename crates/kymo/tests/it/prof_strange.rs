@@ -335,11 +335,11 @@ fn a_line_in_no_function_was_called_and_is_no_part_of_its_caller() {
     let (code, out, said) = run(kymo().args(["top", "--json"]).arg(&database));
     assert_eq!((code, said.as_str()), (Some(0), ""));
     let rows: Vec<Value> = out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    let of = |name: &str| {
+    let item = |name: &str| {
         let row = rows.iter().find(|row| row["function"] == name).unwrap();
         (row["exclusive"].as_f64().unwrap(), row["inclusive"].as_f64().unwrap())
     };
-    assert_eq!((of("main"), of("a.c:77")), ((0.0, 1.0), (1.0, 1.0)), "{out}");
+    assert_eq!((item("main"), item("a.c:77")), ((0.0, 1.0), (1.0, 1.0)), "{out}");
     for arguments in [&["tree", "--show", "lines"][..], &["callers"], &["threads"], &["flame"]] {
         let (code, _, said) = run(kymo().args(arguments).arg(&database));
         assert_eq!(code, Some(0), "{arguments:?} {said}");
@@ -388,13 +388,13 @@ fn structure_files_that_tell_of_nothing_or_contradict_each_other_are_said() {
 #[test]
 fn threads_that_are_in_two_measurements_are_said() {
     let folder = folder();
-    let of = |name: &str, value| {
+    let item = |name: &str, value| {
         let mut builder = thread(0, &[metric("TIME", 1)]);
         let node = builder.child(ProfileBuilder::ROOT, 1, 0x1400);
         builder.add(node, 0, value);
         measurement(&folder.path().join(name), &[builder])
     };
-    let (first, copy, other) = (of("first", 1.0), of("copy", 1.0), of("other", 2.0));
+    let (first, copy, other) = (item("first", 1.0), item("copy", 1.0), item("other", 2.0));
     let database = folder.path().join("database");
     let (code, _, said) = run(kymo().args(["prof", "-o"]).args([&database, &first, &copy]));
     assert_eq!(code, Some(3), "{said}");

@@ -586,8 +586,8 @@ fn to_mcap_and_back_everything_is_the_same() {
         assert_eq!(converted.0, Some(0), "{from}: {}", converted.2);
         assert_sound(&at(to));
     }
-    let of = |name| events(&at(name), &[]).iter().map(essence).collect::<Vec<_>>();
-    assert_eq!(of("back.rtc"), of("run.rtc"));
+    let item = |name| events(&at(name), &[]).iter().map(essence).collect::<Vec<_>>();
+    assert_eq!(item("back.rtc"), item("run.rtc"));
 }
 
 #[test]
@@ -879,8 +879,8 @@ fn what_streams_say_of_themselves_is_json_in_json() {
     let level = streams.iter().find(|row| row["name"] == "level").unwrap();
     assert_eq!(level["attributes"]["unit"], said["unit"]);
     let messages = converted("messages");
-    let of = |stream: &str| messages.iter().find(|row| row["stream"] == stream).unwrap();
+    let item = |stream: &str| messages.iter().find(|row| row["stream"] == stream).unwrap();
     // Half of 100, as the stream's gain says.
-    assert_eq!(of("level")["number"], 50.0);
-    assert!(of("log")["number"].is_null());
+    assert_eq!(item("level")["number"], 50.0);
+    assert!(item("log")["number"].is_null());
 }

@@ -181,12 +181,12 @@ fn a_part_of_a_variable_is_converted_as_it_is_dumped() {
         rows
     };
     let all = rows(&["--table", "field"]);
-    let of = |step: &str| {
+    let item = |step: &str| {
         let all = all.iter().filter(|row| row.starts_with(&format!("{step},")));
         all.cloned().collect::<Vec<_>>()
     };
-    assert_eq!(rows(&["--table", "field", "--step", "-1"]), of("4"));
-    assert_eq!(rows(&["--table", "field", "--step", "1..3"]), [of("1"), of("2")].concat());
+    assert_eq!(rows(&["--table", "field", "--step", "-1"]), item("4"));
+    assert_eq!(rows(&["--table", "field", "--step", "1..3"]), [item("1"), item("2")].concat());
     let corner = ["--table", "field", "--step", "2", "--start", "0,1", "--count", "-1,2"];
     assert_eq!(rows(&corner), ["2,0,1,201", "2,0,2,202", "2,1,1,204", "2,1,2,205"]);
     let fortran = [&corner[..], &["--order", "fortran"]].concat();

@@ -146,8 +146,8 @@ fn renamed<'a>(line: &Line<'a>) -> Option<Vec<(Cow<'a, str>, Cow<'a, str>)>> {
             fields
         }
         KernelEvent::Wakeup | KernelEvent::WakeupNew | KernelEvent::Waking => {
-            let Wakeup { task: of, cpu } = Wakeup::brief(line.rest)?;
-            let mut fields = task(["comm", "pid", "prio"], &of);
+            let Wakeup { task: this_task, cpu } = Wakeup::brief(line.rest)?;
+            let mut fields = task(["comm", "pid", "prio"], &this_task);
             fields.extend(cpu.map(|cpu| ("target_cpu", Cow::Owned(cpu.to_string()))));
             fields
         }
@@ -193,10 +193,11 @@ fn with_colons(text: &str) -> Vec<(Cow<'_, str>, Cow<'_, str>)> {
     names.iter().zip(ends).filter_map(field).collect()
 }
 
-fn task<'a, 'n>(names: [&'n str; 3], of: &Task<'a>) -> Vec<(&'n str, Cow<'a, str>)> {
+fn task<'a, 'n>(names: [&'n str; 3], this_task: &Task<'a>) -> Vec<(&'n str, Cow<'a, str>)> {
     let [comm, pid, priority] = names;
-    let mut fields = vec![(comm, of.comm.into()), (pid, Cow::Owned(of.pid.to_string()))];
-    fields.extend(of.priority.map(|number| (priority, Cow::Owned(number.to_string()))));
+    let mut fields =
+        vec![(comm, this_task.comm.into()), (pid, Cow::Owned(this_task.pid.to_string()))];
+    fields.extend(this_task.priority.map(|number| (priority, Cow::Owned(number.to_string()))));
     fields
 }
 
@@ -256,41 +257,41 @@ mod tests {
 
     #[test]
     fn words_before_the_first_field_are_not_lost() {
-        let of = |rest: &str| {
+        let item = |rest: &str| {
             let found = fields(&Line { name: "print", rest, ..Line::default() });
             let words = found.iter().map(|(name, value)| format!("{name}: {value}"));
             words.collect::<Vec<_>>().join("; ")
         };
         assert_eq!(
-            of("stuck open pos=3 (retry)"),
+            item("stuck open pos=3 (retry)"),
             "text: stuck open pos=3 (retry); pos: 3 (retry)"
         );
-        assert_eq!(of("only words"), "text: only words");
-        assert_eq!(of("a text=b"), "words: a text=b; text: b");
-        assert_eq!(of("(a=1, b=2"), "a: 1; b: 2");
-        assert_eq!(of(""), "");
+        assert_eq!(item("only words"), "text: only words");
+        assert_eq!(item("a text=b"), "words: a text=b; text: b");
+        assert_eq!(item("(a=1, b=2"), "a: 1; b: 2");
+        assert_eq!(item(""), "");
     }
 
     #[test]
     fn system_calls_of_all_tools_have_their_fields() {
-        let of = |name: &str, rest: &str| {
+        let item = |name: &str, rest: &str| {
             let found = fields(&Line { name, rest, ..Line::default() });
             let words = found.iter().map(|(name, value)| format!("{name}={value}"));
             words.collect::<Vec<_>>().join("; ")
         };
-        assert_eq!(of("sys_dup2", "(oldfd: 0xb, newfd: 1)"), "oldfd=0xb; newfd=1");
-        assert_eq!(of("sys_dup2", "-> 0x1"), "ret=0x1");
-        assert_eq!(of("sys_getpid", "()"), "");
+        assert_eq!(item("sys_dup2", "(oldfd: 0xb, newfd: 1)"), "oldfd=0xb; newfd=1");
+        assert_eq!(item("sys_dup2", "-> 0x1"), "ret=0x1");
+        assert_eq!(item("sys_getpid", "()"), "");
         let text = "(dfd: 0xffffff9c, filename: 0x55e5 \"/a, b\", flags: 0x241)";
         let expected = "dfd=0xffffff9c; filename=0x55e5 \"/a, b\"; flags=0x241";
-        assert_eq!(of("sys_openat", text), expected);
-        assert_eq!(of("sys_enter_dup2", "oldfd: 0xb, newfd: 1"), "oldfd=0xb; newfd=1");
-        assert_eq!(of("syscalls:sys_exit_dup2", "0x1"), "ret=0x1");
+        assert_eq!(item("sys_openat", text), expected);
+        assert_eq!(item("sys_enter_dup2", "oldfd: 0xb, newfd: 1"), "oldfd=0xb; newfd=1");
+        assert_eq!(item("syscalls:sys_exit_dup2", "0x1"), "ret=0x1");
         assert_eq!(
-            of("sys_enter_futex", "op=FUTEX_WAKE|X uaddr=0x7f"),
+            item("sys_enter_futex", "op=FUTEX_WAKE|X uaddr=0x7f"),
             "op=FUTEX_WAKE|X; uaddr=0x7f"
         );
-        assert_eq!(of("raw_syscalls:sys_enter", "NR 16 (b, 2400)"), "text=NR 16 (b, 2400)");
+        assert_eq!(item("raw_syscalls:sys_enter", "NR 16 (b, 2400)"), "text=NR 16 (b, 2400)");
     }
 
     #[test]
@@ -309,13 +310,13 @@ mod tests {
 
     #[test]
     fn names_of_tasks_may_look_like_fields() {
-        let of = |comm, pid| Task { comm, pid, priority: Some(120) };
+        let item = |comm, pid| Task { comm, pid, priority: Some(120) };
         let text = "prev_comm=q prev_pid=3 prev_pid=50 prev_prio=120 prev_state=S ==> \
                     next_comm=q next_pid=3 next_pid=51 next_prio=120";
-        let (prev, next) = (of("q prev_pid=3", 50), of("q next_pid=3", 51));
+        let (prev, next) = (item("q prev_pid=3", 50), item("q next_pid=3", 51));
         assert_eq!(Switch::read(text), Some(Switch { prev, state: "S", next }));
         let text = "comm=q pid=3 pid=7 prio=120 target_cpu=001";
-        assert_eq!(Wakeup::read(text), Some(Wakeup { task: of("q pid=3", 7), cpu: Some(1) }));
+        assert_eq!(Wakeup::read(text), Some(Wakeup { task: item("q pid=3", 7), cpu: Some(1) }));
     }
 
     #[test]

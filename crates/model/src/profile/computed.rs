@@ -70,9 +70,10 @@ impl Expression {
         Some(match self {
             Self::Number(number) => Self::Number(*number),
             Self::Metric(metric) => Self::Metric(other(*metric)?),
-            Self::Apply(operation, of) => {
-                let of: Option<_> = of.iter().map(|of| of.map_metrics(other)).collect();
-                Self::Apply(*operation, of?)
+            Self::Apply(operation, expressions) => {
+                let expressions: Option<_> =
+                    expressions.iter().map(|expression| expression.map_metrics(other)).collect();
+                Self::Apply(*operation, expressions?)
             }
         })
     }

@@ -41,17 +41,17 @@ pub fn bottom_up_derived(
     view: &dyn ProfileView,
     derived: &Derived,
     threads: Option<&ThreadSet>,
-    of: Option<&NamePattern>,
+    name_pattern: Option<&NamePattern>,
     depth_max: usize,
     least: f64,
 ) -> Result<PathTree> {
     derived.require_few(view)?;
     let mut joining = JoinedTrees::new(view, derived);
-    let wanted = match of {
+    let wanted = match name_pattern {
         Some(pattern) => CallerFilter::Called(pattern),
         None => CallerFilter::Spent(joining.self_shares(view, threads)?, least),
     };
-    joining.tree.is_by_exclusive = of.is_none();
+    joining.tree.is_by_exclusive = name_pattern.is_none();
     for (index, input) in derived.inputs.iter().enumerate() {
         let question = input.question(view, threads);
         let reading = input.reading(&question);

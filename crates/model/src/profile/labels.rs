@@ -323,7 +323,9 @@ impl<'a> Labels<'a> {
     /// stands behind it in brackets, and directories before the name of a file.
     pub(super) fn is_called(&self, label: Label, name: &str) -> bool {
         let entry = self.entries.get(label.0).copied();
-        let Some((entry, text)) = entry.and_then(|of| Some((of, self.text_of(of).ok()?))) else {
+        let Some((entry, text)) =
+            entry.and_then(|this_entry| Some((this_entry, self.text_of(this_entry).ok()?)))
+        else {
             return false;
         };
         if let Entry::Function { .. } | Entry::Own { .. } = entry {

@@ -192,7 +192,7 @@ pub trait ProfileView: Send + Sync {
     fn roots(&self, to: &mut Vec<ContextId>) -> Result<()>;
 
     /// The contexts directly below one.
-    fn children(&self, of: ContextId) -> Result<Siblings>;
+    fn children(&self, context_id: ContextId) -> Result<Siblings>;
 
     /// Takes the first of contexts side by side; nothing where none is left.
     fn next_sibling(&self, siblings: &mut Siblings) -> Result<Option<ContextId>>;

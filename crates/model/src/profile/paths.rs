@@ -125,7 +125,10 @@ impl PathTree {
             let Spent { inclusive, exclusive } = values.measured.mask_unmeasured(spent);
             *node = PathNode { inclusive, exclusive, ..*node };
         }
-        Ok(Self { odd: inconsistencies::tree_inconsistency(&self, values, is_from_callers)?, ..self })
+        Ok(Self {
+            odd: inconsistencies::tree_inconsistency(&self, values, is_from_callers)?,
+            ..self
+        })
     }
 }
 
@@ -204,13 +207,13 @@ pub(super) fn top_down_statistic(
 /// When the profile cannot be read.
 pub fn bottom_up(
     question: &MetricQuery<'_>,
-    of: Option<&NamePattern>,
+    name_pattern: Option<&NamePattern>,
     depth_max: usize,
     least: f64,
 ) -> Result<PathTree> {
     let mut labels = Labels::for_view(question.view);
     let values = ContextReader::sums(question);
-    let wanted = match of {
+    let wanted = match name_pattern {
         Some(pattern) => CallerFilter::Called(pattern),
         None => CallerFilter::Spent(self_shares(&values, &mut labels)?, least),
     };

@@ -360,8 +360,8 @@ impl ProfileView for CallTree {
         Ok(())
     }
 
-    fn children(&self, of: ContextId) -> Result<Siblings> {
-        Ok(self.siblings(self.stored(of)?.first_child))
+    fn children(&self, context_id: ContextId) -> Result<Siblings> {
+        Ok(self.siblings(self.stored(context_id)?.first_child))
     }
 
     fn next_sibling(&self, siblings: &mut Siblings) -> Result<Option<ContextId>> {

@@ -138,14 +138,14 @@ impl<'a> Walk<'a> {
 
     /// The next context below one, without what was come by before. Where there is too much of
     /// that, nothing more is looked for here: one array may be below very many.
-    fn child(&mut self, of: ContextId, below: &mut Siblings) -> Result<Option<ContextId>> {
+    fn child(&mut self, context_id: ContextId, below: &mut Siblings) -> Result<Option<ContextId>> {
         while let Some(child) = self.view.next_sibling(below)? {
             let is_new = self.known.as_mut().is_none_or(|known| known.insert(child));
             if is_new && self.left > 0 {
                 self.left -= 1;
                 return Ok(Some(child));
             }
-            self.view.on_cycle(of)?;
+            self.view.on_cycle(context_id)?;
             if self.left == 0 || self.again == 0 {
                 break;
             }
@@ -247,8 +247,8 @@ mod tests {
             to.push(ContextId(0));
             Ok(())
         }
-        fn children(&self, of: ContextId) -> Result<Siblings> {
-            let next = (of.0 + 1) % 10;
+        fn children(&self, context_id: ContextId) -> Result<Siblings> {
+            let next = (context_id.0 + 1) % 10;
             Ok(Siblings { next, end: next + 1 })
         }
         fn next_sibling(&self, siblings: &mut Siblings) -> Result<Option<ContextId>> {

@@ -276,18 +276,18 @@ mod tests {
     #[test]
     fn a_condition_has_its_value_and_can_be_made_of_one() {
         let schema = Schema::new(vec![Field::new("n", DataType::Int64, false)]);
-        let of = |values: Vec<Option<i64>>| -> ArrayRef { Arc::new(Int64Array::from(values)) };
+        let item = |values: Vec<Option<i64>>| -> ArrayRef { Arc::new(Int64Array::from(values)) };
         let make = |column, value| Filter::from_value(&schema, column, Comparison::Less, value);
-        let seven = of(vec![Some(7)]);
+        let seven = item(vec![Some(7)]);
         let filter = make(0, Arc::clone(&seven)).unwrap();
         assert_eq!(filter.value(), &seven);
         assert_eq!(Filter::parse(&schema, "n<7").unwrap().value(), &seven);
-        let met = filter.matches(&of(vec![Some(6), None, Some(8)])).unwrap();
+        let met = filter.matches(&item(vec![Some(6), None, Some(8)])).unwrap();
         assert_eq!(met, BooleanArray::from(vec![true, false, false]));
         assert!(make(1, seven).is_err());
-        assert!(make(0, of(vec![None])).is_err());
-        assert!(make(0, of(vec![])).is_err());
-        assert!(make(0, of(vec![Some(1), Some(2)])).is_err());
+        assert!(make(0, item(vec![None])).is_err());
+        assert!(make(0, item(vec![])).is_err());
+        assert!(make(0, item(vec![Some(1), Some(2)])).is_err());
         assert!(make(0, Arc::new(Float64Array::from(vec![1.0]))).is_err());
     }
 }

@@ -109,9 +109,9 @@ impl ActivityJson {
         self
     }
 
-    fn message(self, of: &Message<'_>) -> Self {
-        let spelt = self.text("message", Some(&of.name)).track("peer", of.peer);
-        spelt.number("peer_time_ns", of.peer_time.map(|time| time.0))
+    fn message(self, this_message: &Message<'_>) -> Self {
+        let spelt = self.text("message", Some(&this_message.name)).track("peer", this_message.peer);
+        spelt.number("peer_time_ns", this_message.peer_time.map(|time| time.0))
     }
 }
 

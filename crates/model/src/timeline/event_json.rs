@@ -170,9 +170,9 @@ fn unjoined(word: &str) -> (&str, Option<u32>) {
 }
 
 fn value_of(word: &str, said: &str) -> Option<Value> {
-    let Some(of) = word.strip_suffix(LIST) else { return scalar_of(word, said) };
+    let Some(name) = word.strip_suffix(LIST) else { return scalar_of(word, said) };
     let values: Vec<&RawValue> = serde_json::from_str(said).ok()?;
-    let values = values.iter().map(|value| scalar_of(of, value.get()));
+    let values = values.iter().map(|value| scalar_of(name, value.get()));
     values.collect::<Option<Vec<_>>>().map(Value::List)
 }
 

@@ -134,8 +134,8 @@ pub fn fielded_tracks(timeline: &Arc<dyn TimelineView>) -> Result<HashSet<TrackI
     }
     let tracks = timeline.tracks();
     let may_have = |id: TrackId| {
-        let of = tracks.get(id.0);
-        of.is_some_and(|track| track.kind == TrackKind::Messages && track.content != JSON)
+        let this_track = tracks.get(id.0);
+        this_track.is_some_and(|track| track.kind == TrackKind::Messages && track.content != JSON)
     };
     let possible = (0..tracks.len()).filter(|id| may_have(TrackId(*id))).count();
     let mut events = Arc::clone(timeline).events_with_fields(&Window::default())?;

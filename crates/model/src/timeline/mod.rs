@@ -435,7 +435,7 @@ impl Window {
         TrackSet(self.tracks.as_ref().map(|tracks| {
             let mut wanted = vec![false; count];
             for track in tracks {
-                wanted.get_mut(track.0).into_iter().for_each(|of| *of = true);
+                wanted.get_mut(track.0).into_iter().for_each(|flag| *flag = true);
             }
             wanted
         }))

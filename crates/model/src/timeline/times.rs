@@ -77,10 +77,10 @@ mod tests {
         }
     }
 
-    fn times(of: &[Option<i64>]) -> Vec<i64> {
-        let timeline: Arc<dyn TimelineView> = Arc::new(Recording(of.to_vec()));
+    fn times(values: &[Option<i64>]) -> Vec<i64> {
+        let timeline: Arc<dyn TimelineView> = Arc::new(Recording(values.to_vec()));
         let mut times = EventTimes::default();
-        of.iter().map(|time| times.next_time(&event(*time), &timeline).unwrap().0).collect()
+        values.iter().map(|time| times.next_time(&event(*time), &timeline).unwrap().0).collect()
     }
 
     #[test]

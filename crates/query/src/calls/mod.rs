@@ -214,11 +214,11 @@ impl<'a> Building<'a> {
         (since, ends): (TimeNs, Option<TimeNs>),
         name: Option<&str>,
     ) -> Result<()> {
-        let of = self.tracks.get(track.0);
-        let name = name.or(of.map(|track| track.name.as_str())).unwrap_or_default();
+        let this_track = self.tracks.get(track.0);
+        let name = name.or(this_track.map(|track| track.name.as_str())).unwrap_or_default();
         let stack = self.stacks.entry(track).or_default();
-        if let (None, Some(of)) = (stack.thread, of) {
-            stack.thread = Some(self.builder.thread(thread_of(of, track))?);
+        if let (None, Some(this_track)) = (stack.thread, this_track) {
+            stack.thread = Some(self.builder.thread(thread_of(this_track, track))?);
         }
         let parent = stack.open.last().map(|open| open.context);
         let context = self.contexts.get_or_add(parent, name, &mut self.builder)?;

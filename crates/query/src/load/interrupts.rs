@@ -46,21 +46,21 @@ impl Interrupts {
     /// Takes what happens on a processor that is known from when to when.
     pub(super) fn take(
         &mut self,
-        of: InterruptEvent,
+        interrupt_event: InterruptEvent,
         time: TimeNs,
         known: Option<KnownTimes>,
         buckets: Option<Buckets>,
     ) {
-        self.lost += of.lost;
-        match of.run {
+        self.lost += interrupt_event.lost;
+        match interrupt_event.run {
             InterruptChange::Begins => {
-                self.under_way = of.around + 1;
-                if of.around == 0 {
+                self.under_way = interrupt_event.around + 1;
+                if interrupt_event.around == 0 {
                     self.since = Some(time).max(self.ended);
                 }
             }
-            InterruptChange::Ends if of.around == 0 => self.end(time, known, buckets),
-            InterruptChange::Ends => self.under_way = of.around,
+            InterruptChange::Ends if interrupt_event.around == 0 => self.end(time, known, buckets),
+            InterruptChange::Ends => self.under_way = interrupt_event.around,
             InterruptChange::Unbegun => self.unbegun += 1,
         }
     }

@@ -140,7 +140,7 @@ impl CpuLoad {
     #[must_use]
     pub fn together(cpus: &[Self], tasks: &Tasks) -> Option<Self> {
         let first = cpus.first()?.cpu;
-        let sum = |of: fn(&Self) -> u64| cpus.iter().map(of).fold(0, u64::saturating_add);
+        let sum = |item: fn(&Self) -> u64| cpus.iter().map(item).fold(0, u64::saturating_add);
         let mut found: HashMap<TaskId, TaskLoad, RandomState> = HashMap::default();
         for load in cpus.iter().flat_map(|cpu| &cpu.tasks) {
             match found.get_mut(&load.task) {
@@ -256,7 +256,11 @@ impl Load {
         }
         if let Some(range) = self.ranges.get_mut(cpu.0).filter(|range| range.is_none()) {
             let track = tasks.cpu(cpu).map(|cpu| cpu.track);
-            *range = self.bounds.as_ref().zip(track).and_then(|(bounds, of)| bounds.time_range(of));
+            *range = self
+                .bounds
+                .as_ref()
+                .zip(track)
+                .and_then(|(bounds, track_id)| bounds.time_range(track_id));
         }
     }
 
@@ -388,8 +392,9 @@ impl Load {
         load.unknown.stretches += self.gaps.get(&load.cpu).map_or(1, Gaps::count);
         let Some(buckets) = self.buckets else { return };
         let mut missed = buckets.bucket_shares(&load.seen);
-        let known = load.tasks.iter().map(|of| &of.buckets).chain([&load.unknown.buckets]);
-        known.for_each(|of| of.take_from(&mut missed));
+        let known =
+            load.tasks.iter().map(|task_load| &task_load.buckets).chain([&load.unknown.buckets]);
+        known.for_each(|bucket_times| bucket_times.take_from(&mut missed));
         for (at, ns) in missed.into_iter().enumerate().filter(|(_, ns)| *ns > 0) {
             load.unknown.buckets.add(at, ns);
         }

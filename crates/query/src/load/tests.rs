@@ -21,7 +21,10 @@ fn load_activities() -> Vec<crate::fixture::TimedActivity> {
 }
 
 fn shares(load: &CpuLoad, tasks: &Tasks) -> Vec<(String, u64)> {
-    load.tasks.iter().map(|of| (tasks.name(of.task).to_owned(), of.run_ns)).collect()
+    load.tasks
+        .iter()
+        .map(|task_load| (tasks.name(task_load.task).to_owned(), task_load.run_ns))
+        .collect()
 }
 
 #[test]
@@ -47,8 +50,10 @@ fn what_the_last_switch_lets_run_has_no_stretch() {
         let mut load = Load::new();
         let analysis = analysed(told(), window, &mut load);
         let cpu = &load.cpus(analysis.tasks())[0];
-        let of = |of: &TaskLoad| (analysis.tasks().name(of.task).to_owned(), of.stretches);
-        (cpu.span_ns(), cpu.tasks.iter().map(of).collect::<Vec<_>>())
+        let item = |task_load: &TaskLoad| {
+            (analysis.tasks().name(task_load.task).to_owned(), task_load.stretches)
+        };
+        (cpu.span_ns(), cpu.tasks.iter().map(item).collect::<Vec<_>>())
     };
     assert_eq!(stretches(Window::default()), (40, vec![("a".to_owned(), 1)]));
     // Where a window ends in a stretch, the part within is one.
@@ -119,8 +124,8 @@ fn where_switches_are_missing_nobody_is_said_to_have_run() {
     let mut load = Load::new();
     let (analysis, short) = analysed_with(unbalanced(), window, &mut load);
     assert_eq!(short.unbalanced.into_values().collect::<Vec<_>>(), [2]);
-    let of = &load.cpus(analysis.tasks())[0];
-    assert_eq!((of.busy_ns, of.unknown.ns, of.span_ns()), (0, 90, 90));
+    let cpu_load = &load.cpus(analysis.tasks())[0];
+    assert_eq!((cpu_load.busy_ns, cpu_load.unknown.ns, cpu_load.span_ns()), (0, 90, 90));
 }
 
 #[test]
@@ -136,8 +141,11 @@ fn a_task_that_begins_ends_whoever_ran() {
     let (analysis, short) = analysed_with(told, Window::default(), &mut load);
     assert_eq!(short.unbalanced.into_values().collect::<Vec<_>>(), [1]);
     let cpus = load.cpus(analysis.tasks());
-    let of = &cpus[0];
-    assert_eq!((of.busy_ns, of.idle_ns, of.unknown.ns, of.span_ns()), (30, 30, 40, 100));
+    let cpu_load = &cpus[0];
+    assert_eq!(
+        (cpu_load.busy_ns, cpu_load.idle_ns, cpu_load.unknown.ns, cpu_load.span_ns()),
+        (30, 30, 40, 100)
+    );
 }
 
 fn loads_within(
@@ -149,7 +157,10 @@ fn loads_within(
     let mut load = Load::new();
     let window = Window { from, until, ..Window::default() };
     let analysis = analysed(told, window, &mut load);
-    load.cpus(analysis.tasks()).iter().map(|of| (of.busy_ns, of.idle_ns)).collect()
+    load.cpus(analysis.tasks())
+        .iter()
+        .map(|cpu_load| (cpu_load.busy_ns, cpu_load.idle_ns))
+        .collect()
 }
 
 #[test]
@@ -178,9 +189,9 @@ fn a_processors_time_is_from_its_first_switch_to_its_last_in_any_window() {
         let window = Window { from, until, ..Window::default() };
         let (analysis, short) = analysed_with(told(), window, &mut load);
         let cpus = load.cpus(analysis.tasks());
-        let of = cpus.iter().find(|of| of.cpu == CpuId(0));
+        let cpu_load = cpus.iter().find(|item| item.cpu == CpuId(0));
         let unknown: Vec<_> = short.unknown.iter().map(|cpu| cpu.0).collect();
-        (of.map(|of| (of.busy_ns, of.idle_ns, of.span_ns())), unknown)
+        (cpu_load.map(|cpu_load| (cpu_load.busy_ns, cpu_load.idle_ns, cpu_load.span_ns())), unknown)
     };
     let whole = (Some((0, 30, 30)), vec![]);
     assert_eq!(within(None, None), whole);
@@ -262,8 +273,11 @@ fn interrupts_are_told_beside_the_tasks_that_they_interrupt() {
     let mut load = Load::with_buckets(Buckets::from_range(TimeNs(100), TimeNs(500), 2));
     let (analysis, short) = analysed_with(told, Window::default(), &mut load);
     let cpus = load.cpus(analysis.tasks());
-    let of = cpus[0].interrupts.as_ref().unwrap();
-    assert_eq!((of.run_ns, of.stretches, of.buckets.to_vec(2)), (45, 3, vec![40, 5]));
+    let interrupt_load = cpus[0].interrupts.as_ref().unwrap();
+    assert_eq!(
+        (interrupt_load.run_ns, interrupt_load.stretches, interrupt_load.buckets.to_vec(2)),
+        (45, 3, vec![40, 5])
+    );
     assert_eq!(short.left_out.iter().map(|left| left.count).collect::<Vec<_>>(), [1]);
     assert_eq!((cpus[0].busy_ns, cpus[0].idle_ns), (200, 200));
 }
@@ -278,7 +292,10 @@ fn interrupts_within(
     let mut load = Load::new();
     let analysis = analysed(told, Window { from, until, ..Window::default() }, &mut load);
     let cpus = load.cpus(analysis.tasks());
-    cpus.first()?.interrupts.as_ref().map(|of| (of.run_ns, of.stretches))
+    cpus.first()?
+        .interrupts
+        .as_ref()
+        .map(|interrupt_load| (interrupt_load.run_ns, interrupt_load.stretches))
 }
 
 #[test]
@@ -353,7 +370,8 @@ fn a_window_is_looked_at_as_a_whole_where_nobody_runs_at_its_ends() {
         let mut load = Load::new();
         let analysis = analysed(told(), Window { from, until, ..Window::default() }, &mut load);
         let cpus = load.cpus(analysis.tasks());
-        let found: Vec<_> = cpus.iter().map(|of| (of.busy_ns, of.span_ns())).collect();
+        let found: Vec<_> =
+            cpus.iter().map(|cpu_load| (cpu_load.busy_ns, cpu_load.span_ns())).collect();
         found
     };
     assert_eq!(within(Some(15), Some(25)), [(1, 10)]);
@@ -489,11 +507,17 @@ fn time_that_only_earlier_switches_tell_of_is_not_known() {
     let (analysis, short) = analysed_with(told, Window::default(), &mut load);
     assert_eq!(short.backwards.into_values().collect::<Vec<_>>(), [6]);
     let cpus = load.cpus(analysis.tasks());
-    let of = &cpus[0];
-    assert_eq!((of.span_ns(), of.busy_ns, of.idle_ns, of.unknown.ns), (300, 200, 0, 100));
-    assert_eq!((of.unknown.stretches, of.unknown.buckets.to_vec(3)), (1, vec![100, 0, 0]));
+    let cpu_load = &cpus[0];
+    assert_eq!(
+        (cpu_load.span_ns(), cpu_load.busy_ns, cpu_load.idle_ns, cpu_load.unknown.ns),
+        (300, 200, 0, 100)
+    );
+    assert_eq!(
+        (cpu_load.unknown.stretches, cpu_load.unknown.buckets.to_vec(3)),
+        (1, vec![100, 0, 0])
+    );
     let expected = [("a", 100), ("b", 100)].map(|(n, ns)| (n.to_owned(), ns));
-    assert_eq!(shares(of, analysis.tasks()), expected);
+    assert_eq!(shares(cpu_load, analysis.tasks()), expected);
 }
 
 #[test]
@@ -503,16 +527,16 @@ fn where_nobody_ran_and_earlier_switches_tell_otherwise_is_not_known() {
     let times = [0, 30, 60, 80, 85, 90, 35, 40, 50, 60, 95, 97].into_iter().enumerate();
     let what = |at: usize| if at.is_multiple_of(2) { begin(1) } else { Activity::End };
     let told: Vec<_> = times.map(|(at, time)| (time, 5, what(at))).collect();
-    let of = |until: usize| {
+    let item = |until: usize| {
         let mut load = Load::new();
         let (analysis, _) = analysed_with(told[..until].to_vec(), Window::default(), &mut load);
         let cpus = load.cpus(analysis.tasks());
         (cpus[0].span_ns(), cpus[0].busy_ns, cpus[0].unknown.ns)
     };
-    assert_eq!(of(6), (90, 55, 0));
+    assert_eq!(item(6), (90, 55, 0));
     // Nobody was said to run in 5 and 10 of it.
-    assert_eq!(of(10), (90, 55, 15));
-    assert_eq!(of(12), (97, 57, 15));
+    assert_eq!(item(10), (90, 55, 15));
+    assert_eq!(item(12), (97, 57, 15));
 }
 
 #[test]
@@ -556,7 +580,7 @@ fn what_is_taken_to_run_up_to_the_ends_of_a_window_is_said() {
         let told = told.filter(|(time, ..)| *time == 0 || *time >= since).collect();
         let (analysis, short) = analysed_with(told, window, &mut load);
         let cpus = load.cpus(analysis.tasks());
-        let ran = cpus.iter().find(|of| of.cpu == CpuId(0)).map(|of| of.busy_ns);
+        let ran = cpus.iter().find(|item| item.cpu == CpuId(0)).map(|cpu_load| cpu_load.busy_ns);
         (ran, short.assumed.into_iter().collect::<Vec<_>>(), short.unknown.len())
     };
     // It stops in the window, and where it began is too far back.
@@ -597,9 +621,15 @@ fn interrupts_before_the_first_switch_and_after_the_last_are_beside_the_processo
         let window = Window { from, until, ..Window::default() };
         let (analysis, _) = analysed_with(told(), window, &mut load);
         let cpus = load.cpus(analysis.tasks());
-        let of = cpus[0].interrupts.clone().unwrap();
+        let interrupt_load = cpus[0].interrupts.clone().unwrap();
         assert_eq!(cpus[0].cpu, CpuId(0));
-        (of.run_ns, of.outside_ns, of.stretches, cpus[0].span_ns(), cpus[0].unseen_ns)
+        (
+            interrupt_load.run_ns,
+            interrupt_load.outside_ns,
+            interrupt_load.stretches,
+            cpus[0].span_ns(),
+            cpus[0].unseen_ns,
+        )
     };
     // Within 10–40: 3 and 4; besides: 3, 6 and 3. Of the 60 that are recorded 30 are not known.
     assert_eq!(within(None, None), (7, 12, 2, 30, 30));
@@ -677,28 +707,28 @@ fn time_across_a_gap_is_of_nobody() {
         let (analysis, short) = analysed_with(with_gap(missing), Window::default(), &mut load);
         assert_eq!(short.gaps.into_values().collect::<Vec<_>>(), [1]);
         assert_eq!(short.unbalanced.len(), 0);
-        let of = &load.cpus(analysis.tasks())[0];
+        let cpu_load = &load.cpus(analysis.tasks())[0];
         let expected = [("b", 30), ("a", 10)].map(|(name, ns)| (name.to_owned(), ns));
-        assert_eq!(shares(of, analysis.tasks()), expected);
-        assert_eq!((of.span_ns(), of.busy_ns, of.unknown.ns), (80, 40, 40));
+        assert_eq!(shares(cpu_load, analysis.tasks()), expected);
+        assert_eq!((cpu_load.span_ns(), cpu_load.busy_ns, cpu_load.unknown.ns), (80, 40, 40));
     }
 }
 
 #[test]
 fn ranges_that_adjoin_in_a_gap_add_up() {
-    let of = |from: Option<i64>, until: Option<i64>| {
+    let item = |from: Option<i64>, until: Option<i64>| {
         let window =
             Window { from: from.map(TimeNs), until: until.map(TimeNs), ..Window::default() };
         let mut load = Load::new();
         let (analysis, _) = analysed_with(with_gap(Missing::Events), window, &mut load);
-        let of = &load.cpus(analysis.tasks())[0];
-        (of.span_ns(), of.busy_ns, of.unknown.ns)
+        let cpu_load = &load.cpus(analysis.tasks())[0];
+        (cpu_load.span_ns(), cpu_load.busy_ns, cpu_load.unknown.ns)
     };
     // Up to the gap a runs, though what it lets run next is another.
-    assert_eq!(of(None, Some(5)), (5, 5, 0));
-    assert_eq!(of(Some(5), Some(30)), (25, 5, 20));
-    assert_eq!(of(Some(30), Some(40)), (10, 0, 10));
-    assert_eq!(of(Some(40), None), (40, 30, 10));
+    assert_eq!(item(None, Some(5)), (5, 5, 0));
+    assert_eq!(item(Some(5), Some(30)), (25, 5, 20));
+    assert_eq!(item(Some(30), Some(40)), (10, 0, 10));
+    assert_eq!(item(Some(40), None), (40, 30, 10));
 }
 
 #[test]

@@ -135,8 +135,8 @@ impl Sequence {
     /// Returns true if a message is between the tracks that are asked for. Counts those that are
     /// not.
     fn includes(&mut self, transfer: &Transfer) -> bool {
-        let is_of = |of: &BTreeSet<TrackId>| {
-            [transfer.from, transfer.to].iter().flatten().any(|end| of.contains(end))
+        let is_of = |track_ids: &BTreeSet<TrackId>| {
+            [transfer.from, transfer.to].iter().flatten().any(|end| track_ids.contains(end))
         };
         if !self.only_tracks.as_ref().is_none_or(is_of) {
             return false;

@@ -15,7 +15,7 @@ fn found(told: Vec<TimedActivity>) -> Vec<(Option<usize>, Option<usize>, Pair)> 
     analysed(told, Window::default(), &mut messages);
     let number = |track: Option<TrackId>| track.map(|track| track.0);
     let pairs = messages.pairs();
-    pairs.iter().map(|(key, of)| (number(key.from), number(key.to), (*of).clone())).collect()
+    pairs.iter().map(|(key, item)| (number(key.from), number(key.to), (*item).clone())).collect()
 }
 
 #[test]
@@ -134,12 +134,12 @@ fn a_sequence_has_what_never_arrives_where_it_left() {
     analysed(told, Window::default(), &mut sequence);
     let found: Vec<_> = sequence
         .transfers()
-        .map(|of| {
+        .map(|transfer| {
             (
-                of.from.map(|of| of.0),
-                of.to.map(|of| of.0),
-                of.left.map(|of| of.0),
-                of.arrived.map(|of| of.0),
+                transfer.from.map(|track_id| track_id.0),
+                transfer.to.map(|track_id| track_id.0),
+                transfer.left.map(|time_ns| time_ns.0),
+                transfer.arrived.map(|time_ns| time_ns.0),
             )
         })
         .collect();
@@ -172,8 +172,8 @@ fn wakeups_go_from_who_runs_where_they_are_made() {
     let pairs = wakeups.messages().pairs();
     let found: Vec<_> = pairs
         .iter()
-        .map(|(key, of)| {
-            (key.from.unwrap().0, key.to.unwrap().0, of.latency_ns.max(), of.unreceived())
+        .map(|(key, item)| {
+            (key.from.unwrap().0, key.to.unwrap().0, item.latency_ns.max(), item.unreceived())
         })
         .collect();
     // Task a is known by its first track, and an idle processor by its own.
@@ -275,7 +275,7 @@ fn the_busiest_ends_are_those_with_most_messages() {
     assert_eq!((sequence.transfers().count(), sequence.other_track_count()), (3, 2));
     let mut sequence = Sequence::for_messages(10).between(ids(&[1, 2, 3])).only_tracks(ids(&[3]));
     analysed(told, Window::default(), &mut sequence);
-    let ends: Vec<_> = sequence.transfers().map(|of| (of.from, of.to)).collect();
+    let ends: Vec<_> = sequence.transfers().map(|transfer| (transfer.from, transfer.to)).collect();
     assert_eq!(ends, [(Some(TrackId(2)), Some(TrackId(3)))]);
     assert_eq!(sequence.other_track_count(), 1);
 }
@@ -317,7 +317,8 @@ fn a_wakeup_while_it_runs_is_for_its_next_stretch_if_nothing_else_wakes_it() {
     let mut sequence = Sequence::for_wakeups(10);
     analysed(told, Window::default(), &mut sequence);
     let ns = |time: Option<TimeNs>| time.unwrap().0;
-    let found: Vec<_> = sequence.transfers().map(|of| (ns(of.left), ns(of.arrived))).collect();
+    let found: Vec<_> =
+        sequence.transfers().map(|transfer| (ns(transfer.left), ns(transfer.arrived))).collect();
     assert_eq!(found, [(0, 1), (1000, 1001), (1019, 1024)]);
 }
 
@@ -465,8 +466,16 @@ fn any_number_of_senders_is_found_without_a_word_of_who_they_are() {
         let sent = messages.receive(TrackId(1), time, &message("M", None, None));
         assert_eq!(sent.from, Some(TrackId(10 + at)));
     }
-    let sum = |of: fn(&Pair) -> u64| messages.pairs().iter().map(|(_, pair)| of(pair)).sum::<u64>();
-    assert_eq!((sum(|of| of.received), sum(|of| of.unsent), sum(Pair::unreceived)), (60_000, 0, 0));
+    let sum =
+        |item: fn(&Pair) -> u64| messages.pairs().iter().map(|(_, pair)| item(pair)).sum::<u64>();
+    assert_eq!(
+        (
+            sum(|this_pair| this_pair.received),
+            sum(|this_pair| this_pair.unsent),
+            sum(Pair::unreceived)
+        ),
+        (60_000, 0, 0)
+    );
 }
 
 /// Sent every 10 from 0 on, so many, and each arrives 15 later; nobody says when the other end was.
@@ -504,7 +513,7 @@ fn a_window_shows_what_arrives_in_it_with_when_it_left() {
     let (from, until) = (Some(TimeNs(12)), Some(TimeNs(30)));
     analysed(in_flight(10), Window { from, until, ..Window::default() }, &mut sequence);
     let transfers = sequence.transfers();
-    let found: Vec<_> = transfers.map(|of| (of.left, of.arrived)).collect();
+    let found: Vec<_> = transfers.map(|transfer| (transfer.left, transfer.arrived)).collect();
     let time = |ns| Some(TimeNs(ns));
     let expected = [(0, 15), (10, 25), (20, 35)];
     assert_eq!(found, expected.map(|(left, arrived)| (time(left), time(arrived))));
@@ -572,7 +581,10 @@ fn a_sequence_has_what_says_when_it_left_where_it_did() {
         let mut sequence = Sequence::for_messages(most);
         analysed_with(told.clone(), Window::default(), &mut sequence);
         let ns = |time: Option<TimeNs>| time.unwrap().0;
-        let found: Vec<_> = sequence.transfers().map(|of| (ns(of.left), ns(of.arrived))).collect();
+        let found: Vec<_> = sequence
+            .transfers()
+            .map(|transfer| (ns(transfer.left), ns(transfer.arrived)))
+            .collect();
         assert_eq!((&found[..], sequence.omitted_count()), (&all[..most], more));
         assert!(!sequence.awaits());
     }
@@ -628,7 +640,8 @@ fn a_wakeup_whose_job_is_complete_is_not_lost() {
     assert_eq!(doubts, LatencyCaveats { untimed: 1, ..LatencyCaveats::default() });
     let mut sequence = Sequence::for_wakeups(9);
     analysed_with(woken_without_a_begin(), Window::default(), &mut sequence);
-    let found: Vec<_> = sequence.transfers().map(|of| (of.arrived, of.is_lost)).collect();
+    let found: Vec<_> =
+        sequence.transfers().map(|transfer| (transfer.arrived, transfer.is_lost)).collect();
     let at = |ns| (Some(TimeNs(ns)), false);
     assert_eq!(found, [at(1), at(11), (None, false), at(31)]);
 }
@@ -643,7 +656,7 @@ fn a_wakeup_whose_job_is_complete_after_a_window_is_not_lost() {
     assert_eq!((pair.sent, pair.received, pair.unreceived(), pair.untimed), (3, 2, 0, 0));
     let mut sequence = Sequence::for_wakeups(9);
     analysed_with(woken_without_a_begin(), window(), &mut sequence);
-    assert!(sequence.transfers().all(|of| !of.is_lost));
+    assert!(sequence.transfers().all(|transfer| !transfer.is_lost));
 }
 
 #[test]
@@ -739,7 +752,7 @@ fn counted(
     let mut messages = Messages::new();
     analysed_with(told, Window { from, until, ..Window::default() }, &mut messages);
     let pairs = messages.pairs();
-    let sum = |of: fn(&Pair) -> u64| pairs.iter().map(|(_, pair)| of(pair)).sum();
+    let sum = |item: fn(&Pair) -> u64| pairs.iter().map(|(_, pair)| item(pair)).sum();
     (
         sum(|pair| pair.sent),
         sum(|pair| pair.received),

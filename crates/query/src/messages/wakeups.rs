@@ -87,8 +87,8 @@ impl Wakeups {
     pub fn take(&mut self, seen: &ResolvedEvent<'_>) -> Option<MessageEnd> {
         self.gap(seen);
         let (task, _) = seen.task?;
-        let of = seen.tasks.get(task)?;
-        let (to, is_last) = (of.home, of.tells_completion);
+        let this_task = seen.tasks.get(task)?;
+        let (to, is_last) = (this_task.home, this_task.tells_completion);
         let gaps = self.gaps.get(seen.tasks.recording(task)).copied().unwrap_or(0);
         let woken = self.task_wakeups(task)?;
         if woken.gaps != gaps {

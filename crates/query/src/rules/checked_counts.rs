@@ -35,8 +35,8 @@ impl CheckedCounts {
                 None => idle.push((vec![part], why)),
             }
         }
-        let told = |(of, why): Idle| {
-            let part = (of.len() < parts.len()).then(|| of.join(" and "));
+        let told = |(names, why): Idle| {
+            let part = (names.len() < parts.len()).then(|| names.join(" and "));
             VacuousRule { rule, part, why: why.to_owned(), is_suspect: true }
         };
         idle.into_iter().map(told).collect()

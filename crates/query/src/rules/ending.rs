@@ -32,12 +32,12 @@ impl RuleState {
     ) {
         match demand {
             Demand::Task { task, .. } => {
-                for (of, open) in ending.sched.open() {
-                    if ending.chosen.has_task(of, ending.tasks)
-                        && self.is_task_selected(of, task, ending.tasks)
+                for (task_id, open) in ending.sched.open() {
+                    if ending.chosen.has_task(task_id, ending.tasks)
+                        && self.is_task_selected(task_id, task, ending.tasks)
                     {
                         self.judged.jobs += 1;
-                        self.open_job(demand, of, open, ending, found);
+                        self.open_job(demand, task_id, open, ending, found);
                     }
                 }
             }
@@ -115,13 +115,13 @@ impl RuleState {
     fn open_job(
         &mut self,
         demand: &Demand,
-        of: TaskId,
+        task_id: TaskId,
         Open { release, is_started, run_ns }: Open,
         Ending { bounds, tasks, .. }: &Ending<'_>,
         found: &mut RuleViolations<'_>,
     ) {
         let Demand::Task { response_max, delay_max, run_max, on_time, .. } = demand else { return };
-        let Some(home) = tasks.get(of).map(|of| of.home) else { return };
+        let Some(home) = tasks.get(task_id).map(|task| task.home) else { return };
         let Some((_, end)) = bounds.time_range(home) else { return };
         let (waited, judged) = (elapsed(release.time, end), &mut self.judged);
         found.set_site(release.time, home);
@@ -152,14 +152,16 @@ impl RuleState {
         let Demand::Task { task, load_max: Some(limit), .. } = demand else { return };
         for cpus in recording_processors(load.cpus(tasks), tasks).values() {
             let Some(all) = CpuLoad::together(cpus, tasks) else { continue };
-            let is_meant = |of: TaskId| chosen.has_task(of, tasks) && task(tasks.name(of));
-            for of in all.tasks.iter().filter(|of| is_meant(of.task)) {
+            let is_meant =
+                |task_id: TaskId| chosen.has_task(task_id, tasks) && task(tasks.name(task_id));
+            for task_load in all.tasks.iter().filter(|item| is_meant(item.task)) {
                 self.matched += 1;
                 self.judged.loads += 1;
                 #[allow(clippy::cast_precision_loss, reason = "a share has a few digits")]
-                let share = of.run_ns as f64 / all.longest_ns().max(1) as f64;
+                let share = task_load.run_ns as f64 / all.longest_ns().max(1) as f64;
                 if share > *limit {
-                    let (name, on) = (tasks.name(of.task), place(of.task, cpus, tasks));
+                    let (name, on) =
+                        (tasks.name(task_load.task), place(task_load.task, cpus, tasks));
                     let (share, limit) = percents(share, *limit);
                     let used = format!("{name} used {share} of a processor's time on {on}");
                     found.add(format!("{used}, more than {limit}"));
@@ -189,7 +191,7 @@ fn recording_processors(cpus: Vec<CpuLoad>, tasks: &Tasks) -> BTreeMap<usize, Ve
 
 /// Describes the processors on which a task ran.
 fn place(task: TaskId, cpus: &[CpuLoad], tasks: &Tasks) -> String {
-    let ran_on = |cpu: &&CpuLoad| cpu.tasks.iter().any(|of| of.task == task);
+    let ran_on = |cpu: &&CpuLoad| cpu.tasks.iter().any(|task_load| task_load.task == task);
     let cpus: Vec<_> = cpus.iter().filter(ran_on).collect();
     match cpus[..] {
         [cpu] => tasks.cpu(cpu.cpu).map_or(String::new(), |cpu| cpu.name.clone()),

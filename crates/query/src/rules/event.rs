@@ -66,8 +66,8 @@ impl RuleState {
         now: &CurrentEvent<'_>,
         found: &mut RuleViolations<'_>,
     ) {
-        let Some((of, _)) = now.seen.task else { return };
-        if !self.is_task_selected(of, names, now.seen.tasks) {
+        let Some((task_id, _)) = now.seen.task else { return };
+        if !self.is_task_selected(task_id, names, now.seen.tasks) {
             return;
         }
         self.matched += 1;

@@ -62,8 +62,8 @@ impl RuleState {
     /// Keeps tracks whose events can come after each other: times of clocks that begin elsewhere say
     /// nothing of that.
     fn keep_comparable(&mut self, chosen: &RuleTracks) {
-        let eras = |of: &[bool]| -> BTreeSet<Era> {
-            let tracks = of.iter().enumerate().filter(|(_, is_one)| **is_one);
+        let eras = |flags: &[bool]| -> BTreeSet<Era> {
+            let tracks = flags.iter().enumerate().filter(|(_, is_one)| **is_one);
             tracks.map(|(id, _)| chosen.era(TrackId(id))).collect()
         };
         let (meant, expected) = (eras(&self.is_meant), eras(&self.is_expected));

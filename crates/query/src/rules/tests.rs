@@ -44,7 +44,10 @@ fn violations_in(
     let (found, more) = rules.violations(&load, analysis.tasks());
     assert_eq!(more, [0]);
     let ns = |ns: u64| format!("{ns} ns");
-    found.into_iter().map(|of| (of.time.map(|time| time.0), of.message(ns))).collect()
+    found
+        .into_iter()
+        .map(|violation| (violation.time.map(|time| time.0), violation.message(ns)))
+        .collect()
 }
 
 fn violations(told: Vec<TimedActivity>, demand: Demand) -> Vec<(Option<i64>, String)> {
@@ -141,7 +144,7 @@ fn messages_and_states_that_take_long_are_found() {
 
 fn vacuous(told: Vec<TimedActivity>, demand: Demand) -> Option<(String, bool)> {
     let found = checked(told, Window::default(), demand).vacuous().pop();
-    found.map(|of| (of.why, of.is_suspect))
+    found.map(|vacuous_rule| (vacuous_rule.why, vacuous_rule.is_suspect))
 }
 
 #[test]
@@ -329,10 +332,10 @@ fn rules_are_about_what_is_chosen_to_the_end() {
         on_time: false,
         load_max: Some(0.1),
     };
-    let of =
+    let item =
         |name| (None, format!("{name} used 50.0% of a processor's time on cpu 0, more than 10.0%"));
-    assert_eq!(violations_in(told(), of_a(), load()), [of("a")]);
-    assert_eq!(violations(told(), load()), [of("a"), of("b")]);
+    assert_eq!(violations_in(told(), of_a(), load()), [item("a")]);
+    assert_eq!(violations(told(), load()), [item("a"), item("b")]);
     // What must follow on streams that are not chosen cannot be waited for.
     let follows = || Demand::Follows {
         after: event_selector("a", "begin"),
@@ -424,7 +427,7 @@ fn what_follows_is_on_a_clock_that_can_be_compared() {
     ] {
         let told = vec![(50, 1, begin(1)), (90, 2, begin(1))];
         let mut rules = checked_unbalanced(told, follows(20), Some(since_epoch));
-        let found = rules.vacuous().pop().map(|of| of.why);
+        let found = rules.vacuous().pop().map(|vacuous_rule| vacuous_rule.why);
         assert_eq!(found.as_deref(), why);
         assert_eq!(rules.violations(&Load::new(), &Tasks::default()).0.len(), count);
     }
@@ -521,7 +524,8 @@ fn a_job_with_a_stretch_of_which_the_begin_is_missing_ran_for_at_least_the_rest(
     ];
     let mut rules = checked_unbalanced(told, run_max(15), None);
     let (found, _) = rules.violations(&Load::new(), &Tasks::default());
-    let found: Vec<_> = found.iter().map(|of| of.message(|ns| ns.to_string())).collect();
+    let found: Vec<_> =
+        found.iter().map(|violation| violation.message(|ns| ns.to_string())).collect();
     assert_eq!(found, ["ran at least 20, more than 15"]);
 }
 
@@ -531,7 +535,7 @@ fn idle_parts(told: Vec<TimedActivity>, demand: Demand) -> Vec<(Option<String>, 
     let mut rules = checked(told.clone(), Window::default(), demand);
     let analysis = analysed(told, Window::default(), &mut load);
     drop(rules.violations(&load, analysis.tasks()));
-    rules.vacuous().into_iter().map(|of| (of.part, of.why)).collect()
+    rules.vacuous().into_iter().map(|vacuous_rule| (vacuous_rule.part, vacuous_rule.why)).collect()
 }
 
 /// Released at 0, runs 1–5 and is complete; another task runs until 100.

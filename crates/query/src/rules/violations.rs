@@ -77,7 +77,8 @@ impl Violations {
 
     /// Returns the violations, by time, and the number of further violations for each rule.
     pub(super) fn sorted(mut self) -> (Vec<Violation>, Vec<u64>) {
-        self.list.sort_by_key(|of| (of.time.is_none(), of.time, of.rule));
+        self.list
+            .sort_by_key(|violation| (violation.time.is_none(), violation.time, violation.rule));
         let more = self.counts.iter().map(|count| count.saturating_sub(TOLD_MAX));
         (self.list, more.collect())
     }

@@ -281,7 +281,8 @@ impl Job {
         if self.running_since.is_some() || self.is_started || figures.tells_completion {
             return;
         }
-        while let Some(over) = self.release.filter(|of| self.counted == 0 && of.is_late(next.time))
+        while let Some(over) =
+            self.release.filter(|this_release| self.counted == 0 && this_release.is_late(next.time))
         {
             let passed = self.passed.get_or_insert_default();
             if passed.0.len() >= WAITING_MAX {
@@ -455,9 +456,10 @@ impl Job {
         let is_backwards = self.release.is_some() && response_ns.is_none();
         figures.backwards += u64::from(is_backwards);
         let release = self.release.filter(|_| !is_backwards);
-        let over = release.and_then(|of| of.budget().map(|_| of.is_late(time)));
+        let over = release
+            .and_then(|this_release| this_release.budget().map(|_| this_release.is_late(time)));
         // What the recording says of the time left counts for itself, unless there was no budget.
-        let is_unbudgeted = release.is_some_and(|of| of.budget_ns == Some(0));
+        let is_unbudgeted = release.is_some_and(|this_release| this_release.budget_ns == Some(0));
         let remaining_ns = remaining_ns.filter(|_| !is_unbudgeted);
         let is_late = remaining_ns.map_or(over, |left| Some(left < 0 || over == Some(true)));
         figures.completions += 1;

@@ -183,7 +183,7 @@ impl Sched {
     /// Every task that did anything.
     pub fn tasks(&self) -> impl Iterator<Item = (TaskId, &TaskSched)> {
         let tasks = self.tasks.iter().enumerate().map(|(id, (figures, _))| (TaskId(id), figures));
-        tasks.filter(|(_, of)| of.stretch_ns.count() + of.activations + of.completions > 0)
+        tasks.filter(|(_, item)| item.stretch_ns.count() + item.activations + item.completions > 0)
     }
 
     /// The jobs that are not complete yet.

@@ -11,8 +11,8 @@ fn figures(told: Vec<TimedActivity>, task: &str) -> TaskSched {
     found.unwrap().1.clone()
 }
 
-fn spread(of: &Distribution) -> (u64, Option<u64>, Option<u64>, Option<u64>) {
-    (of.count(), of.min(), of.mean(), of.max())
+fn spread(distribution: &Distribution) -> (u64, Option<u64>, Option<u64>, Option<u64>) {
+    (distribution.count(), distribution.min(), distribution.mean(), distribution.max())
 }
 
 #[test]
@@ -564,16 +564,16 @@ fn a_job_across_a_gap_is_told_of_no_more() {
     ];
     let mut sched = Sched::new();
     let (analysis, _) = crate::fixture::analysed_with(told, Window::default(), &mut sched);
-    let of = |name: &str| {
+    let item = |name: &str| {
         let found = sched.tasks().find(|(id, _)| analysis.tasks().name(*id) == name);
         found.unwrap().1.clone()
     };
-    let b = of("b");
+    let b = item("b");
     // It ran 5–10 and 62–70; the one response that is known is 60–70.
     assert_eq!((b.stretch_ns.sum(), b.completions), (5 + 8, 2));
     assert_eq!(spread(&b.response_ns), (1, Some(10), Some(10), Some(10)));
     // Whether a was late is not known.
-    let a = of("a");
+    let a = item("a");
     assert_eq!((a.activations, a.open, a.misses), (1, 0, 0));
 }
 

@@ -52,21 +52,21 @@ pub fn recording_id(path: &Path, ordinal: usize) -> i64 {
 
 /// The common tables of a recording: those that it has something for.
 #[must_use]
-pub fn common_tables(of: &Recorded) -> Vec<Arc<dyn Table>> {
-    let count = of.dataset.recordings().len().max(1);
-    let ids = (0..count).map(|ordinal| recording_id(Path::new(&of.path), ordinal));
-    let maker = Maker { of: of.clone(), ids: ids.collect() };
+pub fn common_tables(recorded: &Recorded) -> Vec<Arc<dyn Table>> {
+    let count = recorded.dataset.recordings().len().max(1);
+    let ids = (0..count).map(|ordinal| recording_id(Path::new(&recorded.path), ordinal));
+    let maker = Maker { recorded: recorded.clone(), ids: ids.collect() };
     let mut tables = recordings::tables(&maker);
-    if let Some(timeline) = of.dataset.timeline() {
+    if let Some(timeline) = recorded.dataset.timeline() {
         tables.extend(tracks::tables(&maker, &timeline));
         tables.extend(events::tables(&maker, &timeline));
         tables.extend(activities::tables(&maker, &timeline));
         tables.extend(jobs::tables(&maker, &timeline));
     }
-    if let Some(profile) = of.dataset.profile() {
+    if let Some(profile) = recorded.dataset.profile() {
         tables.extend(profile::tables(&maker, &profile));
     }
-    if let Some(arrays) = of.dataset.arrays() {
+    if let Some(arrays) = recorded.dataset.arrays() {
         tables.extend(arrays::tables(&maker, &arrays));
     }
     tables
@@ -79,7 +79,7 @@ fn findings(dataset: &dyn Dataset) -> Vec<Finding> {
 
 /// Makes tables of one recording.
 struct Maker {
-    of: Recorded,
+    recorded: Recorded,
     ids: Arc<[i64]>,
 }
 

@@ -206,8 +206,8 @@ fn each_total(view: &dyn ProfileView, rows: &mut Rows<'_, Totals>) -> Result<()>
             view.statistics(statistic, &context, &columns, None, to)?;
         }
         for (place, column) in columns.iter().enumerate() {
-            let of = |statistic: usize| values.get(statistic)?.get(place).copied();
-            let found = [of(0), of(1), of(2), of(3), of(4)];
+            let item = |statistic: usize| values.get(statistic)?.get(place).copied();
+            let found = [item(0), item(1), item(2), item(3), item(4)];
             let [Some(sum), Some(min), Some(max), Some(count), Some(squares)] = found else {
                 continue;
             };

@@ -36,18 +36,19 @@ pub(super) fn describe() -> Vec<Description> {
 
 /// The tables that every recording has.
 pub(super) fn tables(maker: &Maker) -> Vec<Arc<dyn Table>> {
-    let (of, found, described) = (maker.of.clone(), maker.of.clone(), maker.of.clone());
+    let (recorded, found, described) =
+        (maker.recorded.clone(), maker.recorded.clone(), maker.recorded.clone());
     vec![
         maker.table(&RECORDINGS, move |wanted, rows| {
             let needs_times = ["start_ts", "end_ts", "start_time", "end_time", "events"];
             let times = if needs_times.iter().any(|column| wanted.contains(column)) {
-                times(&of)?
+                times(&recorded)?
             } else {
                 Vec::new()
             };
-            for (ordinal, recording) in of.dataset.recordings().into_iter().enumerate() {
+            for (ordinal, recording) in recorded.dataset.recordings().into_iter().enumerate() {
                 let times = times.get(ordinal).copied().unwrap_or_default();
-                rows.push(&RecordingRow { of: &of, ordinal, recording, times })?;
+                rows.push(&RecordingRow { recorded: &recorded, ordinal, recording, times })?;
             }
             Ok(())
         }),
@@ -76,28 +77,28 @@ struct Times {
 }
 
 /// Times of each recording, on the first clock that it has.
-fn times(of: &Recorded) -> kymo_core::Result<Vec<Times>> {
-    let mut times = vec![Times::default(); of.dataset.recordings().len().max(1)];
-    let Some(timeline) = of.dataset.timeline() else { return Ok(times) };
+fn times(recorded: &Recorded) -> kymo_core::Result<Vec<Times>> {
+    let mut times = vec![Times::default(); recorded.dataset.recordings().len().max(1)];
+    let Some(timeline) = recorded.dataset.timeline() else { return Ok(times) };
     let (clocks, tracks) = (timeline.clocks(), timeline.tracks());
     let tallies = Arc::clone(&timeline).tallies(&Window::default())?;
     for (track, tally) in tracks.iter().zip(&tallies) {
-        let Some(of) = times.get_mut(track.recording) else { continue };
-        *of.events.get_or_insert(0) += tally.events;
+        let Some(this_times) = times.get_mut(track.recording) else { continue };
+        *this_times.events.get_or_insert(0) += tally.events;
         let clock = track.clock.and_then(|clock| clocks.get(clock.0));
         let Some((clock, (first, last))) = clock.zip(tally.times) else { continue };
-        if of.first.is_some() && of.is_since_epoch != clock.since_epoch {
+        if this_times.first.is_some() && this_times.is_since_epoch != clock.since_epoch {
             continue;
         }
-        of.is_since_epoch = clock.since_epoch;
-        of.first = Some(of.first.map_or(first.0, |known| known.min(first.0)));
-        of.last = Some(of.last.map_or(last.0, |known| known.max(last.0)));
+        this_times.is_since_epoch = clock.since_epoch;
+        this_times.first = Some(this_times.first.map_or(first.0, |known| known.min(first.0)));
+        this_times.last = Some(this_times.last.map_or(last.0, |known| known.max(last.0)));
     }
     Ok(times)
 }
 
 struct RecordingRow<'a> {
-    of: &'a Recorded,
+    recorded: &'a Recorded,
     ordinal: usize,
     recording: Recording,
     times: Times,
@@ -119,9 +120,13 @@ const RECORDINGS_COLUMNS: &[Column<Recordings>] = &[
     Column::new(
         "file",
         "path of the file or directory",
-        Cell::Name(|row| Some((&*row.of.path).into())),
+        Cell::Name(|row| Some((&*row.recorded.path).into())),
     ),
-    Column::new("format", "format of the file", Cell::Name(|row| Some(row.of.format.name.into()))),
+    Column::new(
+        "format",
+        "format of the file",
+        Cell::Name(|row| Some(row.recorded.format.name.into())),
+    ),
     Column::new(
         "kind",
         "the format's word for a recording: session, epoch, log file",
@@ -150,7 +155,7 @@ const RECORDINGS_COLUMNS: &[Column<Recordings>] = &[
         "size of the recording, where it is one run of the file; else of the file",
         Cell::Int(|row| {
             let run = row.recording.bytes.as_ref().map(|run| run.end - run.start);
-            run.or(row.of.bytes).and_then(|bytes| i64::try_from(bytes).ok())
+            run.or(row.recorded.bytes).and_then(|bytes| i64::try_from(bytes).ok())
         }),
     ),
     Column::new(
@@ -236,14 +241,14 @@ const ATTRIBUTES_COLUMNS: &[Column<Attributes>] = &[
 ];
 
 /// The facts at a glance, and the attributes of arrays.
-fn attributes(of: &Recorded) -> Vec<AttributeRow> {
-    let summary = of.dataset.summary();
+fn attributes(recorded: &Recorded) -> Vec<AttributeRow> {
+    let summary = recorded.dataset.summary();
     let facts = summary.facts.iter().map(|fact| {
         let (name, value) = fact.exact.clone().unwrap_or((fact.name, fact.value.clone()));
         AttributeRow { owner: String::new(), name: name.to_owned(), value }
     });
     let mut rows: Vec<_> = facts.collect();
-    let arrays = of.dataset.arrays();
+    let arrays = recorded.dataset.arrays();
     let described = arrays.map(|arrays| arrays.attributes()).unwrap_or_default();
     rows.extend(described.into_iter().map(|attribute| AttributeRow {
         owner: attribute.path,

@@ -540,7 +540,7 @@ mod tests {
     #[test]
     fn what_is_whole_of_a_damaged_text_is_recovered() {
         let sound = r#"[{"id":9,"name":"a","length":4,"format":"raw"},{"id":10,"name":"b"},11]"#;
-        let of = |from: &str, to: &str| {
+        let item = |from: &str, to: &str| {
             let text = sound.replacen(from, to, 1);
             assert_ne!(text, sound);
             let found = definitions(text.as_bytes(), &[]);
@@ -548,17 +548,17 @@ mod tests {
             (lengths(&found), found.streams.first().map(|stream| stream.text.clone()))
         };
         let both = alloc::vec![(9, Declared::Fixed(4)), (10, Declared::Variable)];
-        let (found, text) = of(r#""a""#, "#a\"");
+        let (found, text) = item(r#""a""#, "#a\"");
         assert_eq!(found, both);
         assert_eq!(text.as_deref(), Some(r#"{"id":9,"length":4,"format":"raw"}"#));
-        let (found, text) = of("\"raw\"}", "\"raw\"y");
+        let (found, text) = item("\"raw\"}", "\"raw\"y");
         assert_eq!(found, both);
         assert_eq!(text.as_deref(), Some(r#"{"id":9,"name":"a","length":4}"#));
         // The start of the second is lost with its id; the first is whole all the same.
-        let (found, _) = of("{\"id\":10", "{\"id\"z10");
+        let (found, _) = item("{\"id\":10", "{\"id\"z10");
         assert_eq!(found, [(9, Declared::Fixed(4))]);
         // What is left does not tell whether there was a length.
-        let (found, _) = of("\"length\":4", "\"lengt`\"4");
+        let (found, _) = item("\"length\":4", "\"lengt`\"4");
         assert_eq!(found, [(9, Declared::Unproven), (10, Declared::Variable)]);
     }
 

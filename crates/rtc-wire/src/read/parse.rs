@@ -200,23 +200,23 @@ mod tests {
     #[test]
     fn zeros_are_padding_only_where_the_ruler_has_room_for_it() {
         // A byte of padding before a tick at 1, whatever follows it; two with their length.
-        let of = |bytes: &[u8], boundary| padding(&View::from_file(bytes), 0, boundary);
-        assert_eq!(of(&[0, 8, 1], 1), Padding::Sound);
-        assert_eq!(of(&[0, 0], 1), Padding::Sound);
-        assert_eq!(of(&[2, 0, 8, 1], 2), Padding::Sound);
+        let item = |bytes: &[u8], boundary| padding(&View::from_file(bytes), 0, boundary);
+        assert_eq!(item(&[0, 8, 1], 1), Padding::Sound);
+        assert_eq!(item(&[0, 0], 1), Padding::Sound);
+        assert_eq!(item(&[2, 0, 8, 1], 2), Padding::Sound);
         // A run of nul frames that ends at the tick, as the specification allows.
-        assert_eq!(of(&[0, 0, 0, 8, 1], 3), Padding::Sound);
+        assert_eq!(item(&[0, 0, 0, 8, 1], 3), Padding::Sound);
         // More of them than a writer has a reason for, also behind padding with its length.
-        assert_eq!(of(&[0, 0, 0, 0, 0, 8, 1], 5), Padding::Long);
-        assert_eq!(of(&[2, 1, 0, 0, 0, 0, 0, 0, 8, 1], 8), Padding::Long);
+        assert_eq!(item(&[0, 0, 0, 0, 0, 8, 1], 5), Padding::Long);
+        assert_eq!(item(&[2, 1, 0, 0, 0, 0, 0, 0, 8, 1], 8), Padding::Long);
         // Beyond the tick, or not as far.
-        assert_eq!(of(&[0; 4], 3), Padding::Zeros);
-        assert_eq!(of(&[0; 3], 3), Padding::Zeros);
-        assert_eq!(of(&[0; 3], 4), Padding::Zeros);
-        assert_eq!(of(&[0], 4), Padding::Zeros);
-        assert_eq!(of(&[0, 0, 9, 1], 4), Padding::Broken);
+        assert_eq!(item(&[0; 4], 3), Padding::Zeros);
+        assert_eq!(item(&[0; 3], 3), Padding::Zeros);
+        assert_eq!(item(&[0; 3], 4), Padding::Zeros);
+        assert_eq!(item(&[0], 4), Padding::Zeros);
+        assert_eq!(item(&[0, 0, 9, 1], 4), Padding::Broken);
         // A session that was ended near a tick, and one that was not, before another.
-        assert_eq!(of(&[0, 0, 0, 0, 4, 0xB9], 6), Padding::Sound);
-        assert_eq!(of(&[0, 0, 0, 0, 0, 4, 0xB9], 7), Padding::Zeros);
+        assert_eq!(item(&[0, 0, 0, 0, 4, 0xB9], 6), Padding::Sound);
+        assert_eq!(item(&[0, 0, 0, 0, 0, 4, 0xB9], 7), Padding::Zeros);
     }
 }

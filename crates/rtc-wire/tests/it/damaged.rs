@@ -115,10 +115,10 @@ fn a_marker_that_lacks_a_byte_or_has_one_too_many_costs_nothing() {
             let having = [&bytes[..at], &[0x55], &bytes[at..]].concat();
             for damaged in [lacking, having] {
                 let found = read(&damaged);
-                let of = |found: &Found| -> Vec<(u32, Vec<u8>)> {
+                let item = |found: &Found| -> Vec<(u32, Vec<u8>)> {
                     found.messages.iter().map(|m| (m.id, m.payload.clone())).collect()
                 };
-                assert!(of(&found) == of(&whole), "byte {at}: {:?}", found.damages);
+                assert!(item(&found) == item(&whole), "byte {at}: {:?}", found.damages);
                 assert!(found.has_trouble(), "byte {at}");
             }
         }
@@ -133,10 +133,10 @@ fn a_marker_that_lacks_as_many_bytes_as_a_checksum_costs_nothing() {
     let whole = read(&bytes);
     for at in (8193..8192 + 1020).step_by(100) {
         let found = read(&[&bytes[..at], &bytes[at + 5..]].concat());
-        let of = |found: &Found| -> Vec<(u32, Vec<u8>)> {
+        let item = |found: &Found| -> Vec<(u32, Vec<u8>)> {
             found.messages.iter().map(|m| (m.id, m.payload.clone())).collect()
         };
-        assert!(of(&found) == of(&whole), "byte {at}: {:?}", found.damages);
+        assert!(item(&found) == item(&whole), "byte {at}: {:?}", found.damages);
         assert!(found.has_trouble(), "byte {at}");
     }
 }

@@ -18,12 +18,12 @@ fn resolved(program: &Path, search: &Search, addresses: &[u64]) -> Vec<Vec<Resol
     let modules = std::iter::once((path, Path::new("")));
     let programs = Programs::new(modules, search, &Limits::default());
     let mut resolver = programs.module(path, None).unwrap();
-    let mut of = |address: &u64| {
+    let mut item = |address: &u64| {
         let mut found = Vec::new();
         resolver.resolve(*address, &mut found);
         found
     };
-    addresses.iter().map(&mut of).collect()
+    addresses.iter().map(&mut item).collect()
 }
 
 /// Functions with the lines that code is at, or calls the next one at, from the innermost out.

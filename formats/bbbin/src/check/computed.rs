@@ -75,7 +75,9 @@ const ROUNDING: f64 = 0.010_001;
 
 fn task_executions(reader: &Reader, tally: &EventStatistics, told: &mut CountedFindings) {
     type ArtifactValues = BTreeMap<(LogFileId, ArtifactId), f64>;
-    let entry = |of: &TaskExecution| ((of.log_file, of.task), of.task_exec);
+    let entry = |task_execution: &TaskExecution| {
+        ((task_execution.log_file, task_execution.task), task_execution.task_exec)
+    };
     let expected: ArtifactValues = tally.task_executions().iter().map(entry).collect();
     let mut missing = expected.clone();
     let mut seen = HashSet::new();

@@ -173,18 +173,23 @@ impl Pass<'_> {
         if id.0 == NO_TYPE && event.custom.is_empty() {
             return true;
         }
-        let Some(of) = self.reader.custom_type(log, id) else {
+        let Some(this_custom_type) = self.reader.custom_type(log, id) else {
             if self.are_types_known {
                 self.told.unknown_type((log, id), event.custom, offset);
             }
             return false;
         };
-        if of.fields.is_empty() && event.custom.is_empty() {
+        if this_custom_type.fields.is_empty() && event.custom.is_empty() {
             return true;
         }
-        match values(of, event.custom, offset) {
+        match values(this_custom_type, event.custom, offset) {
             Ok(values) if self.are_artifacts_known => {
-                self.told.report_unknown_artifacts((self.reader, log), of, &values, offset);
+                self.told.report_unknown_artifacts(
+                    (self.reader, log),
+                    this_custom_type,
+                    &values,
+                    offset,
+                );
             }
             Ok(_) => {}
             Err(error) => {
@@ -241,7 +246,8 @@ pub(crate) fn each_id(body: &Body<'_>, mut id: impl FnMut(ArtifactClass, Artifac
             id(task, in_task);
             id(task, out_task);
         }
-        Body::TaskRelease { task: of, .. } | Body::TaskCompletion { task: of, .. } => id(task, of),
+        Body::TaskRelease { task: artifact_id, .. }
+        | Body::TaskCompletion { task: artifact_id, .. } => id(task, artifact_id),
         Body::Send(message) | Body::Receive(message) => {
             id(task, message.sender);
             id(task, message.receiver);

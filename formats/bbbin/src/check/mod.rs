@@ -27,8 +27,9 @@ pub(crate) fn check(reader: &Reader, context: &Context<'_>) -> Vec<Finding> {
     // What could not be read cannot be compared.
     let mut findings = Findings::new(&context.limits);
     let noticed = reader.findings();
-    let is_read =
-        |of: &Finding| of.severity < Severity::Error || [NUM_EVENTS, ANOTHER].contains(&of.rule);
+    let is_read = |finding: &Finding| {
+        finding.severity < Severity::Error || [NUM_EVENTS, ANOTHER].contains(&finding.rule)
+    };
     if noticed.iter().all(is_read) {
         computed::check(reader, &tally, &mut told);
     }
@@ -112,20 +113,21 @@ impl CountedFindings {
 
     /// Tells of a type that nothing defines: first of what has values of it, as readers do.
     fn unknown_type(&mut self, (log, id): (LogFileId, TypeId), values: &[u8], offset: u64) {
-        let of = |rank: i64| (UNKNOWN_TYPE, i64::from(log.0) << 1 | rank, i64::from(id.0));
-        let (with_values, without) = (of(0), of(1));
+        let item = |rank: i64| (UNKNOWN_TYPE, i64::from(log.0) << 1 | rank, i64::from(id.0));
+        let (with_values, without) = (item(0), item(1));
         let key = if values.is_empty() { without } else { with_values };
         self.count_first(key, Severity::Warning, offset, || no_type(log, id));
     }
 
     /// What has no values of a type that nothing defines is told of where nothing has any.
     fn join_unknown_types(&mut self) {
-        let is_without = |(rule, of, _): &(&str, i64, i64)| *rule == UNKNOWN_TYPE && of & 1 == 1;
+        let is_without =
+            |(rule, value, _): &(&str, i64, i64)| *rule == UNKNOWN_TYPE && value & 1 == 1;
         let without: Vec<_> = self.kinds.keys().copied().filter(is_without).collect();
         for key in without {
-            let (rule, of, id) = key;
+            let (rule, value, id) = key;
             if let Some(known) = self.kinds.get(&key).map(|known| known.count)
-                && let Some(with_values) = self.kinds.get_mut(&(rule, of & !1, id))
+                && let Some(with_values) = self.kinds.get_mut(&(rule, value & !1, id))
             {
                 with_values.count += known;
                 self.kinds.remove(&key);
@@ -137,11 +139,11 @@ impl CountedFindings {
     fn report_unknown_artifacts(
         &mut self,
         (reader, log): (&Reader, LogFileId),
-        of: &CustomType,
+        custom_type: &CustomType,
         values: &[Value],
         offset: u64,
     ) {
-        let ids = of.fields.iter().zip(values);
+        let ids = custom_type.fields.iter().zip(values);
         let ids = ids.filter(|(field, _)| field.field_type == Ok(FieldType::ArtifactId));
         for value in ids.flat_map(|(_, value)| elements(value)) {
             let Value::UInt(number) = value else { continue };
@@ -164,8 +166,8 @@ impl CountedFindings {
         (log, class, id): (LogFileId, ArtifactClass, ArtifactId),
         offset: u64,
     ) {
-        let of = i64::from(log.0) << 8 | i64::from(class.number());
-        let key = ("unknown-artifact", of, id.0.into());
+        let value = i64::from(log.0) << 8 | i64::from(class.number());
+        let key = ("unknown-artifact", value, id.0.into());
         self.count(key, Severity::Warning, offset, || {
             format!("there is no {} {} in log file {}", class.name(), id.0, log.0)
         });

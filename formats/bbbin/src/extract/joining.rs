@@ -10,8 +10,8 @@ use crate::types::{ArtifactId, CustomType, DeclaredArtifact, LogFile, LogFileId,
 /// one.
 type Description<'a> = (&'a str, i64, i64, &'a str);
 
-fn description(of: &LogFile) -> Description<'_> {
-    (&of.name, of.size, of.imported_at_ms, &of.importer)
+fn description(log_file: &LogFile) -> Description<'_> {
+    (&log_file.name, log_file.size, log_file.imported_at_ms, &log_file.importer)
 }
 
 /// The log files of the output that others may be joined with, and what they define. Every log file
@@ -43,17 +43,21 @@ impl<'a> JoinedLogs<'a> {
         self.used.clear();
         self.added.clear();
         self.own.clear();
-        for of in reader.types() {
-            self.own.entry(of.log_file).or_default().types.push(of);
+        for custom_type in reader.types() {
+            self.own.entry(custom_type.log_file).or_default().types.push(custom_type);
         }
-        for of in reader.artifacts() {
-            self.own.entry(of.log_file).or_default().artifacts.push(of);
+        for declared_artifact in reader.artifacts() {
+            self.own
+                .entry(declared_artifact.log_file)
+                .or_default()
+                .artifacts
+                .push(declared_artifact);
         }
     }
 
     /// The next log file of earlier inputs that says the same.
-    pub(super) fn equal_log(&self, of: &'a LogFile) -> Option<LogFileId> {
-        let key = description(of);
+    pub(super) fn equal_log(&self, log_file: &'a LogFile) -> Option<LogFileId> {
+        let key = description(log_file);
         let alike = self.alike.get(&key)?;
         let count = |counts: &HashMap<_, usize>| counts.get(&key).copied().unwrap_or_default();
         let earlier = alike.len() - count(&self.added).min(alike.len());
@@ -61,23 +65,31 @@ impl<'a> JoinedLogs<'a> {
     }
 
     /// Returns true if a log file uses no id for something else than one of the output.
-    pub(super) fn fits(&self, of: &LogFile, with: LogFileId) -> bool {
-        let Some(own) = self.own.get(&of.id) else { return true };
-        let is_type = |of: &&CustomType| {
-            let known = self.types.get(&(with, of.id));
-            known.is_none_or(|it| (&it.name, &it.fields) == (&of.name, &of.fields))
+    pub(super) fn fits(&self, log_file: &LogFile, with: LogFileId) -> bool {
+        let Some(own) = self.own.get(&log_file.id) else { return true };
+        let is_type = |item: &&CustomType| {
+            let known = self.types.get(&(with, item.id));
+            known.is_none_or(|it| (&it.name, &it.fields) == (&item.name, &item.fields))
         };
-        let described = |of: &DeclaredArtifact<'a>| (of.name, of.kind, of.custom_type, of.custom);
-        let is_artifact = |of: &DeclaredArtifact<'a>| {
-            let known = self.artifacts.get(&(with, of.kind.class(), of.id));
-            known.is_none_or(|it| described(it) == described(of))
+        let described = |declared_artifact: &DeclaredArtifact<'a>| {
+            (
+                declared_artifact.name,
+                declared_artifact.kind,
+                declared_artifact.custom_type,
+                declared_artifact.custom,
+            )
+        };
+        let is_artifact = |declared_artifact: &DeclaredArtifact<'a>| {
+            let known =
+                self.artifacts.get(&(with, declared_artifact.kind.class(), declared_artifact.id));
+            known.is_none_or(|it| described(it) == described(declared_artifact))
         };
         own.types.iter().all(is_type) && own.artifacts.iter().all(is_artifact)
     }
 
     /// Knows a log file as one of the output, with what it defines.
-    pub(super) fn put(&mut self, of: &'a LogFile, id: LogFileId) {
-        let key = description(of);
+    pub(super) fn put(&mut self, log_file: &'a LogFile, id: LogFileId) {
+        let key = description(log_file);
         let alike = self.alike.entry(key).or_default();
         let used = self.used.entry(key).or_default();
         if alike.get(*used) == Some(&id) {
@@ -86,11 +98,15 @@ impl<'a> JoinedLogs<'a> {
             alike.push(id);
             *self.added.entry(key).or_default() += 1;
         }
-        for of in self.own.get(&of.id).into_iter().flat_map(|own| &own.types) {
-            self.types.entry((id, of.id)).or_insert(of);
+        for item in self.own.get(&log_file.id).into_iter().flat_map(|own| &own.types) {
+            self.types.entry((id, item.id)).or_insert(item);
         }
-        for of in self.own.get(&of.id).into_iter().flat_map(|own| &own.artifacts) {
-            self.artifacts.entry((id, of.kind.class(), of.id)).or_insert(*of);
+        for declared_artifact in
+            self.own.get(&log_file.id).into_iter().flat_map(|own| &own.artifacts)
+        {
+            self.artifacts
+                .entry((id, declared_artifact.kind.class(), declared_artifact.id))
+                .or_insert(*declared_artifact);
         }
     }
 }

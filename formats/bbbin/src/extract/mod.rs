@@ -42,14 +42,17 @@ pub(crate) fn extract(
     let mut writer = Writer::new(&mut file, &definitions.log_files, &definitions.types)?;
     let mut events = merged(&readers, part)?;
     let (mut without_log, mut done) = (0, 0_u64);
-    context.progress.begin_items("writing events", readers.iter().map(|of| of.num_events()).sum());
+    context.progress.begin_items(
+        "writing events",
+        readers.iter().map(|this_reader| this_reader.num_events()).sum(),
+    );
     while let Some((number, found)) = events.next_event()? {
         done += 1;
         if done.is_multiple_of(PROGRESS_EVENTS) {
             context.progress.advance_to(done);
         }
-        let of = readers.get(number).zip(choices.get(number));
-        let (reader, choice) = of.or_broken("an event is of a file that is not there")?;
+        let pair = readers.get(number).zip(choices.get(number));
+        let (reader, choice) = pair.or_broken("an event is of a file that is not there")?;
         let Some(mut event) = choice.take(&found) else { continue };
         without_log += u64::from(reader.log_file_place(event.log_file).is_none());
         // Types go by the log files of the output.

@@ -45,19 +45,19 @@ impl Numbering {
             let file = files.and_then(|files| files.get(input)).map(String::as_str);
             let own = Names::new(reader.log_files(), file, &shared, &mut names);
             joining.begin(reader);
-            for of in reader.log_files() {
-                let first = if join { self.first(&mut joining, of) } else { None };
+            for log_file in reader.log_files() {
+                let first = if join { self.first(&mut joining, log_file) } else { None };
                 let id = first.unwrap_or_else(|| {
                     let next = LogFileId(self.next);
                     self.next = self.next.saturating_add(1);
-                    let name = if join { of.name.clone() } else { own.name(of) };
-                    all.log_files.push(LogFile { id: next, name, ..of.clone() });
+                    let name = if join { log_file.name.clone() } else { own.name(log_file) };
+                    all.log_files.push(LogFile { id: next, name, ..log_file.clone() });
                     next
                 });
                 if join {
-                    joining.put(of, id);
+                    joining.put(log_file, id);
                 }
-                self.numbers.entry((input, of.id)).or_insert(id);
+                self.numbers.entry((input, log_file.id)).or_insert(id);
             }
         }
         self.define(&mut all, readers);
@@ -65,12 +65,16 @@ impl Numbering {
     }
 
     /// The log file of an earlier input that one is a further part of.
-    fn first<'a>(&mut self, joining: &mut JoinedLogs<'a>, of: &'a LogFile) -> Option<LogFileId> {
-        let found = joining.equal_log(of)?;
-        if joining.fits(of, found) {
+    fn first<'a>(
+        &mut self,
+        joining: &mut JoinedLogs<'a>,
+        log_file: &'a LogFile,
+    ) -> Option<LogFileId> {
+        let found = joining.equal_log(log_file)?;
+        if joining.fits(log_file, found) {
             return Some(found);
         }
-        let name = shortened(&of.name);
+        let name = shortened(&log_file.name);
         let message = format!("{name} is not joined: the files use the same ids otherwise");
         self.apart.push(Finding::for_whole_file(Severity::Warning, "join", message));
         None
@@ -81,17 +85,17 @@ impl Numbering {
     fn define(&mut self, all: &mut Definitions, readers: &[Arc<Reader>]) {
         let (mut types, mut artifacts) = (HashMap::new(), HashMap::new());
         for (input, reader) in readers.iter().enumerate() {
-            for of in reader.types() {
-                let log_file = self.number(input, of.log_file);
-                if *types.entry((log_file, of.id)).or_insert(input) == input {
-                    all.types.push(CustomType { log_file, ..of.clone() });
+            for custom_type in reader.types() {
+                let log_file = self.number(input, custom_type.log_file);
+                if *types.entry((log_file, custom_type.id)).or_insert(input) == input {
+                    all.types.push(CustomType { log_file, ..custom_type.clone() });
                 }
             }
-            for of in reader.artifacts() {
-                let log_file = self.number(input, of.log_file);
-                let key = (log_file, of.kind.class(), of.id);
+            for declared_artifact in reader.artifacts() {
+                let log_file = self.number(input, declared_artifact.log_file);
+                let key = (log_file, declared_artifact.kind.class(), declared_artifact.id);
                 if *artifacts.entry(key).or_insert(input) == input {
-                    all.artifacts.push(Artifact { log_file, ..of.into() });
+                    all.artifacts.push(Artifact { log_file, ..declared_artifact.into() });
                 }
             }
         }
@@ -99,9 +103,9 @@ impl Numbering {
 
     /// The number of a log file in the output. One that is not there gets one that is not there
     /// either.
-    pub(super) fn number(&mut self, input: usize, of: LogFileId) -> LogFileId {
+    pub(super) fn number(&mut self, input: usize, log_file_id: LogFileId) -> LogFileId {
         let next = &mut self.next;
-        *self.numbers.entry((input, of)).or_insert_with(|| {
+        *self.numbers.entry((input, log_file_id)).or_insert_with(|| {
             let number = LogFileId(*next);
             *next = next.saturating_add(1);
             number
@@ -111,14 +115,15 @@ impl Numbering {
 
 /// Returns true if log files are numbered from 0 on, in their order.
 fn are_numbered(log_files: &[LogFile]) -> bool {
-    (0..).zip(log_files).all(|(number, of)| of.id == LogFileId(number))
+    (0..).zip(log_files).all(|(number, log_file)| log_file.id == LogFileId(number))
 }
 
 /// The names of recordings that more than one file has.
 fn shared(readers: &[Arc<Reader>]) -> HashSet<String> {
     let mut files: HashMap<&str, usize> = HashMap::new();
     for reader in readers {
-        let names: HashSet<&str> = reader.log_files().iter().map(|of| of.recording().0).collect();
+        let names: HashSet<&str> =
+            reader.log_files().iter().map(|log_file| log_file.recording().0).collect();
         for name in names {
             *files.entry(name).or_default() += 1;
         }
@@ -139,8 +144,8 @@ impl Names {
         taken: &mut HashSet<String>,
     ) -> Self {
         let mut names: HashMap<String, String> = HashMap::new();
-        for of in log_files {
-            let (name, _) = of.recording();
+        for log_file in log_files {
+            let (name, _) = log_file.recording();
             let own = match file.filter(|_| shared.contains(name)) {
                 Some(file) => format!("{name} ({file})"),
                 None => name.to_owned(),
@@ -155,8 +160,8 @@ impl Names {
         Self(names)
     }
 
-    fn name(&self, of: &LogFile) -> String {
-        let (name, cpu) = of.recording();
+    fn name(&self, log_file: &LogFile) -> String {
+        let (name, cpu) = log_file.recording();
         let name = self.0.get(name).map_or(name, String::as_str);
         cpu.map_or_else(|| name.to_owned(), |cpu| cpu_log_name(name, &cpu.to_string()))
     }

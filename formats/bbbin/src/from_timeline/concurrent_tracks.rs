@@ -16,11 +16,11 @@ pub(super) fn concurrent_tracks(
 ) -> Result<HashSet<TrackId>> {
     let is_of_none =
         |(track, cpu): (&Track, &Option<_>)| track.kind == TrackKind::Task && cpu.is_none();
-    let of = |both: (&Track, &Option<_>)| is_of_none(both).then_some(both.0.recording);
-    let recordings: Vec<Option<usize>> = tracks.iter().zip(cpus).map(of).collect();
+    let item = |both: (&Track, &Option<_>)| is_of_none(both).then_some(both.0.recording);
+    let recordings: Vec<Option<usize>> = tracks.iter().zip(cpus).map(item).collect();
     let found = overlapping(timeline, &recordings)?;
-    let is_apart = |of: &Option<usize>| of.is_some_and(|of| found.contains(&of));
-    let apart = recordings.iter().enumerate().filter(|(_, of)| is_apart(of));
+    let is_apart = |value: &Option<usize>| value.is_some_and(|value| found.contains(&value));
+    let apart = recordings.iter().enumerate().filter(|(_, item)| is_apart(item));
     Ok(apart.map(|(id, _)| TrackId(id)).collect())
 }
 

@@ -60,13 +60,13 @@ impl Logs {
             let log = define((recording, number), was, origin, definitions);
             known.insert((recording, cpu), log);
         }
-        let of = |key| known.get(&key).copied().unwrap_or(LogFileId(0));
+        let item = |key| known.get(&key).copied().unwrap_or(LogFileId(0));
         let is_own = |(_, track): &(usize, &Track)| {
             track.content == LOG_FILE || track.attributes.contains_key(Track::CPU_ID)
         };
         let own = tracks.iter().enumerate().filter(is_own).map(|(id, _)| TrackId(id)).collect();
         let recordings = known.iter().map(|((recording, _), log)| (*log, *recording)).collect();
-        Self { of_tracks: of_tracks().map(of).collect(), recordings, own }
+        Self { of_tracks: of_tracks().map(item).collect(), recordings, own }
     }
 }
 
@@ -127,9 +127,9 @@ fn define(
         let text = log.attributes.text(IMPORTER_NAME);
         let number = |name: &str| log.attributes.number(name);
         let id = definitions.add_log_file(&log.name, text.unwrap_or("kymo"));
-        if let Some(of) = definitions.log_files.last_mut() {
-            of.size = number(LOG_FILE_SIZE).unwrap_or(0);
-            of.imported_at_ms = number(IMPORTED_AT).unwrap_or(0);
+        if let Some(log_file) = definitions.log_files.last_mut() {
+            log_file.size = number(LOG_FILE_SIZE).unwrap_or(0);
+            log_file.imported_at_ms = number(IMPORTED_AT).unwrap_or(0);
         }
         return id;
     }
@@ -141,9 +141,9 @@ fn define(
     let name = cpu.map_or_else(|| name.clone(), |cpu| cpu_log_name(&name, &cpu.to_string()));
     let importer = origin.map_or("kymo", |origin| &origin.importer);
     let id = definitions.add_log_file(&name, importer);
-    if let (Some(origin), Some(of)) = (origin, definitions.log_files.last_mut()) {
-        of.size = i64::try_from(origin.size_bytes).unwrap_or(i64::MAX);
-        of.imported_at_ms = origin.time_ms;
+    if let (Some(origin), Some(log_file)) = (origin, definitions.log_files.last_mut()) {
+        log_file.size = i64::try_from(origin.size_bytes).unwrap_or(i64::MAX);
+        log_file.imported_at_ms = origin.time_ms;
     }
     id
 }

@@ -132,8 +132,8 @@ impl<'a, W: Write + Seek> TimelineWriter<'a, W> {
         self.lost.order += u64::from(time < self.latest);
         self.latest = self.latest.max(time);
         let keeps = Attachable::from_event(event, !self.plan.is_calls(event.track));
-        while let Some((of, due)) = self.pending.due(log, time, keeps) {
-            self.put_due(of, due)?;
+        while let Some((log_file_id, due)) = self.pending.due(log, time, keeps) {
+            self.put_due(log_file_id, due)?;
         }
         self.pending.advance(log, time);
         match &event.content {
@@ -145,20 +145,21 @@ impl<'a, W: Write + Seek> TimelineWriter<'a, W> {
 
     /// Writes an event with fields as one of the type of its kind.
     fn record(&mut self, log: LogFileId, event: &Happening<'_>, fields: &Fields<'_>) -> Result<()> {
-        if let Some((of, custom)) = self.plan.restored.values(event) {
-            return self.put_with(log, Body::Generic, of, &custom);
+        if let Some((type_id, custom)) = self.plan.restored.values(event) {
+            return self.put_with(log, Body::Generic, type_id, &custom);
         }
         let shape = Shape::from_event(fields);
-        let Some(of) = self.plan.record_type(log, &shape) else {
+        let Some(custom_type) = self.plan.record_type(log, &shape) else {
             self.lost.kinds += 1;
             return self.value(log, event);
         };
         self.lost.untyped += u64::from(self.plan.restored.contains(event.track));
-        let Ok(custom) = encode(of, &records::values(fields, of, &mut self.lost)) else {
+        let Ok(custom) = encode(custom_type, &records::values(fields, custom_type, &mut self.lost))
+        else {
             self.lost.event(event, "unwritten", "fields that are not of their types");
             return Ok(());
         };
-        self.put_with(log, Body::Generic, of.id, &custom)
+        self.put_with(log, Body::Generic, custom_type.id, &custom)
     }
 
     fn activity(&mut self, log: LogFileId, track: TrackId, activity: &Activity<'_>) -> Result<()> {
@@ -178,7 +179,7 @@ impl<'a, W: Write + Seek> TimelineWriter<'a, W> {
                 let said = by.and_then(|by| self.plan.released_by(log, by));
                 self.lost.releases += u64::from(by.is_some() && said.is_none());
                 match said {
-                    Some((of, cpu)) => self.put_with(log, body, of, &cpu),
+                    Some((type_id, cpu)) => self.put_with(log, body, type_id, &cpu),
                     None => self.put(log, body),
                 }
             }
@@ -197,12 +198,16 @@ impl<'a, W: Write + Seek> TimelineWriter<'a, W> {
     /// other log files of the recording either.
     fn gap(&mut self, log: LogFileId, missing: Missing) -> Result<()> {
         if missing == Missing::AllEvents {
-            let is_other = |of: &LogFileId| *of != log && self.plan.are_together(*of, log);
+            let is_other = |log_file_id: &LogFileId| {
+                *log_file_id != log && self.plan.are_together(*log_file_id, log)
+            };
             let others: BTreeSet<_> = self.pending.switching().filter(is_other).collect();
             for other in others {
                 let time = self.pending.last_time(log).max(self.pending.last_time(other));
-                while let Some((of, due)) = self.pending.due(other, time, Attachable::Nothing) {
-                    self.put_due(of, due)?;
+                while let Some((log_file_id, due)) =
+                    self.pending.due(other, time, Attachable::Nothing)
+                {
+                    self.put_due(log_file_id, due)?;
                 }
                 self.pending.advance(other, time);
                 self.put_gap(other, Missing::Switches)?;
@@ -223,7 +228,7 @@ impl<'a, W: Write + Seek> TimelineWriter<'a, W> {
         }
         let body = if self.pending.has_switched(log) { switch } else { Body::Generic };
         match self.plan.gap(log, missing) {
-            Some((of, said)) => self.put_with(log, body, of, &said),
+            Some((type_id, said)) => self.put_with(log, body, type_id, &said),
             None => self.put(log, body),
         }
     }
@@ -278,7 +283,7 @@ impl<'a, W: Write + Seek> TimelineWriter<'a, W> {
             return self.end(log, track);
         }
         let mut name = self.latin1(name);
-        let is_it = |open: &Open| matches!(open, Open::Function(of) if has_name(of, &name));
+        let is_it = |open: &Open| matches!(open, Open::Function(values) if has_name(values, &name));
         if let Some(open) = self.open.get_mut(&track)
             && let Some(within) = open.iter().rev().take(SEARCHED_MAX).position(is_it)
         {
@@ -382,29 +387,29 @@ impl<'a, W: Write + Seek> TimelineWriter<'a, W> {
         if is_generic && self.plan.is_log_file(event.track) {
             return self.put(log, Body::Generic);
         }
-        if let Some((of, custom)) = self.plan.restored.values(event) {
-            return self.put_with(log, Body::Generic, of, &custom);
+        if let Some((type_id, custom)) = self.plan.restored.values(event) {
+            return self.put_with(log, Body::Generic, type_id, &custom);
         }
         self.lost.untyped += u64::from(self.plan.restored.contains(event.track));
-        let Some(of) = self.plan.custom_type(event.track) else {
+        let Some(this_custom_type) = self.plan.custom_type(event.track) else {
             self.lost.event(event, "unwritten", "the timeline had no values here before");
             return Ok(());
         };
         let value = match value_of(event) {
             Value::Text(text) => Value::Text(Text(&self.latin1(&text)).to_string()),
-            value => records::fit_number(value, plan::value_type(of), &mut self.lost),
+            value => records::fit_number(value, plan::value_type(this_custom_type), &mut self.lost),
         };
-        let Ok(custom) = encode(of, &[value]) else {
+        let Ok(custom) = encode(this_custom_type, &[value]) else {
             self.lost.event(event, "unwritten", "a value that is not of the kind of the first");
             return Ok(());
         };
-        self.put_with(log, Body::Generic, of.id, &custom)
+        self.put_with(log, Body::Generic, this_custom_type.id, &custom)
     }
 
     /// Writes a call, with the thread that it is on.
     fn put_call(&mut self, log: LogFileId, track: TrackId, body: Body<'_>) -> Result<()> {
         match self.plan.thread(track) {
-            Some((of, thread)) => self.put_with(log, body, of, &thread),
+            Some((type_id, thread)) => self.put_with(log, body, type_id, &thread),
             None => self.put(log, body),
         }
     }

@@ -161,11 +161,14 @@ impl Pending {
         time: i64,
         keeps: Attachable,
     ) -> Option<(LogFileId, PendingPart)> {
-        while let Some(&(then, of)) = self.waiting.first().filter(|(then, _)| *then < time) {
-            if let Some(due) = self.logs.get_mut(&of).and_then(|it| it.take(Attachable::Nothing)) {
-                return Some((of, due));
+        while let Some(&(then, log_file_id)) = self.waiting.first().filter(|(then, _)| *then < time)
+        {
+            if let Some(due) =
+                self.logs.get_mut(&log_file_id).and_then(|it| it.take(Attachable::Nothing))
+            {
+                return Some((log_file_id, due));
             }
-            self.waiting.remove(&(then, of));
+            self.waiting.remove(&(then, log_file_id));
         }
         if self.waiting.is_empty() {
             return None;
@@ -180,11 +183,13 @@ impl Pending {
 
     /// Returns what is left in the end.
     pub(super) fn last(&mut self) -> Option<(LogFileId, PendingPart)> {
-        while let Some(&(then, of)) = self.waiting.first() {
-            if let Some(due) = self.logs.get_mut(&of).and_then(|it| it.take(Attachable::Nothing)) {
-                return Some((of, due));
+        while let Some(&(then, log_file_id)) = self.waiting.first() {
+            if let Some(due) =
+                self.logs.get_mut(&log_file_id).and_then(|it| it.take(Attachable::Nothing))
+            {
+                return Some((log_file_id, due));
             }
-            self.waiting.remove(&(then, of));
+            self.waiting.remove(&(then, log_file_id));
         }
         None
     }

@@ -74,8 +74,12 @@ impl Plan {
             restored.leave_out_fields(&tracks);
         }
         let survey = Survey::new(timeline, &tracks, &logs.of_tracks, &restored)?;
-        let alike =
-            restored.types().map(|of| ((of.log_file, of.name.clone(), of.fields.clone()), of.id));
+        let alike = restored.types().map(|custom_type| {
+            (
+                (custom_type.log_file, custom_type.name.clone(), custom_type.fields.clone()),
+                custom_type.id,
+            )
+        });
         let alike = alike.collect();
         let mut plan = Self {
             definitions,
@@ -101,7 +105,7 @@ impl Plan {
     }
 
     fn define(&mut self, survey: Survey, is_since_epoch: bool) -> Result<()> {
-        let logs: Vec<_> = self.definitions.log_files.iter().map(|of| of.id).collect();
+        let logs: Vec<_> = self.definitions.log_files.iter().map(|log_file| log_file.id).collect();
         for log in &logs {
             self.empty_types.insert(*log, self.definitions.empty_type(*log));
         }
@@ -113,7 +117,10 @@ impl Plan {
             self.own_type(log, RELEASE_TYPE);
         }
         let is_lacking = |log: &LogFileId| {
-            self.logs.recordings.get(log).is_some_and(|of| survey.lacking.contains(of))
+            self.logs
+                .recordings
+                .get(log)
+                .is_some_and(|this_value| survey.lacking.contains(this_value))
         };
         for log in logs.iter().copied().filter(is_lacking).collect::<Vec<_>>() {
             self.own_type(log, GAP_TYPE);
@@ -125,12 +132,12 @@ impl Plan {
             self.named.insert((track, name), id);
         }
         for (track, values) in survey.values {
-            let (Some(log), Some(of)) = (self.log(track), self.tracks.get(track.0)) else {
+            let (Some(log), Some(this_track)) = (self.log(track), self.tracks.get(track.0)) else {
                 continue;
             };
             self.types.insert(track, self.definitions.types.len());
             let fields = vec![CustomField::scalar("value", values.field_type())];
-            self.definitions.add_type(log, &of.name, fields);
+            self.definitions.add_type(log, &this_track.name, fields);
         }
         for (log, shape, numbers) in survey.records {
             let place = self.definitions.types.len();
@@ -176,10 +183,12 @@ impl Plan {
         let told_of: HashSet<TrackId> = peers.iter().map(|(_, peer)| *peer).collect();
         let mut in_logs: BTreeMap<ArtifactTracks, BTreeSet<LogFileId>> = BTreeMap::new();
         let mut put = |track: TrackId, log: LogFileId| {
-            let (Some(of), Some(&first)) = (self.tracks.get(track.0), first_of.get(track.0)) else {
+            let (Some(this_track), Some(&first)) =
+                (self.tracks.get(track.0), first_of.get(track.0))
+            else {
                 return;
             };
-            let whole = ArtifactTracks { has_no_number: of.task_id().is_none(), first };
+            let whole = ArtifactTracks { has_no_number: this_track.task_id().is_none(), first };
             in_logs.entry(whole).or_default().insert(log);
         };
         for (id, log) in self.logs.of_tracks.iter().enumerate() {
@@ -192,24 +201,29 @@ impl Plan {
         }
         let mut of_firsts = HashMap::new();
         for (ArtifactTracks { first, .. }, logs) in in_logs {
-            let Some(of) = self.tracks.get(first.0).cloned() else { continue };
+            let Some(this_track) = self.tracks.get(first.0).cloned() else { continue };
             let logs: Vec<_> = logs.into_iter().collect();
             let scope = if self.role(first).is_machine { Scope::States } else { Scope::Tasks };
             // To Linux, what runs when there is nothing to do is process 0 of each processor.
-            let id = if of.task_id().is_none() && of.has_flag(Track::IS_IDLE) {
+            let id = if this_track.task_id().is_none() && this_track.has_flag(Track::IS_IDLE) {
                 ids.choose(scope, &logs, Some(0))?
             } else {
-                ids.take(scope, &logs, of.task_id())?
+                ids.take(scope, &logs, this_track.task_id())?
             };
             of_firsts.insert(first, id);
             for log in logs {
                 if self.role(first).is_machine {
-                    self.definitions.add_artifact(log, id, &of.name, ArtifactKind::StateMachine);
-                    if let Some(values) = carried::Values::read(&of.attributes.to_map()) {
+                    self.definitions.add_artifact(
+                        log,
+                        id,
+                        &this_track.name,
+                        ArtifactKind::StateMachine,
+                    );
+                    if let Some(values) = carried::Values::read(&this_track.attributes.to_map()) {
                         self.give_values(log, &values);
                     }
                 } else {
-                    self.define_task(log, id, &of.name, Some(&of));
+                    self.define_task(log, id, &this_track.name, Some(&this_track));
                 }
             }
         }
@@ -219,23 +233,25 @@ impl Plan {
         Ok(())
     }
 
-    fn define_task(&mut self, log: LogFileId, id: ArtifactId, name: &str, of: Option<&Track>) {
-        let priority = of.and_then(priority).unwrap_or(UNKNOWN_PRIORITY);
-        let task_class = of.and_then(|of| carried::task_class(&of.attributes.to_map()));
+    fn define_task(&mut self, log: LogFileId, id: ArtifactId, name: &str, track: Option<&Track>) {
+        let priority = track.and_then(priority).unwrap_or(UNKNOWN_PRIORITY);
+        let task_class = track.and_then(|track| carried::task_class(&track.attributes.to_map()));
         // What has a negative number and is no interrupt has to say so.
-        let is_none =
-            id.0 < 0 && !of.is_some_and(|of| of.has_flag(Track::IS_INTERRUPT) || of.is_idle());
+        let is_none = id.0 < 0
+            && !track.is_some_and(|track| track.has_flag(Track::IS_INTERRUPT) || track.is_idle());
         let plain = if is_none { TaskClass::Thread } else { TaskClass::Task };
         let task_class = task_class.unwrap_or(Ok(plain));
         let kind = ArtifactKind::Task { task_class, priority };
         self.definitions.add_artifact(log, id, name, kind);
-        let says = |name: &str| of.is_some_and(|of| of.has_flag(name));
+        let says = |name: &str| track.is_some_and(|track| track.has_flag(name));
         let more = [says(Track::IS_IDLE), says(Track::TELLS_COMPLETION)];
-        if let Some(values) = of.and_then(|of| carried::Values::read(&of.attributes.to_map())) {
+        if let Some(values) =
+            track.and_then(|track| carried::Values::read(&track.attributes.to_map()))
+        {
             self.give_values(log, &values);
         } else if more.contains(&true) {
-            let of = self.own_type(log, TASK_TYPE);
-            self.definitions.give_values(of, more.map(u8::from).to_vec());
+            let type_id = self.own_type(log, TASK_TYPE);
+            self.definitions.give_values(type_id, more.map(u8::from).to_vec());
         }
     }
 
@@ -243,13 +259,14 @@ impl Plan {
     fn define_threads(&mut self, ids: &mut Ids) -> Result<()> {
         for number in 0..self.tracks.len() {
             let track = TrackId(number);
-            let (Some(log), Some(of)) = (self.log(track), self.tracks.get(number)) else {
+            let (Some(log), Some(this_track)) = (self.log(track), self.tracks.get(number)) else {
                 continue;
             };
             if !self.role(track).has_calls || self.logs.own.contains(&track) {
                 continue;
             }
-            let (name, id) = (of.name.clone(), ids.take(Scope::Others, &[log], of.task_id())?);
+            let (name, id) =
+                (this_track.name.clone(), ids.take(Scope::Others, &[log], this_track.task_id())?);
             self.own_type(log, CALL_TYPE);
             let calls = self.own_type(log, CALLS_TYPE);
             self.definitions.add_artifact(log, id, &name, ArtifactKind::Generic);
@@ -269,8 +286,8 @@ impl Plan {
     ) -> Result<()> {
         let id = ids.take(Scope::Others, &[log], None)?;
         self.definitions.add_artifact(log, id, name, ArtifactKind::Generic);
-        let of = self.own_type(log, what);
-        self.definitions.give_values(of, vec![1]);
+        let type_id = self.own_type(log, what);
+        self.definitions.give_values(type_id, vec![1]);
         Ok(())
     }
 
@@ -339,8 +356,8 @@ impl Plan {
     }
 
     /// The artifact of a message's other end; "unknown" where it is of another recording.
-    pub(super) fn peer(&self, of: TrackId, peer: TrackId) -> ArtifactId {
-        let is_near = self.log(of).is_some_and(|log| self.is_same_recording(log, peer));
+    pub(super) fn peer(&self, track_id: TrackId, peer: TrackId) -> ArtifactId {
+        let is_near = self.log(track_id).is_some_and(|log| self.is_same_recording(log, peer));
         if is_near { self.artifact(peer) } else { ArtifactId(UNKNOWN_TASK) }
     }
 
@@ -357,29 +374,29 @@ impl Plan {
 
     /// The type and the value that say which thread a function runs on.
     pub(super) fn thread(&self, track: TrackId) -> Option<(TypeId, [u8; 4])> {
-        let of = *self.own_types.get(&(self.log(track)?, CALL_TYPE.name))?;
-        Some((of, self.threads.get(&track)?.0.to_be_bytes()))
+        let type_id = *self.own_types.get(&(self.log(track)?, CALL_TYPE.name))?;
+        Some((type_id, self.threads.get(&track)?.0.to_be_bytes()))
     }
 
     /// The type and the value that say on which processor a task was released.
     pub(super) fn released_by(&self, log: LogFileId, by: TrackId) -> Option<(TypeId, [u8; 4])> {
         let cpu = self.tracks.get(by.0)?.attributes.number(Track::CPU_ID)?;
-        let of = *self.own_types.get(&(log, RELEASE_TYPE.name))?;
-        Some((of, i32::try_from(cpu).ok()?.to_be_bytes()))
+        let type_id = *self.own_types.get(&(log, RELEASE_TYPE.name))?;
+        Some((type_id, i32::try_from(cpu).ok()?.to_be_bytes()))
     }
 
     /// The type and the value that say what is missing.
     pub(super) fn gap(&self, log: LogFileId, missing: Missing) -> Option<(TypeId, Vec<u8>)> {
-        let of = *self.own_types.get(&(log, GAP_TYPE.name))?;
+        let type_id = *self.own_types.get(&(log, GAP_TYPE.name))?;
         let name = missing.name().as_bytes();
         let length = u32::try_from(name.len()).ok()?;
-        Some((of, [&length.to_be_bytes()[..], name].concat()))
+        Some((type_id, [&length.to_be_bytes()[..], name].concat()))
     }
 
     /// Returns true if two log files are of one recording.
     pub(super) fn are_together(&self, one: LogFileId, other: LogFileId) -> bool {
-        let of = |log: LogFileId| self.logs.recordings.get(&log);
-        of(one).is_some() && of(one) == of(other)
+        let item = |log: LogFileId| self.logs.recordings.get(&log);
+        item(one).is_some() && item(one) == item(other)
     }
 
     pub(super) fn state(&self, track: TrackId, name: &str) -> ArtifactId {
@@ -402,8 +419,8 @@ impl Plan {
 }
 
 /// The type of the values of a track's own type.
-pub(super) fn value_type(of: &CustomType) -> FieldType {
-    of.fields.first().and_then(|field| field.field_type.ok()).unwrap_or(FieldType::String)
+pub(super) fn value_type(custom_type: &CustomType) -> FieldType {
+    custom_type.fields.first().and_then(|field| field.field_type.ok()).unwrap_or(FieldType::String)
 }
 
 /// Returns true if the clocks of all tracks count from the Epoch.
@@ -414,7 +431,7 @@ fn is_since_epoch(clocks: &[Clock], tracks: &[Track]) -> bool {
 }
 
 /// The priority that a task has to begin with.
-fn priority(of: &Track) -> Option<i32> {
-    let priority = of.attributes.number(Track::TASK_PRIORITY)?;
+fn priority(track: &Track) -> Option<i32> {
+    let priority = track.attributes.number(Track::TASK_PRIORITY)?;
     i32::try_from(priority).ok()
 }

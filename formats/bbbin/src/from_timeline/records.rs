@@ -35,8 +35,8 @@ impl Kind {
         if field.bits.is_none() && NumberSurvey::default().add(&field.value) {
             return Self::Number;
         }
-        let (of, count) = type_of(&field.value, field.bits);
-        Self::Typed(of, count)
+        let (field_type, count) = type_of(&field.value, field.bits);
+        Self::Typed(field_type, count)
     }
 }
 
@@ -57,17 +57,21 @@ impl Shape {
         let fields = self.fields.iter().zip(numbers);
         let fields = fields.map(|((name, kind), numbers)| match kind {
             Kind::Number => CustomField::scalar(name, number_type(numbers.kind())),
-            Kind::Typed(of, count) => CustomField::array(name, *of, *count),
+            Kind::Typed(field_type, count) => CustomField::array(name, *field_type, *count),
         });
         fields.collect()
     }
 }
 
 /// The values of an event, as its type holds them.
-pub(super) fn values(event: &Fields<'_>, of: &CustomType, lost: &mut LossCounts) -> Vec<Value> {
-    let fields = event.fields.iter().zip(&of.fields);
-    let of = |custom: &CustomField| custom.field_type.unwrap_or(FieldType::String);
-    fields.map(|(field, custom)| fitting(&field.value, of(custom), lost)).collect()
+pub(super) fn values(
+    event: &Fields<'_>,
+    custom_type: &CustomType,
+    lost: &mut LossCounts,
+) -> Vec<Value> {
+    let fields = event.fields.iter().zip(&custom_type.fields);
+    let item = |custom: &CustomField| custom.field_type.unwrap_or(FieldType::String);
+    fields.map(|(field, custom)| fitting(&field.value, item(custom), lost)).collect()
 }
 
 /// The type that holds numbers of a kind.
@@ -81,8 +85,8 @@ pub(super) fn number_type(kind: NumberKind) -> FieldType {
 }
 
 /// The kind of numbers that a type of all their bits holds.
-fn kind_of(of: FieldType) -> Option<NumberKind> {
-    Some(match of {
+fn kind_of(field_type: FieldType) -> Option<NumberKind> {
+    Some(match field_type {
         FieldType::Int64 => NumberKind::Signed,
         FieldType::Uint64 => NumberKind::Unsigned,
         FieldType::Float => NumberKind::Single,
@@ -92,8 +96,8 @@ fn kind_of(of: FieldType) -> Option<NumberKind> {
 }
 
 /// A number as a field of a type holds it; what does not fit stays as it is.
-pub(super) fn fit_number(value: Value, of: FieldType, lost: &mut LossCounts) -> Value {
-    let Some(kind) = kind_of(of) else { return value };
+pub(super) fn fit_number(value: Value, field_type: FieldType, lost: &mut LossCounts) -> Value {
+    let Some(kind) = kind_of(field_type) else { return value };
     let Some(number) = kind.fit(&value) else { return value };
     lost.rounded += u64::from(!kind.keeps(&value));
     number
@@ -105,8 +109,9 @@ fn type_of(value: &Value, bits: Option<u32>) -> (FieldType, i32) {
         return (scalar_type(value, bits).unwrap_or(FieldType::String), 0);
     };
     let first = values.first().and_then(|first| scalar_type(first, bits));
-    let is_alike = |of: &FieldType| values.iter().all(|it| scalar_type(it, bits) == Some(*of));
-    let array = first.filter(|of| values.len() <= ARRAY_MAX && is_alike(of));
+    let is_alike =
+        |field_type: &FieldType| values.iter().all(|it| scalar_type(it, bits) == Some(*field_type));
+    let array = first.filter(|field_type| values.len() <= ARRAY_MAX && is_alike(field_type));
     // What has no count that can be written becomes text.
     let array = array.zip(i32::try_from(values.len()).ok());
     array.unwrap_or((FieldType::String, 0))
@@ -131,17 +136,17 @@ fn scalar_type(value: &Value, bits: Option<u32>) -> Option<FieldType> {
 }
 
 /// A value as a field of a type holds it: what BBBin has no type for is a text.
-fn fitting(value: &Value, of: FieldType, lost: &mut LossCounts) -> Value {
-    match (value, of) {
+fn fitting(value: &Value, field_type: FieldType, lost: &mut LossCounts) -> Value {
+    match (value, field_type) {
         (Value::Text(text), _) => latin1(text, lost),
         (Value::List(values), FieldType::String) if !is_array(values) => {
             lost.lists += 1;
             latin1(&json(value), lost)
         }
-        (Value::List(values), _) => values.iter().map(|it| fitting(it, of, lost)).collect(),
+        (Value::List(values), _) => values.iter().map(|it| fitting(it, field_type, lost)).collect(),
         (Value::Address(address), _) => Value::UInt(*address),
         (other, FieldType::String) => latin1(&json(other), lost),
-        (other, _) => fit_number(other.clone(), of, lost),
+        (other, _) => fit_number(other.clone(), field_type, lost),
     }
 }
 
@@ -170,9 +175,9 @@ mod tests {
 
     fn shown(value: Value, bits: Option<u32>) -> (String, Value, u64) {
         let (event, mut lost) = (event(value, bits), LossCounts::default());
-        let of = custom_type(&[&event]);
-        let values = values(&event, &of, &mut lost);
-        (of.fields[0].type_name(), values[0].clone(), lost.characters + lost.lists)
+        let this_custom_type = custom_type(&[&event]);
+        let values = values(&event, &this_custom_type, &mut lost);
+        (this_custom_type.fields[0].type_name(), values[0].clone(), lost.characters + lost.lists)
     }
 
     /// The type of events of one kind.
@@ -190,10 +195,11 @@ mod tests {
     fn numbers_that_were_recorded_in_no_width_are_of_one_kind_in_all_events() {
         let large = (1_i64 << 53) + 1;
         let all = [Value::Int(1), Value::Float(2.5), Value::Int(large)].map(|it| event(it, None));
-        let of = custom_type(&all.iter().collect::<Vec<_>>());
-        assert_eq!(of.fields[0].type_name(), "DOUBLE");
+        let this_custom_type = custom_type(&all.iter().collect::<Vec<_>>());
+        assert_eq!(this_custom_type.fields[0].type_name(), "DOUBLE");
         let mut lost = LossCounts::default();
-        let mut of_all = all.iter().map(|event| values(event, &of, &mut lost)[0].clone());
+        let mut of_all =
+            all.iter().map(|event| values(event, &this_custom_type, &mut lost)[0].clone());
         assert_eq!(of_all.next(), Some(Value::Float(1.0)));
         assert_eq!(of_all.next(), Some(Value::Float(2.5)));
         assert_eq!(of_all.next(), Some(Value::Float(9_007_199_254_740_992.0)));

@@ -33,8 +33,8 @@ impl RestoredTypes {
             let above = track.parent.filter(|parent| restored.types.contains_key(parent));
             if let Some(fields) = fields {
                 definitions.add_type(*log, &track.name, fields);
-                let of = definitions.types.last().cloned();
-                restored.types.extend(of.map(|of| (TrackId(id), of)));
+                let custom_type = definitions.types.last().cloned();
+                restored.types.extend(custom_type.map(|custom_type| (TrackId(id), custom_type)));
             } else if (track.kind == TrackKind::Counter && above.is_some()) || track.is_clock() {
                 restored.repeated.insert(TrackId(id));
             }
@@ -66,21 +66,21 @@ impl RestoredTypes {
 
     /// The type and the values of an event, where they are of the type of its track.
     pub(super) fn values(&self, event: &Event<'_>) -> Option<(TypeId, Vec<u8>)> {
-        let of = self.types.get(&event.track)?;
+        let custom_type = self.types.get(&event.track)?;
         let values = match &event.content {
-            Content::Fields(fields) => values_of(of, fields)?,
+            Content::Fields(fields) => values_of(custom_type, fields)?,
             Content::Text(text) if event.payload.is_empty() => {
-                carried::values_of(&of.fields, text)?
+                carried::values_of(&custom_type.fields, text)?
             }
             // As it was recorded: numbers to their last digit.
-            _ => carried::values_of(&of.fields, std::str::from_utf8(event.payload).ok()?)?,
+            _ => carried::values_of(&custom_type.fields, std::str::from_utf8(event.payload).ok()?)?,
         };
-        Some((of.id, encode(of, &values).ok()?))
+        Some((custom_type.id, encode(custom_type, &values).ok()?))
     }
 }
 
-fn values_of(of: &CustomType, fields: &Fields<'_>) -> Option<Vec<kymo_core::Value>> {
-    let names = of.fields.iter().map(|field| field.name.as_str());
+fn values_of(custom_type: &CustomType, fields: &Fields<'_>) -> Option<Vec<kymo_core::Value>> {
+    let names = custom_type.fields.iter().map(|field| field.name.as_str());
     let is_it = names.eq(fields.fields.iter().map(|field| &*field.name));
     is_it.then(|| fields.fields.iter().map(|field| field.value.clone()).collect())
 }
@@ -113,36 +113,46 @@ impl Plan {
         machine_tracks: &Machines,
         ids: &mut Ids,
     ) -> Result<()> {
-        let parent = |of: &CarriedArtifact| match of.kind {
+        let parent = |carried_artifact: &CarriedArtifact| match carried_artifact.kind {
             ArtifactKind::State { parent } => Some(parent),
             _ => None,
         };
         let mut new_ids = HashMap::new();
-        for of in carried {
-            let is_state = parent(of).is_some();
+        for carried_artifact in carried {
+            let is_state = parent(carried_artifact).is_some();
             let scope = if is_state { Scope::States } else { Scope::Others };
-            let id = ids.take(scope, &[log], Some(of.id.0.into()))?;
-            new_ids.entry((of.id, is_state)).or_insert(id);
+            let id = ids.take(scope, &[log], Some(carried_artifact.id.0.into()))?;
+            new_ids.entry((carried_artifact.id, is_state)).or_insert(id);
         }
         let machine_track = |id: &ArtifactId| machine_tracks.get(&(log, *id)).copied();
-        let states = carried.iter().filter_map(|of| Some((of.id, parent(of)?, of.name.as_str())));
+        let states = carried.iter().filter_map(|carried_artifact| {
+            Some((carried_artifact.id, parent(carried_artifact)?, carried_artifact.name.as_str()))
+        });
         let states: Vec<_> = states.collect();
         let machines = carried::machines(states.iter().map(|(id, parent, _)| (*id, *parent)));
         let told = carried::distinct_state_names(&states);
-        for of in carried {
-            let kind = parent(of).map_or(ArtifactKind::Generic, |above| {
+        for carried_artifact in carried {
+            let kind = parent(carried_artifact).map_or(ArtifactKind::Generic, |above| {
                 let state = new_ids.get(&(above, true)).copied();
                 let machine = machine_track(&above).map(|track| self.artifact(track));
                 ArtifactKind::State { parent: state.or(machine).unwrap_or(above) }
             });
-            let Some(id) = new_ids.get(&(of.id, parent(of).is_some())).copied() else { continue };
-            self.definitions.add_artifact(log, id, &of.name, kind);
-            if let Some(values) = &of.values {
+            let Some(id) =
+                new_ids.get(&(carried_artifact.id, parent(carried_artifact).is_some())).copied()
+            else {
+                continue;
+            };
+            self.definitions.add_artifact(log, id, &carried_artifact.name, kind);
+            if let Some(values) = &carried_artifact.values {
                 self.give_values(log, values);
             }
-            let machine = machines.get(&of.id).and_then(machine_track);
-            if let (Some(track), true) = (machine, parent(of).is_some()) {
-                self.know_state(track, told.get(&of.id).unwrap_or(&of.name), id);
+            let machine = machines.get(&carried_artifact.id).and_then(machine_track);
+            if let (Some(track), true) = (machine, parent(carried_artifact).is_some()) {
+                self.know_state(
+                    track,
+                    told.get(&carried_artifact.id).unwrap_or(&carried_artifact.name),
+                    id,
+                );
             }
         }
         Ok(())
@@ -150,18 +160,18 @@ impl Plan {
 
     /// The tracks of state machines.
     fn machine_tracks(&self) -> Machines {
-        let of = |(number, track): (usize, &Track)| {
+        let item = |(number, track): (usize, &Track)| {
             let (id, track) = (i32::try_from(track.task_id()?).ok()?, TrackId(number));
             let key = (self.log(track)?, ArtifactId(id));
             self.is_machine(track).then_some((key, track))
         };
-        self.tracks().iter().enumerate().filter_map(of).collect()
+        self.tracks().iter().enumerate().filter_map(item).collect()
     }
 
     /// Gives the artifact that was defined last values.
     pub(super) fn give_values(&mut self, log: LogFileId, values: &carried::Values) {
-        let of = self.type_like(log, &values.type_name, &values.fields);
-        self.definitions.give_values(of, values.custom.clone());
+        let type_id = self.type_like(log, &values.type_name, &values.fields);
+        self.definitions.give_values(type_id, values.custom.clone());
     }
 
     /// The type of a log file that has this name and these fields; adds it where there is none.

@@ -75,7 +75,7 @@ impl TrackValues {
     pub(super) fn field_type(&self) -> FieldType {
         match self {
             Self::Numbers(numbers) => number_type(numbers.kind()),
-            Self::Other(of) => *of,
+            Self::Other(this_field_type) => *this_field_type,
         }
     }
 }
@@ -155,7 +155,7 @@ impl Survey {
     fn activity(
         &mut self,
         track: TrackId,
-        of: &Track,
+        this_track: &Track,
         log: LogFileId,
         activity: &Activity<'_>,
         known: &mut HashSet<(TrackId, String)>,
@@ -171,21 +171,22 @@ impl Survey {
                 self.entered.extend(is_new(state));
             }
             Activity::Begin { .. } | Activity::End | Activity::EndOf { .. }
-                if of.kind == TrackKind::Calls =>
+                if this_track.kind == TrackKind::Calls =>
             {
                 roles.has_calls = true;
             }
             Activity::Begin { name: Some(name), .. } => self.named.extend(is_new(name)),
             // What ends is what began, and that may have a name of its own.
             Activity::End | Activity::EndOf { .. } => {}
-            Activity::Gap(_) => _ = self.lacking.insert(of.recording),
+            Activity::Gap(_) => _ = self.lacking.insert(this_track.recording),
             Activity::Release { by, .. } => {
                 roles.is_task = true;
                 self.released.extend(by.map(|_| log));
             }
             Activity::Begin { .. } | Activity::Complete { .. } => roles.is_task = true,
             Activity::Send(message) | Activity::Receive(message) => {
-                roles.is_task |= of.kind != TrackKind::States && of.content != LOG_FILE;
+                roles.is_task |=
+                    this_track.kind != TrackKind::States && this_track.content != LOG_FILE;
                 self.peers.extend(message.peer.map(|peer| (log, peer)));
             }
         }

@@ -43,19 +43,19 @@ mod tests {
 
     use super::*;
 
-    fn has(word: &str, content: Content<'_>, (kind, of): (TrackKind, &str)) -> bool {
+    fn has(word: &str, content: Content<'_>, (kind, this_name): (TrackKind, &str)) -> bool {
         let track = Track {
             name: String::new(),
             recording: 0,
             parent: None,
             kind,
             clock: None,
-            content: of.to_owned().into(),
+            content: this_name.to_owned().into(),
             attributes: Attributes::new(),
         };
         let (id, payload) = (TrackId(0), &[][..]);
         let event = Event { track: id, time: None, offset: 0, content, payload, partial: None };
-        WORDS.iter().find(|of| of.word == word).unwrap().matches(&event, Some(&track))
+        WORDS.iter().find(|item| item.word == word).unwrap().matches(&event, Some(&track))
     }
 
     #[test]

@@ -64,17 +64,17 @@ impl CurrentEvent<'_> {
                 activity(to, self.task(task), Activity::Complete { remaining_ns });
             }
             Body::Send(message) => {
-                let of = self.message(message, message.receiver, true);
-                activity(to, self.task(message.sender), Activity::Send(of));
+                let this_message = self.message(message, message.receiver, true);
+                activity(to, self.task(message.sender), Activity::Send(this_message));
             }
             Body::Receive(message) => {
-                let of = self.message(message, message.sender, true);
-                activity(to, self.task(message.receiver), Activity::Receive(of));
+                let this_message = self.message(message, message.sender, true);
+                activity(to, self.task(message.receiver), Activity::Receive(this_message));
             }
             Body::SrlSend { message, .. } => {
                 let track = self.lanes.machine(self.log, message.sender);
-                let of = self.message(message, message.receiver, false);
-                activity(to, track, Activity::Send(of));
+                let this_message = self.message(message, message.receiver, false);
+                activity(to, track, Activity::Send(this_message));
             }
             Body::SrlReceive { message, state, finish_timestamp } => {
                 self.srl_receive(message, state, finish_timestamp, to);
@@ -153,8 +153,8 @@ impl CurrentEvent<'_> {
     ) {
         let track = self.lanes.machine(self.log, message.receiver);
         if !message.is_none() {
-            let of = self.message(message, message.sender, false);
-            activity(to, track, Activity::Receive(of));
+            let this_message = self.message(message, message.sender, false);
+            activity(to, track, Activity::Receive(this_message));
         }
         if state.0 != UNKNOWN_STATE {
             let state = self.state_name(state).into();
@@ -176,12 +176,17 @@ impl CurrentEvent<'_> {
         self.lanes.task(self.log, id).map(TaskLane::track)
     }
 
-    fn message(&self, of: types::Message<'_>, peer: ArtifactId, is_task: bool) -> Message<'static> {
-        let is_known = of.other_timestamp != UNKNOWN_TIME;
+    fn message(
+        &self,
+        this_message: types::Message<'_>,
+        peer: ArtifactId,
+        is_task: bool,
+    ) -> Message<'static> {
+        let is_known = this_message.other_timestamp != UNKNOWN_TIME;
         Message {
-            name: of.name.to_string().into(),
+            name: this_message.name.to_string().into(),
             peer: self.lanes.peer(self.log, peer, is_task),
-            peer_time: is_known.then_some(TimeNs(of.other_timestamp)),
+            peer_time: is_known.then_some(TimeNs(this_message.other_timestamp)),
         }
     }
 
@@ -202,12 +207,16 @@ impl CurrentEvent<'_> {
         let lanes = self.lanes.type_lanes(self.log, custom_type);
         let track = lanes.map_or(self.own, |lanes| lanes.values);
         let decoded = self.reader.decoded((self.log, custom_type), custom, offset);
-        let Some(DecodedValues { of, values, are_whole }) = decoded else {
+        let Some(DecodedValues { of: this_custom_type, values, are_whole }) = decoded else {
             return to((track, Content::Payload));
         };
         match (are_whole, as_values) {
-            (true, Values::Fields) => return to((track, Content::Fields(fields(of, values)))),
-            (true, Values::Spread) => to((track, Content::Text(object(of, &values).into()))),
+            (true, Values::Fields) => {
+                return to((track, Content::Fields(fields(this_custom_type, values))));
+            }
+            (true, Values::Spread) => {
+                to((track, Content::Text(object(this_custom_type, &values).into())))
+            }
             (false, _) => to((track, Content::Payload)),
         }
         if as_values == Values::Fields {
@@ -228,11 +237,11 @@ fn activity(to: &mut impl FnMut(Happening), track: Option<TrackId>, what: Activi
 }
 
 /// Values as the fields of an event that is called as their type.
-fn fields(of: &CustomType, values: Vec<Value>) -> Fields<'static> {
-    let fields = of.fields.iter().zip(values).map(|(field, value)| Field {
+fn fields(custom_type: &CustomType, values: Vec<Value>) -> Fields<'static> {
+    let fields = custom_type.fields.iter().zip(values).map(|(field, value)| Field {
         name: field.name.clone().into(),
         value,
         bits: field.field_type.ok().and_then(FieldType::bits),
     });
-    Fields { name: of.name.clone().into(), fields: fields.collect() }
+    Fields { name: custom_type.name.clone().into(), fields: fields.collect() }
 }

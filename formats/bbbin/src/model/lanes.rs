@@ -146,15 +146,18 @@ impl Lanes {
     pub(crate) fn new(reader: &Reader) -> Self {
         let room = carried::room(reader.size_bytes());
         let mut lanes = Self { room, ..Self::default() };
-        for of in reader.log_files() {
-            lanes.log_file(of, reader);
+        for this_log_file in reader.log_files() {
+            lanes.log_file(this_log_file, reader);
         }
         // Most are tasks where there are very many. A log file may have one for others besides.
-        let tasks = reader.artifacts().filter(|of| of.kind.class() == ArtifactClass::Task).count();
+        let tasks = reader
+            .artifacts()
+            .filter(|declared_artifact| declared_artifact.kind.class() == ArtifactClass::Task)
+            .count();
         lanes.making.reserve_exact(tasks + reader.log_files().len());
         lanes.tasks.0.reserve(tasks);
-        for of in reader.artifacts() {
-            lanes.artifact(&of, reader);
+        for declared_artifact in reader.artifacts() {
+            lanes.artifact(&declared_artifact, reader);
         }
         if reader.is_made_up() {
             reader.notice_made_up();
@@ -174,12 +177,13 @@ impl Lanes {
         if !undeclared.are_all {
             lanes.add_other_tasks(reader);
         }
-        for of in reader.types() {
-            lanes.custom_type(of, reader);
+        for this_custom_type in reader.types() {
+            lanes.custom_type(this_custom_type, reader);
         }
         lanes.tracks = std::mem::take(&mut lanes.making).into();
         let recordings = 0..reader.recordings().len();
-        lanes.gaps = recordings.filter_map(|of| Track::gap_track(&lanes.tracks, of)).collect();
+        lanes.gaps =
+            recordings.filter_map(|value| Track::gap_track(&lanes.tracks, value)).collect();
         lanes
     }
 
@@ -217,8 +221,8 @@ impl Lanes {
     }
 
     /// The track of the thread that the values of a function name.
-    pub(crate) fn thread(&self, log: LogFileId, of: TypeId, values: &[u8]) -> Option<TrackId> {
-        if !self.call_types.contains(&(log, of)) {
+    pub(crate) fn thread(&self, log: LogFileId, type_id: TypeId, values: &[u8]) -> Option<TrackId> {
+        if !self.call_types.contains(&(log, type_id)) {
             return None;
         }
         let id = ArtifactId(i32::from_be_bytes(values.try_into().ok()?));
@@ -227,8 +231,13 @@ impl Lanes {
 
     /// The track of the processor on which a task was released, where the values of the release
     /// say that.
-    pub(crate) fn released_by(&self, log: LogFileId, of: TypeId, values: &[u8]) -> Option<TrackId> {
-        if !self.release_types.contains(&(log, of)) {
+    pub(crate) fn released_by(
+        &self,
+        log: LogFileId,
+        type_id: TypeId,
+        values: &[u8],
+    ) -> Option<TrackId> {
+        if !self.release_types.contains(&(log, type_id)) {
             return None;
         }
         let cpu = i32::from_be_bytes(values.try_into().ok()?);
@@ -256,32 +265,38 @@ impl Lanes {
         self.types.get(&(log, id))
     }
 
-    fn log_file(&mut self, of: &LogFile, reader: &Reader) {
-        if self.logs.contains_key(&of.id) {
+    fn log_file(&mut self, this_log_file: &LogFile, reader: &Reader) {
+        if self.logs.contains_key(&this_log_file.id) {
             return;
         }
-        let own = self.add(reader, of.id, of.name.clone(), TrackKind::Calls, LOG_FILE);
-        let cpu = cpu_of(of, reader);
-        let recording = reader.recording_of(of.id).unwrap_or_default();
+        let own = self.add(
+            reader,
+            this_log_file.id,
+            this_log_file.name.clone(),
+            TrackKind::Calls,
+            LOG_FILE,
+        );
+        let cpu = cpu_of(this_log_file, reader);
+        let recording = reader.recording_of(this_log_file.id).unwrap_or_default();
         self.cpus.extend(cpu.map(|cpu| ((recording, cpu), own)));
         if let Some(track) = self.making.get_mut(own.0) {
             let attributes = track.attributes.map_mut();
             attributes.extend(cpu.map(|cpu| (Track::CPU_ID.into(), cpu.into())));
-            attributes.insert(LOG_FILE_SIZE.into(), of.size.into());
-            attributes.insert(IMPORTED_AT.into(), of.imported_at_ms.into());
-            attributes.insert(IMPORTER_NAME.into(), of.importer.clone().into());
+            attributes.insert(LOG_FILE_SIZE.into(), this_log_file.size.into());
+            attributes.insert(IMPORTED_AT.into(), this_log_file.imported_at_ms.into());
+            attributes.insert(IMPORTER_NAME.into(), this_log_file.importer.clone().into());
         }
-        self.logs.insert(of.id, LogLanes { own, other_tasks: None });
+        self.logs.insert(this_log_file.id, LogLanes { own, other_tasks: None });
     }
 
     fn add_other_tasks(&mut self, reader: &Reader) {
-        for of in reader.log_files() {
-            let Some(log) = self.log(of.id).filter(|log| log.other_tasks.is_none()) else {
+        for log_file in reader.log_files() {
+            let Some(log) = self.log(log_file.id).filter(|log| log.other_tasks.is_none()) else {
                 continue;
             };
-            let track = self.add(reader, of.id, OTHER_TASKS.into(), TrackKind::Task, "TASK");
+            let track = self.add(reader, log_file.id, OTHER_TASKS.into(), TrackKind::Task, "TASK");
             self.set_parent(track, log.own);
-            self.logs.insert(of.id, LogLanes { other_tasks: Some(track), ..log });
+            self.logs.insert(log_file.id, LogLanes { other_tasks: Some(track), ..log });
         }
     }
 
@@ -308,40 +323,48 @@ impl Lanes {
         self.states.get(&(log, state)).map(String::as_str)
     }
 
-    fn artifact(&mut self, of: &DeclaredArtifact<'_>, reader: &Reader) {
-        let Some(log) = self.log(of.log_file) else {
+    fn artifact(&mut self, declared_artifact: &DeclaredArtifact<'_>, reader: &Reader) {
+        let Some(log) = self.log(declared_artifact.log_file) else {
             self.untold_artifacts += 1;
             return;
         };
-        let custom_type = reader.custom_type(of.log_file, of.custom_type);
-        let is_of = |own| custom_type.is_some_and(|of| of.is_own_type(own));
-        let kind = match of.kind {
+        let custom_type =
+            reader.custom_type(declared_artifact.log_file, declared_artifact.custom_type);
+        let is_of =
+            |own| custom_type.is_some_and(|this_custom_type| this_custom_type.is_own_type(own));
+        let kind = match declared_artifact.kind {
             ArtifactKind::Task { .. } => TrackKind::Task,
             ArtifactKind::StateMachine => TrackKind::States,
             ArtifactKind::Generic if is_of(CALLS_TYPE) => TrackKind::Calls,
             // The clock of the timeline says it.
             ArtifactKind::Generic if is_of(CLOCK_TYPE) => return,
             ArtifactKind::Generic if is_of(PROCESSOR_TYPE) => {
-                if of.custom == [1] {
+                if declared_artifact.custom == [1] {
                     self.add_attribute(log.own, Track::HAS_INTERRUPTS, true);
                 }
                 return;
             }
             ArtifactKind::Generic | ArtifactKind::State { .. } => {
-                return self.carry(of, custom_type, log.own);
+                return self.carry(declared_artifact, custom_type, log.own);
             }
         };
-        if self.lookup(kind).contains(of.log_file, of.id) {
+        if self.lookup(kind).contains(declared_artifact.log_file, declared_artifact.id) {
             // Of several with one id, the first counts.
             self.untold_artifacts += 1;
             return;
         }
-        let content = of.kind.class().name();
-        let track = self.add(reader, of.log_file, of.name.to_string(), kind, content);
+        let content = declared_artifact.kind.class().name();
+        let track = self.add(
+            reader,
+            declared_artifact.log_file,
+            declared_artifact.name.to_string(),
+            kind,
+            content,
+        );
         self.set_parent(track, log.own);
-        if let ArtifactKind::Task { task_class, priority } = of.kind {
+        if let ArtifactKind::Task { task_class, priority } = declared_artifact.kind {
             let names = if priority == UNKNOWN_PRIORITY { &TASK_NUMBER } else { &TASK_NUMBERS };
-            self.attribute(track, Attributes::numbers(names, [of.id.0, priority]));
+            self.attribute(track, Attributes::numbers(names, [declared_artifact.id.0, priority]));
             if task_class != Ok(TaskClass::Task) {
                 self.add_attribute(
                     track,
@@ -350,22 +373,24 @@ impl Lanes {
                 );
             }
         } else {
-            self.add_attribute(track, "artifact_id", of.id.0);
+            self.add_attribute(track, "artifact_id", declared_artifact.id.0);
         }
-        let is_said = is_of(TASK_TYPE) && self.add_task_attributes(track, of.custom);
+        let is_said = is_of(TASK_TYPE) && self.add_task_attributes(track, declared_artifact.custom);
         if !is_said {
-            let values = self.values(of, custom_type);
+            let values = self.values(declared_artifact, custom_type);
             if let (Some(track), Some(values)) = (self.making.get_mut(track.0), values) {
                 values.put(track.attributes.map_mut());
             }
         }
-        if carried::is_interrupt(of.id, of.kind) && !self.is_idle(track) {
+        if carried::is_interrupt(declared_artifact.id, declared_artifact.kind)
+            && !self.is_idle(track)
+        {
             self.add_attribute(track, Track::IS_INTERRUPT, true);
         }
-        if (kind, of.id.0) == (TrackKind::Task, UNKNOWN_TASK) {
-            self.unknown_tasks.insert(of.log_file);
+        if (kind, declared_artifact.id.0) == (TrackKind::Task, UNKNOWN_TASK) {
+            self.unknown_tasks.insert(declared_artifact.log_file);
         }
-        self.lookup(kind).insert(of.log_file, of.id, track);
+        self.lookup(kind).insert(declared_artifact.log_file, declared_artifact.id, track);
     }
 
     /// Says of a task what its values do.
@@ -382,14 +407,20 @@ impl Lanes {
     }
 
     /// Has a log file carry a state or a GENERIC artifact, of which there are no tracks.
-    fn carry(&mut self, of: &DeclaredArtifact<'_>, custom_type: Option<&CustomType>, own: TrackId) {
+    fn carry(
+        &mut self,
+        declared_artifact: &DeclaredArtifact<'_>,
+        custom_type: Option<&CustomType>,
+        own: TrackId,
+    ) {
         if self.carried >= carried::ARTIFACTS_MAX {
             self.untold_artifacts += 1;
             return;
         }
         self.carried += 1;
-        let (id, name, kind) = (of.id, of.name.to_string(), of.kind);
-        let values = self.values(of, custom_type);
+        let (id, name, kind) =
+            (declared_artifact.id, declared_artifact.name.to_string(), declared_artifact.kind);
+        let values = self.values(declared_artifact, custom_type);
         let said = CarriedArtifact { id, name, kind, values }.to_json();
         let Some(track) = self.making.get_mut(own.0) else { return };
         let list = track.attributes.map_mut().entry(carried::ARTIFACTS);
@@ -401,18 +432,24 @@ impl Lanes {
     /// The values of an artifact, where it has any.
     fn values(
         &mut self,
-        of: &DeclaredArtifact<'_>,
+        declared_artifact: &DeclaredArtifact<'_>,
         custom_type: Option<&CustomType>,
     ) -> Option<Values> {
-        let has_type = |of: &CustomType| !(of.fields.is_empty() && of.name.is_empty());
-        let is_plain = custom_type.is_none_or(|of| !has_type(of) || of.is_own_type(CALLS_TYPE));
+        let has_type = |this_custom_type: &CustomType| {
+            !(this_custom_type.fields.is_empty() && this_custom_type.name.is_empty())
+        };
+        let is_plain = custom_type.is_none_or(|this_custom_type| {
+            !has_type(this_custom_type) || this_custom_type.is_own_type(CALLS_TYPE)
+        });
         // What is made up has no values that anybody recorded.
-        let is_made = custom_type.is_some_and(|of| of.is_own_type(MADE_TYPE));
-        if is_made || (is_plain && of.custom.is_empty()) {
+        let is_made =
+            custom_type.is_some_and(|this_custom_type| this_custom_type.is_own_type(MADE_TYPE));
+        if is_made || (is_plain && declared_artifact.custom.is_empty()) {
             return None;
         }
-        let values = custom_type
-            .and_then(|custom_type| Values::from_artifact(of, custom_type, &mut self.room));
+        let values = custom_type.and_then(|custom_type| {
+            Values::from_artifact(declared_artifact, custom_type, &mut self.room)
+        });
         self.untold_values += u64::from(values.is_none());
         values
     }
@@ -441,35 +478,52 @@ impl Lanes {
         }
     }
 
-    fn custom_type(&mut self, of: &CustomType, reader: &Reader) {
-        let key = (of.log_file, of.id);
-        let Some(log) = self.log(of.log_file).filter(|_| !of.fields.is_empty()) else { return };
+    fn custom_type(&mut self, this_custom_type: &CustomType, reader: &Reader) {
+        let key = (this_custom_type.log_file, this_custom_type.id);
+        let Some(log) =
+            self.log(this_custom_type.log_file).filter(|_| !this_custom_type.fields.is_empty())
+        else {
+            return;
+        };
         if self.types.contains_key(&key) {
             return;
         }
         // Of types of ours there are no tracks: their values say more of what they are of. Values of
         // anything else are on the track of the log file.
-        if of.is_own_type(CALL_TYPE) {
+        if this_custom_type.is_own_type(CALL_TYPE) {
             self.call_types.insert(key);
-        } else if of.is_own_type(RELEASE_TYPE) {
+        } else if this_custom_type.is_own_type(RELEASE_TYPE) {
             self.release_types.insert(key);
-        } else if of.is_own_type(GAP_TYPE) {
+        } else if this_custom_type.is_own_type(GAP_TYPE) {
             self.gap_types.insert(key);
         }
-        if TRACKLESS.into_iter().any(|own| of.is_own_type(own)) {
+        if TRACKLESS.into_iter().any(|own| this_custom_type.is_own_type(own)) {
             return;
         }
-        let values = self.add(reader, of.log_file, of.name.clone(), TrackKind::Messages, "json");
+        let values = self.add(
+            reader,
+            this_custom_type.log_file,
+            this_custom_type.name.clone(),
+            TrackKind::Messages,
+            "json",
+        );
         self.set_parent(values, log.own);
-        if of.fields.len() <= carried::FIELDS_MAX {
-            self.add_attribute(values, carried::FIELDS, carried::fields_json(&of.fields));
+        if this_custom_type.fields.len() <= carried::FIELDS_MAX {
+            self.add_attribute(
+                values,
+                carried::FIELDS,
+                carried::fields_json(&this_custom_type.fields),
+            );
         }
         let mut counters = Vec::new();
-        let prefix = prefix(&of.name);
-        for (place, field) in of.fields.iter().enumerate().filter(|(_, field)| is_number(field)) {
+        let prefix = prefix(&this_custom_type.name);
+        for (place, field) in
+            this_custom_type.fields.iter().enumerate().filter(|(_, field)| is_number(field))
+        {
             let name = format!("{prefix}.{}", field.name);
             let content = field.type_name();
-            let track = self.add(reader, of.log_file, name, TrackKind::Counter, content);
+            let track =
+                self.add(reader, this_custom_type.log_file, name, TrackKind::Counter, content);
             self.set_parent(track, values);
             counters.push((place, track));
         }
@@ -514,11 +568,11 @@ fn prefix(name: &str) -> Cow<'_, str> {
 
 /// The processor that a log file is of: what its name ends in, and else its own number. One beside
 /// those of processors is of none.
-fn cpu_of(of: &LogFile, reader: &Reader) -> Option<i32> {
-    let (_, cpu) = of.recording();
-    let place = reader.recording_of(of.id).and_then(|place| reader.recordings().get(place));
+fn cpu_of(log_file: &LogFile, reader: &Reader) -> Option<i32> {
+    let (_, cpu) = log_file.recording();
+    let place = reader.recording_of(log_file.id).and_then(|place| reader.recordings().get(place));
     let is_beside = place.is_some_and(|(_, are_several)| *are_several);
-    cpu.or_else(|| (!is_beside).then_some(of.id.0))
+    cpu.or_else(|| (!is_beside).then_some(log_file.id.0))
 }
 
 /// Returns the name of a task without an artifact.
@@ -531,7 +585,9 @@ pub(crate) fn undeclared_name(id: ArtifactId) -> String {
 
 /// Returns true if a field holds one number.
 fn is_number(field: &CustomField) -> bool {
-    let is_other =
-        |of| matches!(of, FieldType::String | FieldType::ArtifactId | FieldType::Boolean);
-    field.element_count == 0 && field.field_type.is_ok_and(|of| !is_other(of))
+    let is_other = |this_field_type| {
+        matches!(this_field_type, FieldType::String | FieldType::ArtifactId | FieldType::Boolean)
+    };
+    field.element_count == 0
+        && field.field_type.is_ok_and(|this_field_type| !is_other(this_field_type))
 }

@@ -155,7 +155,7 @@ impl TimelineView for Timeline {
     }
 
     fn has_fields(&self) -> bool {
-        self.reader.types().iter().any(|of| !of.name.is_empty())
+        self.reader.types().iter().any(|custom_type| !custom_type.name.is_empty())
     }
 
     fn range(self: Arc<Self>, _clock: ClockId) -> Result<Option<RangeInclusive<TimeNs>>> {

@@ -28,9 +28,9 @@ impl Undeclared {
         let are_all = reader.num_events() <= EVENTS_MAX;
         let mut found = Self { tasks: BTreeSet::new(), machines: BTreeSet::new(), are_all };
         // That nobody ran is a share of the time, too.
-        let executions = reader.task_executions().iter().filter(|of| of.task.0 != UNKNOWN_TASK);
-        for of in executions {
-            found.add(reader, of.log_file, of.task);
+        let executions = reader.task_executions().iter().filter(|item| item.task.0 != UNKNOWN_TASK);
+        for task_execution in executions {
+            found.add(reader, task_execution.log_file, task_execution.task);
         }
         let count = reader.spans().len();
         // Spread over the file: what runs late may not run early.
@@ -41,8 +41,8 @@ impl Undeclared {
             // Whoever asks for a range of time is not told what is wrong elsewhere.
             let mut walk = Walk::quiet(number..number + 1);
             while left > 0 {
-                let Some(of) = walk.next(reader) else { break };
-                found.event(reader, &of.event);
+                let Some(located_event) = walk.next(reader) else { break };
+                found.event(reader, &located_event.event);
                 left -= 1;
             }
         }

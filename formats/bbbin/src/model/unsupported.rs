@@ -33,9 +33,9 @@ pub(super) fn unsupported_findings(reader: &Reader, lanes: &Lanes) -> Vec<Findin
 
 /// Types of which the fields are too many for a track to say, and further ones of one id.
 fn wide_types(reader: &Reader) -> u64 {
-    let is_untold = |of: &&CustomType| {
-        let first = reader.custom_type(of.log_file, of.id).map(|first| first.offset);
-        of.fields.len() > carried::FIELDS_MAX || first != Some(of.offset)
+    let is_untold = |item: &&CustomType| {
+        let first = reader.custom_type(item.log_file, item.id).map(|first| first.offset);
+        item.fields.len() > carried::FIELDS_MAX || first != Some(item.offset)
     };
     reader.types().iter().filter(is_untold).count() as u64
 }
@@ -65,9 +65,13 @@ pub(super) fn borrowed(named: &[Named]) -> Vec<carried::State<'_>> {
 /// The states of each log file.
 pub(super) fn states_of_logs(reader: &Reader) -> HashMap<LogFileId, Vec<Named>> {
     let mut of_logs: HashMap<LogFileId, Vec<Named>> = HashMap::new();
-    for of in reader.artifacts() {
-        if let ArtifactKind::State { parent } = of.kind {
-            of_logs.entry(of.log_file).or_default().push((of.id, parent, of.name.to_string()));
+    for declared_artifact in reader.artifacts() {
+        if let ArtifactKind::State { parent } = declared_artifact.kind {
+            of_logs.entry(declared_artifact.log_file).or_default().push((
+                declared_artifact.id,
+                parent,
+                declared_artifact.name.to_string(),
+            ));
         }
     }
     of_logs
@@ -144,9 +148,9 @@ impl UnsupportedEvents<'_> {
             return;
         }
         if !event.custom.is_empty()
-            && let Some(of) = self.reader.custom_type(log, event.custom_type)
+            && let Some(this_custom_type) = self.reader.custom_type(log, event.custom_type)
         {
-            self.counts.odd_values += unusual_value_count(of, event.custom);
+            self.counts.odd_values += unusual_value_count(this_custom_type, event.custom);
         }
         match event.body {
             Body::Generic => return self.generic(event),
@@ -188,8 +192,10 @@ impl UnsupportedEvents<'_> {
 
     /// Types of ours have no track, so that values of them are of no type where nothing else is.
     fn generic(&mut self, event: &Event<'_>) {
-        let of = self.reader.custom_type(event.log_file, event.custom_type);
-        let is_own = of.is_some_and(|of| TRACKLESS.into_iter().any(|own| of.is_own_type(own)));
+        let this_custom_type = self.reader.custom_type(event.log_file, event.custom_type);
+        let is_own = this_custom_type.is_some_and(|this_custom_type| {
+            TRACKLESS.into_iter().any(|own| this_custom_type.is_own_type(own))
+        });
         self.counts.own_values += u64::from(is_own && self.lanes.gap(event).is_none());
     }
 

@@ -26,7 +26,9 @@ impl Artifacts {
     /// Makes artifacts findable. Of several with one id, the first counts.
     pub(super) fn new(offsets: Vec<u64>, bytes: &[u8]) -> Self {
         let (hasher, mut found) = (RandomState::default(), HashTable::with_capacity(offsets.len()));
-        let key = |place: u32| artifact_at(&offsets, place, bytes).map(|of| of.key());
+        let key = |place: u32| {
+            artifact_at(&offsets, place, bytes).map(|declared_artifact| declared_artifact.key())
+        };
         let hash = |place: &u32| hasher.hash_one(key(*place));
         for place in (0..).take(offsets.len()) {
             let own = key(place);
@@ -48,7 +50,8 @@ impl Artifacts {
 
     pub(super) fn find<'a>(&self, key: Key, bytes: &'a [u8]) -> Option<DeclaredArtifact<'a>> {
         let is_it = |place: &u32| {
-            artifact_at(&self.offsets, *place, bytes).is_some_and(|of| of.key() == key)
+            artifact_at(&self.offsets, *place, bytes)
+                .is_some_and(|declared_artifact| declared_artifact.key() == key)
         };
         let place = self.found.find(self.hasher.hash_one(Some(key)), is_it)?;
         artifact_at(&self.offsets, *place, bytes)

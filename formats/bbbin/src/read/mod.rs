@@ -264,11 +264,15 @@ impl Reader {
             let over = ReadErrorKind::OverLimit { found, limit };
             return Err(over.error_at("total-custom-field-size", offset));
         }
-        let of = self.custom_type(log_file, id);
-        if bytes.is_empty() && of.is_none_or(|of| of.fields.is_empty()) {
+        let this_custom_type = self.custom_type(log_file, id);
+        if bytes.is_empty()
+            && this_custom_type.is_none_or(|this_custom_type| this_custom_type.fields.is_empty())
+        {
             return Ok(Value::Null);
         }
-        let decoded = self.decoded((log_file, id), bytes, offset).filter(|of| of.are_whole);
+        let decoded = self
+            .decoded((log_file, id), bytes, offset)
+            .filter(|decoded_values| decoded_values.are_whole);
         let object = decoded.map(|decoded| object(decoded.of, &decoded.values).into());
         Ok(object.unwrap_or_else(|| bytes.to_vec().into()))
     }
@@ -420,9 +424,9 @@ impl Reader {
 
     /// Returns true if `repair` declared something that nothing else did.
     pub(crate) fn is_made_up(&self) -> bool {
-        let is_made = |of: &LogFile| of.importer == REPAIRER;
+        let is_made = |log_file: &LogFile| log_file.importer == REPAIRER;
         self.log_files().iter().any(is_made)
-            || self.types().iter().any(|of| of.is_own_type(MADE_TYPE))
+            || self.types().iter().any(|custom_type| custom_type.is_own_type(MADE_TYPE))
     }
 
     /// Notices that what tasks and log files are called, and what else was said of them, is lost.
@@ -459,9 +463,9 @@ impl Reader {
 }
 
 /// Values under their names, as a JSON object.
-pub(crate) fn object(of: &CustomType, values: &[Value]) -> String {
+pub(crate) fn object(custom_type: &CustomType, values: &[Value]) -> String {
     let mut text = String::from("{");
-    for (field, value) in of.fields.iter().zip(values) {
+    for (field, value) in custom_type.fields.iter().zip(values) {
         let separator = if text.len() > 1 { "," } else { "" };
         // Serializing what is no map with odd keys cannot fail.
         let name = serde_json::to_string(&field.name).unwrap_or_default();
@@ -514,7 +518,7 @@ impl Opening {
         self.reader.types = self.listed(header, Section::Types, "num-types", custom_type);
         self.read_index(header);
         self.locate_events(header);
-        let offset = |of: DeclaredArtifact<'_>| of.offset;
+        let offset = |declared_artifact: DeclaredArtifact<'_>| declared_artifact.offset;
         let offsets = self.listed(header, Section::Artifacts, "num-artifacts", |cursor, budget| {
             artifact(cursor, budget).map(offset)
         });
@@ -644,7 +648,7 @@ impl Opening {
     /// what was not written, the file says that it has none.
     fn miss_events(&self) {
         let Reader { statistics, num_events, sections, .. } = &self.reader;
-        let switches = statistics.map_or(0, |of| of.num_task_switches);
+        let switches = statistics.map_or(0, |this_statistics| this_statistics.num_task_switches);
         let events = sections.iter().find(|(section, _)| *section == Section::Events);
         if let (0, 1.., Some((_, bytes))) = (*num_events, switches, events) {
             let message =
@@ -674,18 +678,24 @@ impl Opening {
     /// Makes log files and types findable. Of several with one id, the first counts.
     fn scope(&mut self) {
         let reader = &mut self.reader;
-        for (place, of) in reader.log_files.iter().enumerate() {
-            reader.log_file_ids.entry(of.id).or_insert(place);
+        for (place, this_log_file) in reader.log_files.iter().enumerate() {
+            reader.log_file_ids.entry(this_log_file.id).or_insert(place);
         }
         reader.recordings = Recordings::new(&reader.log_files);
-        for (place, of) in reader.types.iter().enumerate() {
-            reader.type_ids.entry((of.log_file, of.id)).or_insert(place);
+        for (place, this_custom_type) in reader.types.iter().enumerate() {
+            reader
+                .type_ids
+                .entry((this_custom_type.log_file, this_custom_type.id))
+                .or_insert(place);
         }
-        let says = |of: &DeclaredArtifact<'_>| {
-            let custom_type = reader.custom_type(of.log_file, of.custom_type);
-            custom_type.is_some_and(|of| of.is_own_type(CLOCK_TYPE)) && of.custom == [1]
+        let says = |declared_artifact: &DeclaredArtifact<'_>| {
+            let custom_type =
+                reader.custom_type(declared_artifact.log_file, declared_artifact.custom_type);
+            custom_type.is_some_and(|this_custom_type| this_custom_type.is_own_type(CLOCK_TYPE))
+                && declared_artifact.custom == [1]
         };
-        let clocks = reader.artifacts().filter(says).map(|of| of.log_file);
+        let clocks =
+            reader.artifacts().filter(says).map(|declared_artifact| declared_artifact.log_file);
         let clocks: HashSet<_> = clocks.collect();
         let logs = &reader.log_files;
         reader.is_since_epoch = !logs.is_empty() && logs.iter().all(|log| clocks.contains(&log.id));

@@ -19,9 +19,9 @@ impl Recordings {
         type Key<'a> = (&'a str, i64, i64, &'a str);
         let mut recordings = Self::default();
         let mut known: HashMap<Key<'_>, (usize, HashSet<Option<i32>>)> = HashMap::new();
-        for of in log_files {
-            let (name, cpu) = of.recording();
-            let key = (name, of.size, of.imported_at_ms, of.importer.as_str());
+        for log_file in log_files {
+            let (name, cpu) = log_file.recording();
+            let key = (name, log_file.size, log_file.imported_at_ms, log_file.importer.as_str());
             let next = recordings.named.len();
             let (number, cpus) = known.entry(key).or_insert_with(|| (next, HashSet::new()));
             // A processor that is there already is of another recording of that name.
@@ -30,7 +30,7 @@ impl Recordings {
             }
             match recordings.named.get_mut(*number) {
                 Some(several) => *several = (name.to_owned(), true),
-                None => recordings.named.push((of.name.clone(), false)),
+                None => recordings.named.push((log_file.name.clone(), false)),
             }
             recordings.of_places.push(*number);
         }

@@ -19,16 +19,20 @@ pub(crate) const UNKNOWN_TYPE: &str = "unknown-type";
 /// # Errors
 ///
 /// When the bytes are not those of the type; `offset` is where they are in the file.
-pub fn values(of: &CustomType, bytes: &[u8], offset: u64) -> ReadResult<Vec<Value>> {
-    let (values, fault) = values_as_far(of, bytes, offset);
+pub fn values(custom_type: &CustomType, bytes: &[u8], offset: u64) -> ReadResult<Vec<Value>> {
+    let (values, fault) = values_as_far(custom_type, bytes, offset);
     fault.map_or(Ok(values), Err)
 }
 
 /// Reads the values of fields up to one that is not whole, and says what is wrong with the bytes.
-fn values_as_far(of: &CustomType, bytes: &[u8], offset: u64) -> (Vec<Value>, Option<ReadError>) {
+fn values_as_far(
+    custom_type: &CustomType,
+    bytes: &[u8],
+    offset: u64,
+) -> (Vec<Value>, Option<ReadError>) {
     let mut cursor = Cursor::with_offset(bytes, offset, Endian::Big);
     let mut values = Vec::new();
-    for field in &of.fields {
+    for field in &custom_type.fields {
         match field_value(&mut cursor, field) {
             Ok(value) => values.push(value),
             Err(error) => return (values, Some(error)),
@@ -62,14 +66,14 @@ impl Reader {
         bytes: &[u8],
         offset: u64,
     ) -> Option<DecodedValues<'_>> {
-        let Some(of) = self.custom_type(log_file, id) else {
+        let Some(this_custom_type) = self.custom_type(log_file, id) else {
             if !bytes.is_empty() {
                 let found = || no_type(log_file, id);
                 self.report_unreadable_values(UNKNOWN_TYPE, (log_file, id), offset, found);
             }
             return None;
         };
-        let (values, fault) = values_as_far(of, bytes, offset);
+        let (values, fault) = values_as_far(this_custom_type, bytes, offset);
         // Type 0 stands for "no type" as well, and then there are no values.
         let is_none = id.0 == NO_TYPE && bytes.is_empty();
         if let Some(fault) = fault.as_ref().filter(|_| !is_none) {
@@ -77,7 +81,7 @@ impl Reader {
                 misfit(id, fault)
             });
         }
-        Some(DecodedValues { of, values, are_whole: fault.is_none() })
+        Some(DecodedValues { of: this_custom_type, values, are_whole: fault.is_none() })
     }
 
     /// Notices that values cannot be read; of each type once, with how often and the first place.
@@ -121,10 +125,10 @@ fn field_value(cursor: &mut Cursor<'_>, field: &CustomField) -> ReadResult<Value
 
 /// Counts the values that have bits that no other format keeps: a NaN that is not the usual one, a
 /// BOOLEAN that is neither 0 nor 1.
-pub(crate) fn unusual_value_count(of: &CustomType, bytes: &[u8]) -> u64 {
+pub(crate) fn unusual_value_count(custom_type: &CustomType, bytes: &[u8]) -> u64 {
     let mut cursor = Cursor::with_offset(bytes, 0, Endian::Big);
     let mut odd = 0;
-    for field in &of.fields {
+    for field in &custom_type.fields {
         let (Ok(field_type), Some(count)) = (field.field_type, field.elements()) else { break };
         let count = if field.element_count == 0 { 1 } else { count };
         for _ in 0..count {
@@ -182,11 +186,11 @@ mod tests {
             CustomField::scalar("double", FieldType::Double),
         ];
         let (id, log_file, name) = (TypeId(1), LogFileId(0), String::new());
-        let of = CustomType { offset: 0, id, name, log_file, fields };
+        let custom_type = CustomType { offset: 0, id, name, log_file, fields };
         let with = |flags: [u8; 3], single: u32, double: u64| {
             let text = [0, 0, 0, 1, b'a'].to_vec();
             let numbers = [single.to_be_bytes().to_vec(), double.to_be_bytes().to_vec()].concat();
-            unusual_value_count(&of, &[text, flags.to_vec(), numbers].concat())
+            unusual_value_count(&custom_type, &[text, flags.to_vec(), numbers].concat())
         };
         assert_eq!(with([0, 1, 1], 0x7FC0_0000, 0x7FF8_0000_0000_0000), 0);
         assert_eq!(with([0, 2, 255], 0x3F80_0000, 0), 2);

@@ -251,7 +251,7 @@ mod tests {
                 assert_eq!(reader.events_in_window(window).count(), count, "{first}");
             }
             let findings = reader.findings();
-            assert_eq!(findings.iter().map(|of| of.rule).collect::<Vec<_>>(), ["index"]);
+            assert_eq!(findings.iter().map(|finding| finding.rule).collect::<Vec<_>>(), ["index"]);
         }
     }
 }

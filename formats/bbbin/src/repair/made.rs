@@ -26,22 +26,22 @@ const SAID_MAX: usize = 16;
 pub(super) struct RetypedValues(BTreeMap<(LogFileId, TypeId, usize), TypeId>);
 
 impl RetypedValues {
-    pub(super) fn type_of(&self, log: LogFileId, of: TypeId, custom: &[u8]) -> TypeId {
+    pub(super) fn type_of(&self, log: LogFileId, type_id: TypeId, custom: &[u8]) -> TypeId {
         if self.0.is_empty() {
-            return of;
+            return type_id;
         }
-        self.0.get(&(log, of, custom.len())).copied().unwrap_or(of)
+        self.0.get(&(log, type_id, custom.len())).copied().unwrap_or(type_id)
     }
 
     pub(super) fn findings(&self) -> Vec<Finding> {
         let mut counts: BTreeMap<(LogFileId, TypeId), u64> = BTreeMap::new();
-        for (log, of, _) in self.0.keys() {
-            *counts.entry((*log, *of)).or_default() += 1;
+        for (log, type_id, _) in self.0.keys() {
+            *counts.entry((*log, *type_id)).or_default() += 1;
         }
-        let said = counts.into_iter().take(SAID_MAX).map(|((log, of), count)| {
-            let (log, of) = (log.0, of.0);
+        let said = counts.into_iter().take(SAID_MAX).map(|((log, type_id), count)| {
+            let (log, value) = (log.0, type_id.0);
             let message = format!(
-                "values that say they are of type {of} in log file {log}, which nothing declares, \
+                "values that say they are of type {value} in log file {log}, which nothing declares, \
                  have {count} other types now, by their length"
             );
             Finding::for_whole_file(Severity::Note, "unknown-type", message)
@@ -60,8 +60,8 @@ struct FreeTypes {
 impl FreeTypes {
     fn new<'a>(types: impl Iterator<Item = (&'a LogFileId, &'a TypeId)>) -> Self {
         let mut free = Self::default();
-        for (log, of) in types {
-            free.used.entry(*log).or_default().insert(of.0);
+        for (log, type_id) in types {
+            free.used.entry(*log).or_default().insert(type_id.0);
         }
         free
     }
@@ -100,20 +100,24 @@ impl CreatedDefinitions {
     pub(super) fn definitions(&mut self, reader: &Reader, definitions: &mut Definitions) {
         let Definitions { log_files, types, artifacts, .. } = definitions;
         let (mut logs, mut ids, mut known) = (HashSet::new(), HashSet::new(), HashSet::new());
-        log_files.retain(|of| logs.insert(of.id));
-        types.retain(|of| ids.insert((of.log_file, of.id)));
-        artifacts.retain(|of| known.insert((of.log_file, of.kind.class(), of.id)));
-        for of in types.iter() {
-            self.log_file(reader, of.log_file);
+        log_files.retain(|this_log_file| logs.insert(this_log_file.id));
+        types.retain(|this_custom_type| {
+            ids.insert((this_custom_type.log_file, this_custom_type.id))
+        });
+        artifacts.retain(|artifact| {
+            known.insert((artifact.log_file, artifact.kind.class(), artifact.id))
+        });
+        for this_custom_type in types.iter() {
+            self.log_file(reader, this_custom_type.log_file);
         }
-        for of in artifacts {
-            self.log_file(reader, of.log_file);
-            self.values(reader, of.log_file, of.custom_type, &of.custom);
-            match &mut of.kind {
+        for artifact in artifacts {
+            self.log_file(reader, artifact.log_file);
+            self.values(reader, artifact.log_file, artifact.custom_type, &artifact.custom);
+            match &mut artifact.kind {
                 ArtifactKind::Task { task_class, .. } => {
                     *task_class = task_class.or(Ok(TaskClass::Task));
                 }
-                ArtifactKind::State { parent } => self.parent(reader, of.log_file, *parent),
+                ArtifactKind::State { parent } => self.parent(reader, artifact.log_file, *parent),
                 ArtifactKind::Generic | ArtifactKind::StateMachine => {}
             }
         }
@@ -134,10 +138,10 @@ impl CreatedDefinitions {
         }
     }
 
-    fn values(&mut self, reader: &Reader, log: LogFileId, of: TypeId, custom: &[u8]) {
-        let is_none = of.0 == NO_TYPE && custom.is_empty();
-        if !is_none && reader.custom_type(log, of).is_none() && !self.is_full() {
-            self.types.insert((log, of, custom.len()));
+    fn values(&mut self, reader: &Reader, log: LogFileId, type_id: TypeId, custom: &[u8]) {
+        let is_none = type_id.0 == NO_TYPE && custom.is_empty();
+        if !is_none && reader.custom_type(log, type_id).is_none() && !self.is_full() {
+            self.types.insert((log, type_id, custom.len()));
         }
     }
 
@@ -169,8 +173,8 @@ impl CreatedDefinitions {
             let (name, importer) = (format!("log file {}", id.0), String::from(REPAIRER));
             let (offset, size, imported_at_ms) = (0, 0, 0);
             let id = *id;
-            let of = LogFile { offset, id, name, size, imported_at_ms, importer };
-            definitions.log_files.push(of);
+            let log_file = LogFile { offset, id, name, size, imported_at_ms, importer };
+            definitions.log_files.push(log_file);
         }
         let retyped = self.declare_types(definitions);
         let mut of_logs = HashMap::new();
@@ -178,16 +182,18 @@ impl CreatedDefinitions {
             let class = kind.class().name().to_lowercase();
             definitions.add_artifact(log, id, &format!("{class} {}", id.0), kind);
             let add = || definitions.add_own_type(log, MADE_TYPE);
-            let of = *of_logs.entry(log).or_insert_with(add);
-            definitions.give_values(of, vec![1]);
+            let type_id = *of_logs.entry(log).or_insert_with(add);
+            definitions.give_values(type_id, vec![1]);
         }
         retyped
     }
 
     /// Declares a type for each length of values. The first of them has the number that values say.
     fn declare_types(&self, definitions: &mut Definitions) -> RetypedValues {
-        let declared = definitions.types.iter().map(|of| (&of.log_file, &of.id));
-        let mut free = FreeTypes::new(declared.chain(self.types.iter().map(|of| (&of.0, &of.1))));
+        let declared =
+            definitions.types.iter().map(|custom_type| (&custom_type.log_file, &custom_type.id));
+        let mut free =
+            FreeTypes::new(declared.chain(self.types.iter().map(|pair| (&pair.0, &pair.1))));
         let (mut retyped, mut last) = (RetypedValues::default(), None);
         for key @ &(log_file, said, bytes) in &self.types {
             let is_first = last.replace((log_file, said)) != Some((log_file, said));

@@ -25,8 +25,9 @@ pub(crate) fn repair(
     let reader = Reader::salvage(source, context)?;
     if reader.sections().is_empty() {
         // It was not even said where they are.
-        let why =
-            Header::read(&source.bytes()?).err().map_or_else(String::new, |of| format!(": {of}"));
+        let why = Header::read(&source.bytes()?)
+            .err()
+            .map_or_else(String::new, |read_error| format!(": {read_error}"));
         return Err(Error::request(format!("nothing of it can be read{why}")));
     }
     let found = check::check(&reader, context);
@@ -36,12 +37,12 @@ pub(crate) fn repair(
     let result = Reader::salvage(&Source::open(to.path(), &context.limits)?, context)?;
     let left = check::check(&result, context);
     // What is said of log files that have other numbers now is told apart by its rule alone.
-    let key = |of: &Finding| {
-        let message = Some(&of.message).filter(|_| !mended.is_renumbered);
-        (of.rule, message.cloned())
+    let key = |this_finding: &Finding| {
+        let message = Some(&this_finding.message).filter(|_| !mended.is_renumbered);
+        (this_finding.rule, message.cloned())
     };
     let known: HashSet<_> = found.iter().map(key).collect();
-    let is_new = |of: &&Finding| of.severity > Severity::Note && !known.contains(&key(of));
+    let is_new = |item: &&Finding| item.severity > Severity::Note && !known.contains(&key(item));
     let new: Vec<_> = left.iter().filter(is_new).map(in_result).collect();
     let left: HashSet<_> = left.iter().map(key).collect();
     let is_loss = |finding: &Finding| finding.severity == Severity::Error;
@@ -58,11 +59,11 @@ pub(crate) fn repair(
 }
 
 /// Something that only the result has: it has no place in the file that was repaired.
-fn in_result(of: &Finding) -> Finding {
+fn in_result(finding: &Finding) -> Finding {
     Finding::for_whole_file(
-        of.severity,
-        of.rule,
-        format!("{}; so the repaired file has it", of.message),
+        finding.severity,
+        finding.rule,
+        format!("{}; so the repaired file has it", finding.message),
     )
 }
 
@@ -88,8 +89,9 @@ fn mend(reader: &Reader, out: impl Write + Seek) -> Result<RepairedFile> {
         }
     }
     let retyped = made.declare(&mut definitions);
-    for of in &mut definitions.artifacts {
-        of.custom_type = retyped.type_of(of.log_file, of.custom_type, &of.custom);
+    for artifact in &mut definitions.artifacts {
+        artifact.custom_type =
+            retyped.type_of(artifact.log_file, artifact.custom_type, &artifact.custom);
     }
     let real_types = definitions.satisfy_readers(|log| untyped.contains(&log));
     let mut numbers = definitions.number_log_files();

@@ -89,15 +89,16 @@ pub(super) fn tables(reader: &Arc<Reader>) -> Vec<Arc<dyn Table>> {
 }
 
 fn log_files(reader: &Arc<Reader>) -> Arc<dyn Table> {
-    let of = |row: &Row| -> Option<LogFile> { row.0.log_files().get(row.1).cloned() };
+    let item = |row: &Row| -> Option<LogFile> { row.0.log_files().get(row.1).cloned() };
     let columns = vec![
-        Column::unsigned("recording", move |row: &Row| recording(&row.0, of(row)?.id)),
-        Column::unsigned("offset", move |row| Some(of(row)?.offset)).always(),
-        Column::signed("log_file_id", move |row| Some(of(row)?.id.0.into())).always(),
-        Column::text("log_file_name", move |row| Some(of(row)?.name)).always(),
-        Column::signed("log_file_size", move |row| Some(of(row)?.size)).always(),
-        Column::signed("imported_at_timestamp", move |row| Some(of(row)?.imported_at_ms)).always(),
-        Column::text("importer_name", move |row| Some(of(row)?.importer)).always(),
+        Column::unsigned("recording", move |row: &Row| recording(&row.0, item(row)?.id)),
+        Column::unsigned("offset", move |row| Some(item(row)?.offset)).always(),
+        Column::signed("log_file_id", move |row| Some(item(row)?.id.0.into())).always(),
+        Column::text("log_file_name", move |row| Some(item(row)?.name)).always(),
+        Column::signed("log_file_size", move |row| Some(item(row)?.size)).always(),
+        Column::signed("imported_at_timestamp", move |row| Some(item(row)?.imported_at_ms))
+            .always(),
+        Column::text("importer_name", move |row| Some(item(row)?.importer)).always(),
     ];
     let brief = ["log_file_id", "log_file_name", "log_file_size", "importer_name"];
     let count = reader.log_files().len();
@@ -153,8 +154,13 @@ fn artifacts(reader: &Arc<Reader>) -> Arc<dyn Table> {
         }),
         Column::signed("custom_type_id", |row| Some(artifact(row)?.custom_type.0.into())).always(),
         Column::fallible("custom", |row| {
-            let Some(of) = artifact(row) else { return Ok(None) };
-            let value = row.0.custom_value(of.log_file, of.custom_type, of.custom, of.offset)?;
+            let Some(declared_artifact) = artifact(row) else { return Ok(None) };
+            let value = row.0.custom_value(
+                declared_artifact.log_file,
+                declared_artifact.custom_type,
+                declared_artifact.custom,
+                declared_artifact.offset,
+            )?;
             Ok(super::value_text(&value))
         }),
     ];
@@ -201,8 +207,8 @@ fn task_executions(reader: &Arc<Reader>) -> Arc<dyn Table> {
         Column::signed("log_file_id", |row| Some(task_execution(row)?.log_file.0.into())).always(),
         Column::signed("task_id", |row| Some(task_execution(row)?.task.0.into())).always(),
         Column::text("task_name", |row| {
-            let of = task_execution(row)?;
-            super::task_name(&row.0, of.log_file, of.task)
+            let this_task_execution = task_execution(row)?;
+            super::task_name(&row.0, this_task_execution.log_file, this_task_execution.task)
         }),
         Column::float("task_exec", |row| Some(task_execution(row)?.task_exec)).always(),
     ];

@@ -55,17 +55,17 @@ struct Typed {
 pub(super) fn tables(reader: &Arc<Reader>, fixed: &[Arc<dyn Table>]) -> Vec<Arc<dyn Table>> {
     let (mut order, mut of_names) = (Vec::new(), HashMap::<&str, Vec<&CustomType>>::new());
     // Of several types of one id, the first is what events are of.
-    let is_first = |of: &&CustomType| {
-        reader.custom_type(of.log_file, of.id).is_some_and(|first| first.offset == of.offset)
+    let is_first = |item: &&CustomType| {
+        reader.custom_type(item.log_file, item.id).is_some_and(|first| first.offset == item.offset)
     };
     let types = reader.types().iter().filter(is_first);
-    for of in types.filter(|of| !of.fields.is_empty()) {
-        let name = if of.name.is_empty() { UNNAMED } else { &of.name };
+    for this_custom_type in types.filter(|item| !item.fields.is_empty()) {
+        let name = if this_custom_type.name.is_empty() { UNNAMED } else { &this_custom_type.name };
         let types = of_names.entry(name).or_default();
         if types.is_empty() {
             order.push(name);
         }
-        types.push(of);
+        types.push(this_custom_type);
     }
     let mut names = Names::new(fixed.iter().map(|table| table.name()));
     let table = |name: &str| -> Option<Arc<dyn Table>> {
@@ -91,9 +91,9 @@ impl Typed {
         let mut known: HashMap<(&str, usize), usize> = HashMap::new();
         let mut fields: Vec<(&CustomField, bool)> = Vec::new();
         let mut of_types = HashMap::new();
-        for of in types {
+        for item in types {
             let (mut places, mut before) = (Places::new(), HashMap::new());
-            for (place, field) in of.fields.iter().enumerate() {
+            for (place, field) in item.fields.iter().enumerate() {
                 let count: &mut usize = before.entry(field.name.as_str()).or_default();
                 let column = *known.entry((&field.name, *count)).or_insert_with(|| {
                     fields.push((field, true));
@@ -105,7 +105,7 @@ impl Typed {
                 }
                 places.insert(HEAD + column, place);
             }
-            of_types.insert((of.log_file, of.id), Arc::new(places));
+            of_types.insert((item.log_file, item.id), Arc::new(places));
         }
         for (column, (field, is_uniform)) in fields.into_iter().enumerate() {
             let kind = Some(field).filter(|_| is_uniform).and_then(kind);

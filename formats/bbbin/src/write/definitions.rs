@@ -13,14 +13,14 @@ use crate::types::{
 };
 
 /// A length as the file holds it.
-pub(crate) fn length(of: usize) -> Result<i32> {
-    i32::try_from(of)
-        .map_err(|_| Error::request(format!("{of} bytes are more than BBBin has a length for")))
+pub(crate) fn length(value: usize) -> Result<i32> {
+    i32::try_from(value)
+        .map_err(|_| Error::request(format!("{value} bytes are more than BBBin has a length for")))
 }
 
 /// The number of items of a section.
-pub(crate) fn count(sink: &mut Sink, of: usize) {
-    sink.u64(of as u64);
+pub(crate) fn count(sink: &mut Sink, value: usize) {
+    sink.u64(value as u64);
 }
 
 /// A string, byte by byte.
@@ -37,38 +37,42 @@ fn name(sink: &mut Sink, name: &str, lost: &mut u64) -> Result<()> {
     text(sink, Text(&bytes))
 }
 
-pub(crate) fn log_file(sink: &mut Sink, of: &LogFile, lost: &mut u64) -> Result<()> {
-    sink.i32(of.id.0);
-    name(sink, &of.name, lost)?;
-    sink.i64(of.size);
-    sink.i64(of.imported_at_ms);
-    name(sink, &of.importer, lost)
+pub(crate) fn log_file(sink: &mut Sink, this_log_file: &LogFile, lost: &mut u64) -> Result<()> {
+    sink.i32(this_log_file.id.0);
+    name(sink, &this_log_file.name, lost)?;
+    sink.i64(this_log_file.size);
+    sink.i64(this_log_file.imported_at_ms);
+    name(sink, &this_log_file.importer, lost)
 }
 
-pub(crate) fn custom_type(sink: &mut Sink, of: &CustomType, lost: &mut u64) -> Result<()> {
+pub(crate) fn custom_type(
+    sink: &mut Sink,
+    this_custom_type: &CustomType,
+    lost: &mut u64,
+) -> Result<()> {
     let mut fields = Sink::new(sink.endian());
-    for field in &of.fields {
+    for field in &this_custom_type.fields {
         custom_field(&mut fields, field, lost)?;
     }
-    sink.i32(of.id.0);
-    name(sink, &of.name, lost)?;
-    sink.i32(of.log_file.0);
+    sink.i32(this_custom_type.id.0);
+    name(sink, &this_custom_type.name, lost)?;
+    sink.i32(this_custom_type.log_file.0);
     text(sink, Text(fields.as_slice()))
 }
 
-fn custom_field(sink: &mut Sink, of: &CustomField, lost: &mut u64) -> Result<()> {
-    name(sink, &of.name, lost)?;
-    sink.i32(of.field_type.map_or_else(|number| number, FieldType::number));
-    sink.i32(of.element_count);
+fn custom_field(sink: &mut Sink, this_custom_field: &CustomField, lost: &mut u64) -> Result<()> {
+    name(sink, &this_custom_field.name, lost)?;
+    sink.i32(this_custom_field.field_type.map_or_else(|number| number, FieldType::number));
+    sink.i32(this_custom_field.element_count);
     Ok(())
 }
 
-pub(crate) fn artifact(sink: &mut Sink, of: &Artifact, lost: &mut u64) -> Result<()> {
-    sink.i32(of.kind.class().number());
-    sink.i32(of.id.0);
-    name(sink, &of.name, lost)?;
-    sink.i32(of.log_file.0);
-    match of.kind {
+pub(crate) fn artifact(sink: &mut Sink, this_artifact: &Artifact, lost: &mut u64) -> Result<()> {
+    sink.i32(this_artifact.kind.class().number());
+    sink.i32(this_artifact.id.0);
+    name(sink, &this_artifact.name, lost)?;
+    sink.i32(this_artifact.log_file.0);
+    match this_artifact.kind {
         ArtifactKind::Generic | ArtifactKind::StateMachine => {}
         ArtifactKind::Task { task_class, priority } => {
             sink.i32(task_class.map_or_else(|number| number, TaskClass::number));
@@ -76,8 +80,8 @@ pub(crate) fn artifact(sink: &mut Sink, of: &Artifact, lost: &mut u64) -> Result
         }
         ArtifactKind::State { parent } => sink.i32(parent.0),
     }
-    sink.i32(of.custom_type.0);
-    text(sink, Text(&of.custom))
+    sink.i32(this_artifact.custom_type.0);
+    text(sink, Text(&this_artifact.custom))
 }
 
 impl Definitions {
@@ -146,20 +150,24 @@ impl Definitions {
     /// of a log file may be of no type.
     pub(crate) fn satisfy_readers(&mut self, has_untyped: impl Fn(LogFileId) -> bool) -> RealTypes {
         let renumbered = self.renumber_no_type();
-        let is_untyped = |of: &&Artifact| of.custom_type.0 == NO_TYPE && of.custom.is_empty();
-        let untyped = self.artifacts.iter().filter(is_untyped).map(|of| of.log_file);
+        let is_untyped = |item: &&Artifact| item.custom_type.0 == NO_TYPE && item.custom.is_empty();
+        let untyped = self.artifacts.iter().filter(is_untyped).map(|artifact| artifact.log_file);
         let untyped: HashSet<_> = untyped.collect();
-        let logs: Vec<_> = self.log_files.iter().map(|of| of.id).collect();
+        let logs: Vec<_> = self.log_files.iter().map(|this_log_file| this_log_file.id).collect();
         let is_needed = |log: &LogFileId| untyped.contains(log) || has_untyped(*log);
         let logs = logs.into_iter().filter(is_needed);
         let mut empty: HashMap<_, _, _> = logs.map(|log| (log, self.empty_type(log))).collect();
         // What a type without fields that has the id 0 is called, events without values are.
-        let bare = self.types.iter().filter(|of| of.fields.is_empty());
-        let is_it = |of: &&CustomType| renumbered.get(&of.log_file) == Some(&of.id);
-        empty.extend(bare.filter(is_it).map(|of| (of.log_file, of.id)));
+        let bare = self.types.iter().filter(|item| item.fields.is_empty());
+        let is_it = |item: &&CustomType| renumbered.get(&item.log_file) == Some(&item.id);
+        empty.extend(
+            bare.filter(is_it)
+                .map(|this_custom_type| (this_custom_type.log_file, this_custom_type.id)),
+        );
         let real = RealTypes { empty, renumbered };
-        for of in &mut self.artifacts {
-            of.custom_type = real.type_id(of.log_file, of.custom_type, &of.custom);
+        for artifact in &mut self.artifacts {
+            artifact.custom_type =
+                real.type_id(artifact.log_file, artifact.custom_type, &artifact.custom);
         }
         self.put_parents_first();
         real
@@ -167,12 +175,14 @@ impl Definitions {
 
     /// Gives types that have the id of "no type" another.
     fn renumber_no_type(&mut self) -> HashMap<LogFileId, TypeId, RandomState> {
-        let is_none = |of: &&CustomType| of.id.0 == NO_TYPE;
-        let logs: HashSet<_> = self.types.iter().filter(is_none).map(|of| of.log_file).collect();
+        let is_none = |item: &&CustomType| item.id.0 == NO_TYPE;
+        let logs: HashSet<_> =
+            self.types.iter().filter(is_none).map(|custom_type| custom_type.log_file).collect();
         let next = logs.into_iter().map(|log| (log, self.type_ids.next(log, &self.types)));
         let renumbered: HashMap<_, _, _> = next.collect();
-        for of in self.types.iter_mut().filter(|of| of.id.0 == NO_TYPE) {
-            of.id = renumbered.get(&of.log_file).copied().unwrap_or(of.id);
+        for custom_type in self.types.iter_mut().filter(|item| item.id.0 == NO_TYPE) {
+            custom_type.id =
+                renumbered.get(&custom_type.log_file).copied().unwrap_or(custom_type.id);
         }
         self.type_ids = TypeIds::default();
         renumbered
@@ -181,14 +191,14 @@ impl Definitions {
     /// Numbers log files from 0 on, in their order, as existing readers count them.
     pub(crate) fn number_log_files(&mut self) -> LogNumbers {
         let mut numbers = LogNumbers::default();
-        for of in &mut self.log_files {
-            of.id = numbers.number(of.id);
+        for this_log_file in &mut self.log_files {
+            this_log_file.id = numbers.number(this_log_file.id);
         }
-        for of in &mut self.types {
-            of.log_file = numbers.number(of.log_file);
+        for custom_type in &mut self.types {
+            custom_type.log_file = numbers.number(custom_type.log_file);
         }
-        for of in &mut self.artifacts {
-            of.log_file = numbers.number(of.log_file);
+        for artifact in &mut self.artifacts {
+            artifact.log_file = numbers.number(artifact.log_file);
         }
         numbers
     }
@@ -198,25 +208,29 @@ impl Definitions {
     /// States whose parents are not there, or that are part of themselves, come last.
     pub fn put_parents_first(&mut self) {
         let mut parents = Parents::default();
-        if self.artifacts.iter().all(|of| parents.take(of.log_file, of.id, of.kind)) {
+        if self
+            .artifacts
+            .iter()
+            .all(|artifact| parents.take(artifact.log_file, artifact.id, artifact.kind))
+        {
             return;
         }
         let mut children: HashMap<(LogFileId, ArtifactId), Vec<Artifact>> = HashMap::new();
         let (mut ordered, mut order) = (Vec::new(), Vec::new());
-        for of in std::mem::take(&mut self.artifacts) {
-            if let ArtifactKind::State { parent } = of.kind {
-                let key = (of.log_file, parent);
+        for artifact in std::mem::take(&mut self.artifacts) {
+            if let ArtifactKind::State { parent } = artifact.kind {
+                let key = (artifact.log_file, parent);
                 order.push(key);
-                children.entry(key).or_default().push(of);
+                children.entry(key).or_default().push(artifact);
             } else {
-                ordered.push(of);
+                ordered.push(artifact);
             }
         }
         let mut next = 0;
-        while let Some(of) = ordered.get(next) {
-            let is_one =
-                of.kind != ArtifactKind::Generic && !matches!(of.kind, ArtifactKind::Task { .. });
-            let below = is_one.then(|| children.remove(&(of.log_file, of.id)));
+        while let Some(artifact) = ordered.get(next) {
+            let is_one = artifact.kind != ArtifactKind::Generic
+                && !matches!(artifact.kind, ArtifactKind::Task { .. });
+            let below = is_one.then(|| children.remove(&(artifact.log_file, artifact.id)));
             ordered.extend(below.flatten().into_iter().flatten());
             next += 1;
         }
@@ -307,7 +321,7 @@ mod tests {
             definitions.add_artifact(log, ArtifactId(id), "", kind);
         }
         definitions.put_parents_first();
-        let ids: Vec<_> = definitions.artifacts.iter().map(|of| of.id.0).collect();
+        let ids: Vec<_> = definitions.artifacts.iter().map(|artifact| artifact.id.0).collect();
         assert_eq!(ids, [1, 3, 4, 9]);
     }
 
@@ -341,7 +355,7 @@ mod tests {
         assert_eq!(real.type_id(a, TypeId(1), &[7]), TypeId(1));
         // An event of b.log is still called tick.
         assert_eq!(real.type_id(b, TypeId(0), &[]), TypeId(1));
-        assert!(definitions.types.iter().all(|of| of.id.0 != NO_TYPE));
+        assert!(definitions.types.iter().all(|custom_type| custom_type.id.0 != NO_TYPE));
     }
 
     #[test]
@@ -353,7 +367,7 @@ mod tests {
         definitions.log_files[1].id = LogFileId(0);
         let mut numbers = definitions.number_log_files();
         assert_eq!([5, 0, 1].map(|id| numbers.number(LogFileId(id)).0), [0, 1, 2]);
-        let ids: Vec<_> = definitions.log_files.iter().map(|of| of.id.0).collect();
+        let ids: Vec<_> = definitions.log_files.iter().map(|log_file| log_file.id.0).collect();
         assert_eq!(ids, [0, 1]);
     }
 

@@ -214,31 +214,33 @@ fn body(sink: &mut Sink, body: &Body<'_>) -> Result<()> {
             sink.i32(task.0);
             sink.i64(time);
         }
-        Body::Send(of) | Body::Receive(of) => message(sink, of)?,
-        Body::SrlSend { message: of, receiver_instance } => {
-            message(sink, of)?;
+        Body::Send(this_message) | Body::Receive(this_message) => message(sink, this_message)?,
+        Body::SrlSend { message: this_message, receiver_instance } => {
+            message(sink, this_message)?;
             sink.i32(receiver_instance);
         }
-        Body::SrlReceive { message: of, state, finish_timestamp } => {
-            message(sink, of)?;
+        Body::SrlReceive { message: this_message, state, finish_timestamp } => {
+            message(sink, this_message)?;
             sink.i32(state.0);
             sink.i64(finish_timestamp);
         }
-        Body::FunctionEnter(of) | Body::FunctionExit(of) => function(sink, of)?,
+        Body::FunctionEnter(this_function) | Body::FunctionExit(this_function) => {
+            function(sink, this_function)?
+        }
     }
     Ok(())
 }
 
-fn message(sink: &mut Sink, of: Message<'_>) -> Result<()> {
-    sink.i32(of.sender.0);
-    sink.i32(of.receiver.0);
-    sink.i64(of.other_timestamp);
-    text(sink, of.name)
+fn message(sink: &mut Sink, this_message: Message<'_>) -> Result<()> {
+    sink.i32(this_message.sender.0);
+    sink.i32(this_message.receiver.0);
+    sink.i64(this_message.other_timestamp);
+    text(sink, this_message.name)
 }
 
-fn function(sink: &mut Sink, of: Function<'_>) -> Result<()> {
-    text(sink, of.name)?;
-    sink.i64(of.end_time);
+fn function(sink: &mut Sink, this_function: Function<'_>) -> Result<()> {
+    text(sink, this_function.name)?;
+    sink.i64(this_function.end_time);
     Ok(())
 }
 
@@ -252,15 +254,15 @@ fn index_block(sink: &mut Sink, block: &Block) {
 }
 
 #[allow(clippy::unnecessary_wraps, reason = "the shape of an item of a section")]
-fn task_execution(sink: &mut Sink, of: &TaskExecution, _: &mut u64) -> Result<()> {
-    sink.i32(of.log_file.0);
-    sink.i32(of.task.0);
-    sink.f64(of.task_exec);
+fn task_execution(sink: &mut Sink, this_task_execution: &TaskExecution, _: &mut u64) -> Result<()> {
+    sink.i32(this_task_execution.log_file.0);
+    sink.i32(this_task_execution.task.0);
+    sink.f64(this_task_execution.task_exec);
     Ok(())
 }
 
-fn statistics(sink: &mut Sink, of: &Statistics) {
-    sink.i64(of.first_task_duration);
-    sink.i64(of.last_task_duration);
-    sink.i64(of.num_task_switches);
+fn statistics(sink: &mut Sink, this_statistics: &Statistics) {
+    sink.i64(this_statistics.first_task_duration);
+    sink.i64(this_statistics.last_task_duration);
+    sink.i64(this_statistics.num_task_switches);
 }

@@ -12,13 +12,13 @@ use crate::types::{CustomField, CustomType, Text, to_latin1};
 /// # Errors
 ///
 /// When a value is not of its field.
-pub fn encode(of: &CustomType, values: &[Value]) -> Result<Vec<u8>> {
+pub fn encode(custom_type: &CustomType, values: &[Value]) -> Result<Vec<u8>> {
     let mut sink = Sink::new(Endian::Big);
-    if values.len() != of.fields.len() {
-        let (found, wanted) = (values.len(), of.fields.len());
+    if values.len() != custom_type.fields.len() {
+        let (found, wanted) = (values.len(), custom_type.fields.len());
         return Err(Error::request(format!("{found} values for a type of {wanted} fields")));
     }
-    for (field, value) in of.fields.iter().zip(values) {
+    for (field, value) in custom_type.fields.iter().zip(values) {
         field_value(&mut sink, field, value).ok_or_else(|| {
             let (name, wanted) = (shortened(&field.name), field.type_name());
             Error::request(format!("{name} is {wanted}, and {value} is none"))

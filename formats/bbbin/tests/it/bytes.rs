@@ -125,9 +125,10 @@ fn value_of(field_type: i32, element_count: i32, bytes: &[u8]) -> Value {
     hand.types = vec![type_of(1, 0, field_type, element_count)];
     let reader = open(hand.file());
     let found = reader.events().next().unwrap();
-    let of = reader.custom_type(LogFileId(0), TypeId(1)).unwrap();
-    let values = kymo_bbbin::values(of, found.event.custom, found.offset + 24).unwrap();
-    assert_eq!(kymo_bbbin::encode(of, &values).unwrap(), bytes, "written again");
+    let this_custom_type = reader.custom_type(LogFileId(0), TypeId(1)).unwrap();
+    let values =
+        kymo_bbbin::values(this_custom_type, found.event.custom, found.offset + 24).unwrap();
+    assert_eq!(kymo_bbbin::encode(this_custom_type, &values).unwrap(), bytes, "written again");
     values.into_iter().next().unwrap()
 }
 
@@ -205,11 +206,20 @@ fn log_files_types_and_artifacts() {
     let reader = open(hand.file());
     let definitions = reader.definitions();
     assert_eq!(definitions.log_files[1].name, "µ.log");
-    let of = &definitions.log_files[1];
-    assert_eq!((of.id, of.size, of.imported_at_ms, &*of.importer), (LogFileId(1), 5, 6, "i"));
+    let this_log_file = &definitions.log_files[1];
+    assert_eq!(
+        (
+            this_log_file.id,
+            this_log_file.size,
+            this_log_file.imported_at_ms,
+            &*this_log_file.importer
+        ),
+        (LogFileId(1), 5, 6, "i")
+    );
     assert_eq!(definitions.types[0].fields[0].type_name(), "DOUBLE");
     assert_eq!(definitions.types[1].fields, []);
-    let kinds: Vec<_> = definitions.artifacts.iter().map(|of| of.kind).collect();
+    let kinds: Vec<_> =
+        definitions.artifacts.iter().map(|this_artifact| this_artifact.kind).collect();
     let expected = [
         ArtifactKind::Generic,
         ArtifactKind::Task { task_class: Ok(TaskClass::Thread), priority: -9 },

@@ -26,11 +26,14 @@ fn another_log_set_behind_one_is_a_loss() {
     let both = [&one[..], &one].concat();
     let source = Source::from_bytes("both.bin", both.clone());
     let found = Bbbin.check(&source, &Context::default()).unwrap();
-    let errors = found.iter().filter(|of| of.severity == Severity::Error);
-    let errors: Vec<_> = errors.map(|of| (of.rule, of.offset)).collect();
+    let errors = found.iter().filter(|item| item.severity == Severity::Error);
+    let errors: Vec<_> = errors.map(|finding| (finding.rule, finding.offset)).collect();
     assert_eq!(errors, [("another-log-set", Some(one.len() as u64))]);
     let (repaired, file) = repaired(both);
-    assert_eq!(repaired.losses.iter().map(|of| of.rule).collect::<Vec<_>>(), ["another-log-set"]);
+    assert_eq!(
+        repaired.losses.iter().map(|finding| finding.rule).collect::<Vec<_>>(),
+        ["another-log-set"]
+    );
     assert_eq!(all(&file), all(&sample("two_logs.bin")));
 }
 
@@ -45,7 +48,7 @@ fn a_cut_does_not_believe_an_index_that_has_other_times_than_events() {
     let (from, until) = (Some(TimeNs(990_000)), Some(TimeNs(1_040_000)));
     let part = ExtractRequest { from, until, ..ExtractRequest::default() };
     let (written, _) = extracted(&[Source::from_bytes("blocks.bin", bytes)], &part);
-    let rules: Vec<_> = written.losses.iter().map(|of| of.rule).collect();
+    let rules: Vec<_> = written.losses.iter().map(|finding| finding.rule).collect();
     assert_eq!((written.events, rules), (50, vec!["index"]));
 }
 
@@ -67,7 +70,8 @@ fn merged_files_keep_their_log_files_apart() {
     let (written, merged) = extracted(&sources, &ExtractRequest::default());
     assert_eq!((written.events, written.losses.len()), (9, 0));
     let reader = Reader::open(&merged, &Context::default()).unwrap();
-    let names: Vec<_> = reader.log_files().iter().map(|of| &*of.name).collect();
+    let names: Vec<_> =
+        reader.log_files().iter().map(|this_log_file| &*this_log_file.name).collect();
     assert_eq!(names, ["cpu0.log", "cpu1.log", "ose.log"]);
     let order: Vec<_> =
         reader.events().map(|found| (found.event.timestamp, found.event.log_file.0)).collect();
@@ -76,8 +80,10 @@ fn merged_files_keep_their_log_files_apart() {
     assert_eq!(order, expected);
     assert_eq!(worst(&merged), None);
     // 5 of 1000 each: the whole is that of all logs.
-    let found = reader.task_executions().iter().filter(|of| of.log_file.0 == 2);
-    let found: Vec<_> = found.map(|of| (of.task.0, of.task_exec.to_string())).collect();
+    let found = reader.task_executions().iter().filter(|item| item.log_file.0 == 2);
+    let found: Vec<_> = found
+        .map(|task_execution| (task_execution.task.0, task_execution.task_exec.to_string()))
+        .collect();
     assert_eq!(found, [(1, "0.5".to_owned()), (2, "0.5".to_owned())]);
 }
 
@@ -98,7 +104,11 @@ fn events_of_no_log_file_are_not_given_to_another() {
     let sources = [first, second].map(|hand| Source::from_bytes("", hand.file()));
     let (written, merged) = extracted(&sources, &ExtractRequest::default());
     let reader = Reader::open(&merged, &Context::default()).unwrap();
-    let logs: Vec<_> = reader.log_files().iter().map(|of| (of.id.0, of.name.as_str())).collect();
+    let logs: Vec<_> = reader
+        .log_files()
+        .iter()
+        .map(|this_log_file| (this_log_file.id.0, this_log_file.name.as_str()))
+        .collect();
     assert_eq!(logs, [(0, "one"), (1, "again"), (2, "two")]);
     let events = reader.events().map(|found| (found.event.timestamp, found.event.log_file.0));
     assert_eq!(events.collect::<Vec<_>>(), [(5, 3), (7, 2)]);
@@ -128,7 +138,9 @@ fn log_files_that_use_ids_otherwise_are_not_joined() {
     let part = ExtractRequest { join: true, ..ExtractRequest::default() };
     let logs = |source: &Source| {
         let reader = Reader::open(source, &Context::default()).unwrap();
-        let artifacts = reader.artifacts().map(|of| (of.log_file.0, of.name.to_string()));
+        let artifacts = reader.artifacts().map(|declared_artifact| {
+            (declared_artifact.log_file.0, declared_artifact.name.to_string())
+        });
         (reader.log_files().len(), artifacts.collect::<Vec<_>>())
     };
     let (joined, file) = extracted(&[hand(b"x"), hand(b"x")], &part);
@@ -168,7 +180,7 @@ fn parts_of_a_recording_are_joined_and_others_get_a_number() {
     assert_eq!(all(&file), all(&whole));
     let (_, apart) = extracted(&parts, &ExtractRequest::default());
     let names = |source: &Source| -> Vec<_> {
-        dataset(source).recordings().into_iter().map(|of| of.name).collect()
+        dataset(source).recordings().into_iter().map(|recording| recording.name).collect()
     };
     assert_eq!(names(&file), ["cpu0.log", "cpu1.log"]);
     assert_eq!(names(&apart), ["cpu0.log", "cpu1.log", "cpu0.log (2)", "cpu1.log (2)"]);
@@ -185,7 +197,7 @@ fn a_part_of_a_file_has_what_existing_readers_need() {
     let (_, part) = extracted(&[sample("foreign_no_type.bin")], &ExtractRequest::default());
     let reader = Reader::open(&part, &Context::default()).unwrap();
     assert!(reader.events().all(|found| found.event.custom_type.0 == 2));
-    assert!(reader.artifacts().all(|of| of.custom_type.0 == 2));
+    assert!(reader.artifacts().all(|declared_artifact| declared_artifact.custom_type.0 == 2));
     assert_eq!(reader.types()[1].fields, []);
 }
 
@@ -218,7 +230,7 @@ fn a_repaired_file_has_what_existing_readers_need() {
     // That it declares what nothing else did is noted.
     assert_eq!(worst(&file), Some(Severity::Note));
     let reader = Reader::open(&file, &Context::default()).unwrap();
-    let ids: Vec<_> = reader.artifacts().map(|of| of.id.0).collect();
+    let ids: Vec<_> = reader.artifacts().map(|declared_artifact| declared_artifact.id.0).collect();
     assert_eq!(ids, [20, 3, 4, 21]);
     assert!(reader.events().all(|found| found.event.custom_type.0 == 1));
 }
@@ -268,10 +280,18 @@ fn values_of_several_lengths_get_a_type_each() {
     assert!(told.losses.is_empty());
     let changed = "values that say they are of type 5 in log file 0, which nothing declares, have 1 \
                    other types now, by their length";
-    assert!(told.corrected.iter().any(|of| of.message == changed), "{:?}", told.corrected);
+    assert!(
+        told.corrected.iter().any(|finding| finding.message == changed),
+        "{:?}",
+        told.corrected
+    );
     let reader = Reader::open(&file, &Context::default()).unwrap();
-    let found: Vec<_> =
-        reader.events().map(|of| (of.event.custom_type.0, of.event.custom.to_vec())).collect();
+    let found: Vec<_> = reader
+        .events()
+        .map(|located_event| {
+            (located_event.event.custom_type.0, located_event.event.custom.to_vec())
+        })
+        .collect();
     let expected = [(5, b"abc".to_vec()), (1, b"abcde".to_vec()), (5, b"xyz".to_vec())];
     assert_eq!(found, expected);
 }
@@ -289,7 +309,7 @@ fn values_of_no_type_get_one_that_is_not_0() {
     let (_, file) = repaired(hand.file());
     assert!(worst(&file) <= Some(Severity::Note));
     let reader = Reader::open(&file, &Context::default()).unwrap();
-    let ids: Vec<_> = reader.types().iter().map(|of| of.id.0).collect();
+    let ids: Vec<_> = reader.types().iter().map(|this_custom_type| this_custom_type.id.0).collect();
     assert!(!ids.contains(&0), "{ids:?}");
     let found = reader.events().next().unwrap();
     assert_eq!((found.event.custom_type.0, found.event.custom), (2, &b"abc"[..]));
@@ -314,9 +334,9 @@ fn repair_says_all_that_its_result_has() {
     };
     let (told, file) = repaired(hand.file());
     let again = Bbbin.check(&file, &Context::default()).unwrap();
-    let left: Vec<_> = again.iter().filter(|of| of.severity > Severity::Note).collect();
-    let is_said = |of: &&kymo_core::Finding| {
-        told.corrected.iter().any(|said| said.message.starts_with(&of.message))
+    let left: Vec<_> = again.iter().filter(|item| item.severity > Severity::Note).collect();
+    let is_said = |item: &&kymo_core::Finding| {
+        told.corrected.iter().any(|said| said.message.starts_with(&item.message))
     };
     assert!(!left.is_empty() && left.iter().all(is_said), "{left:?} {:?}", told.corrected);
 }
@@ -351,7 +371,7 @@ fn no_type_that_is_written_has_the_id_0() {
         ..Hand::default()
     };
     let found = Bbbin.check(&Source::from_bytes("", hand.file()), &Context::default()).unwrap();
-    let found: Vec<_> = found.iter().map(|of| (of.severity, of.rule)).collect();
+    let found: Vec<_> = found.iter().map(|finding| (finding.severity, finding.rule)).collect();
     assert_eq!(found, [(Severity::Note, "type-id")]);
     let (_, mended) = repaired(hand.file());
     let (_, cut) = extracted(&[Source::from_bytes("", hand.file())], &ExtractRequest::default());
@@ -360,10 +380,16 @@ fn no_type_that_is_written_has_the_id_0() {
         let reader = Reader::open(&file, &Context::default()).unwrap();
         let events: Vec<_> = reader.events().collect();
         // 2 is the next that is free, and 3 is that of what has no values.
-        let types: Vec<_> = events.iter().map(|of| of.event.custom_type.0).collect();
+        let types: Vec<_> =
+            events.iter().map(|located_event| located_event.event.custom_type.0).collect();
         assert_eq!(types, [2, 1, 3]);
         assert_eq!(events[0].event.custom, [7]);
-        let types: Vec<_> = reader.definitions().types.iter().map(|of| of.id.0).collect();
+        let types: Vec<_> = reader
+            .definitions()
+            .types
+            .iter()
+            .map(|this_custom_type| this_custom_type.id.0)
+            .collect();
         assert_eq!(types, [2, 1, 3]);
     }
 }
@@ -375,7 +401,7 @@ fn a_repaired_file_says_that_names_are_lost() {
     let hand = Hand { log_files: vec![log_file(0, b"a.log")], events, ..Hand::default() };
     let (_, file) = repaired(hand.file());
     let found = dataset(&file).findings();
-    let found: Vec<_> = found.iter().map(|of| (of.severity, of.rule)).collect();
+    let found: Vec<_> = found.iter().map(|finding| (finding.severity, finding.rule)).collect();
     assert_eq!(found, [(Severity::Note, "artifacts")]);
     assert_eq!(dataset(&sample("two_logs.bin")).findings(), []);
 }
@@ -399,18 +425,24 @@ fn log_files_that_are_written_are_numbered_from_0() {
         ..Hand::default()
     };
     let (told, mended) = repaired(hand.file());
-    let said: Vec<_> = told.corrected.iter().map(|of| of.message.as_str()).collect();
+    let said: Vec<_> = told.corrected.iter().map(|finding| finding.message.as_str()).collect();
     assert_eq!(said, ["log file 0 has the id 5: ids count from 0 (2 times)"]);
     let (_, cut) = extracted(&[Source::from_bytes("", hand.file())], &ExtractRequest::default());
     for file in [mended, cut] {
         assert_eq!(worst(&file), None);
         let reader = Reader::open(&file, &Context::default()).unwrap();
         let definitions = reader.definitions();
-        let logs: Vec<_> = definitions.log_files.iter().map(|of| (of.id.0, &*of.name)).collect();
+        let logs: Vec<_> = definitions
+            .log_files
+            .iter()
+            .map(|this_log_file| (this_log_file.id.0, &*this_log_file.name))
+            .collect();
         assert_eq!(logs, [(0, "a.log"), (1, "b.log")]);
-        let events: Vec<_> = reader.events().map(|of| of.event.log_file.0).collect();
+        let events: Vec<_> =
+            reader.events().map(|located_event| located_event.event.log_file.0).collect();
         assert_eq!(events, [1, 0]);
-        let artifacts: Vec<_> = definitions.artifacts.iter().map(|of| of.log_file.0).collect();
+        let artifacts: Vec<_> =
+            definitions.artifacts.iter().map(|artifact| artifact.log_file.0).collect();
         assert_eq!(artifacts, [0, 1]);
     }
 }
@@ -428,7 +460,8 @@ fn artifacts_among_values_are_looked_up() {
         ..Hand::default()
     };
     let found = Bbbin.check(&Source::from_bytes("", hand.file()), &Context::default()).unwrap();
-    let found: Vec<_> = found.iter().map(|of| (of.rule, of.message.as_str())).collect();
+    let found: Vec<_> =
+        found.iter().map(|finding| (finding.rule, finding.message.as_str())).collect();
     assert_eq!(found, [("unknown-artifact", "there is no artifact 99 in log file 0")]);
 }
 
@@ -442,10 +475,10 @@ fn negative_ids_of_states_are_looked_up() {
     for (machine, state, count) in [(-1, -1, 0), (-2, -1, 1), (-1, -2, 1)] {
         let hand = Hand::with_event(1, receive(machine, state));
         let found = Bbbin.check(&Source::from_bytes("", hand.file()), &Context::default()).unwrap();
-        let found = found.iter().filter(|of| of.rule == "unknown-artifact").count();
+        let found = found.iter().filter(|item| item.rule == "unknown-artifact").count();
         assert_eq!(found, count, "{machine} {state}");
     }
     let hand = Hand::with_event(1, task_switch(0, 1, -3, -4).1);
     let found = Bbbin.check(&Source::from_bytes("", hand.file()), &Context::default()).unwrap();
-    assert!(found.iter().all(|of| of.rule != "unknown-artifact"), "{found:?}");
+    assert!(found.iter().all(|finding| finding.rule != "unknown-artifact"), "{found:?}");
 }

@@ -50,7 +50,7 @@ impl Drawn {
         }
     }
 
-    fn values(&self, of: &CustomType) -> Vec<Value> {
+    fn values(&self, custom_type: &CustomType) -> Vec<Value> {
         let mut seeds = self.seeds.iter().copied().cycle();
         let field = |field: &CustomField| {
             let mut next = || element(field.field_type.unwrap(), seeds.next().unwrap_or(0));
@@ -59,15 +59,15 @@ impl Drawn {
                 count => Value::List((0..count).map(|_| next()).collect()),
             }
         };
-        of.fields.iter().map(field).collect()
+        custom_type.fields.iter().map(field).collect()
     }
 }
 
 /// A value of a type, as reading tells it.
-fn element(of: FieldType, seed: u64) -> Value {
+fn element(field_type: FieldType, seed: u64) -> Value {
     let signed = |bits: u32| Value::Int(seed.cast_signed() >> (64 - bits));
     let unsigned = |bits: u32| Value::UInt(seed >> (64 - bits));
-    match of {
+    match field_type {
         FieldType::Int8 => signed(8),
         FieldType::Uint8 => unsigned(8),
         FieldType::Int16 => signed(16),
@@ -91,7 +91,7 @@ fn definitions(fields: &[(usize, i32)], names: &[String]) -> Definitions {
     let mut made = Definitions::default();
     for number in 0..2 {
         let log_file = LogFileId(number);
-        let text = |of: usize| names[of % names.len()].clone();
+        let text = |value: usize| names[value % names.len()].clone();
         made.log_files.push(LogFile {
             offset: 0,
             id: log_file,
@@ -100,8 +100,8 @@ fn definitions(fields: &[(usize, i32)], names: &[String]) -> Definitions {
             imported_at_ms: -1,
             importer: text(1),
         });
-        let field = |(of, count): &(usize, i32)| {
-            CustomField::array(text(*of), FieldType::ALL[*of % FieldType::ALL.len()], *count)
+        let field = |(value, count): &(usize, i32)| {
+            CustomField::array(text(*value), FieldType::ALL[*value % FieldType::ALL.len()], *count)
         };
         let fields: Vec<_> = fields.iter().map(field).collect();
         let of_type = |(id, fields)| CustomType { offset: 0, id, name: text(2), log_file, fields };
@@ -128,11 +128,11 @@ fn definitions(fields: &[(usize, i32)], names: &[String]) -> Definitions {
 }
 
 /// Definitions without where they are.
-fn placeless(mut of: Definitions) -> Definitions {
-    of.log_files.iter_mut().for_each(|of| of.offset = 0);
-    of.types.iter_mut().for_each(|of| of.offset = 0);
-    of.artifacts.iter_mut().for_each(|of| of.offset = 0);
-    of
+fn placeless(mut definitions: Definitions) -> Definitions {
+    definitions.log_files.iter_mut().for_each(|log_file| log_file.offset = 0);
+    definitions.types.iter_mut().for_each(|custom_type| custom_type.offset = 0);
+    definitions.artifacts.iter_mut().for_each(|artifact| artifact.offset = 0);
+    definitions
 }
 
 fn drawn() -> impl Strategy<Value = Drawn> {
@@ -180,13 +180,13 @@ proptest! {
         (from, length) in (-3_i64..40, 0_i64..20),
     ) {
         let definitions = definitions(&fields, &names);
-        let customs: Vec<_> = drawn.iter().map(|of| {
-            let custom_type = &definitions.types[2 * of.log + of.custom_type];
-            let values = of.values(custom_type);
+        let customs: Vec<_> = drawn.iter().map(|this_drawn| {
+            let custom_type = &definitions.types[2 * this_drawn.log + this_drawn.custom_type];
+            let values = this_drawn.values(custom_type);
             (custom_type, encode(custom_type, &values).unwrap(), values)
         }).collect();
-        let event = |(of, (custom_type, custom, _)): (&'_ Drawn, &'_ (&CustomType, Vec<u8>, Vec<Value>))| {
-            (of.time, LogFileId(i32::try_from(of.log).unwrap()), custom_type.id, custom.clone())
+        let event = |(this_drawn, (custom_type, custom, _)): (&'_ Drawn, &'_ (&CustomType, Vec<u8>, Vec<Value>))| {
+            (this_drawn.time, LogFileId(i32::try_from(this_drawn.log).unwrap()), custom_type.id, custom.clone())
         };
         let mut writer =
             Writer::new(Cursor::new(Vec::new()), &definitions.log_files, &definitions.types).unwrap();
@@ -206,8 +206,8 @@ proptest! {
             prop_assert_eq!((found.timestamp, found.log_file), (time, log_file));
             prop_assert_eq!(found.body, each.0.body());
             prop_assert_eq!((found.custom_type, found.custom), (custom_type, &custom[..]));
-            let (of, _, expected) = each.1;
-            prop_assert_eq!(&values(of, found.custom, 0).unwrap(), expected);
+            let (item, _, expected) = each.1;
+            prop_assert_eq!(&values(item, found.custom, 0).unwrap(), expected);
         }
         let read = placeless(reader.definitions());
         prop_assert_eq!(&read.log_files, &definitions.log_files);
@@ -217,7 +217,7 @@ proptest! {
         // Nothing that was computed is wrong, and writing it again changes no byte.
         let findings = Bbbin.check(&source, &Context::default()).unwrap();
         let computed = ["index", "statistics", "task-executions", "num-events", "overlap", "gap"];
-        let worst = findings.iter().filter(|of| computed.contains(&of.rule)).map(|of| of.severity);
+        let worst = findings.iter().filter(|item| computed.contains(&item.rule)).map(|finding| finding.severity);
         prop_assert!(worst.max() <= Some(Severity::Note), "{:?}", findings);
         let again = rewritten(&Bbbin, &source, &Context::default()).unwrap();
         prop_assert!(again[..] == bytes[..]);
@@ -228,7 +228,7 @@ proptest! {
             until: Some(TimeNs(from + length)),
             ..Window::default()
         };
-        let expected = all().filter(|(of, _)| (from..from + length).contains(&of.time));
+        let expected = all().filter(|(item, _)| (from..from + length).contains(&item.time));
         prop_assert_eq!(reader.events_in_window(&window).count(), expected.count());
 
         // Sorted, they are as a stable sort by time and log file has them.

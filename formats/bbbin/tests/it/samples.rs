@@ -84,14 +84,17 @@ fn classes() -> Vec<u8> {
 fn types() -> Vec<u8> {
     let mut definitions = Definitions::default();
     definitions.add_log_file("types.log", "by hand");
-    let scalar = |of: &FieldType| CustomField::scalar(of.name().to_lowercase(), *of);
-    let array = |of: &FieldType| CustomField::array(of.name().to_lowercase(), *of, 2);
+    let scalar =
+        |field_type: &FieldType| CustomField::scalar(field_type.name().to_lowercase(), *field_type);
+    let array = |field_type: &FieldType| {
+        CustomField::array(field_type.name().to_lowercase(), *field_type, 2)
+    };
     let one = FieldType::ALL.iter().map(scalar).collect();
     let two = FieldType::ALL.iter().map(array).collect();
     let one = definitions.add_type(LOG, "One", one);
     let two = definitions.add_type(LOG, "Two", two);
-    let value = |of: FieldType| -> Value {
-        match of {
+    let value = |field_type: FieldType| -> Value {
+        match field_type {
             FieldType::Int8 => (-8_i8).into(),
             FieldType::Uint8 => 200_u8.into(),
             FieldType::Int16 => (-1600_i16).into(),
@@ -107,9 +110,11 @@ fn types() -> Vec<u8> {
             FieldType::ArtifactId => 3_000_000_000_u32.into(),
         }
     };
-    let ones: Vec<Value> = FieldType::ALL.iter().map(|of| value(*of)).collect();
-    let twos: Vec<Value> =
-        FieldType::ALL.iter().map(|of| Value::List(vec![value(*of), value(*of)])).collect();
+    let ones: Vec<Value> = FieldType::ALL.iter().map(|field_type| value(*field_type)).collect();
+    let twos: Vec<Value> = FieldType::ALL
+        .iter()
+        .map(|field_type| Value::List(vec![value(*field_type), value(*field_type)]))
+        .collect();
     let ones = encode(&definitions.types[0], &ones).unwrap();
     let twos = encode(&definitions.types[1], &twos).unwrap();
     let event = |timestamp, custom_type, custom| Event {
@@ -409,7 +414,11 @@ fn task_executions_are_of_each_log() {
     let source = kymo_core::Source::from_bytes("two_logs.bin", two_logs());
     let reader = kymo_bbbin::Reader::open(&source, &kymo_core::Context::default()).unwrap();
     let found = reader.task_executions().iter();
-    let found: Vec<_> = found.map(|of| (of.log_file.0, of.task.0, of.task_exec)).collect();
+    let found: Vec<_> = found
+        .map(|task_execution| {
+            (task_execution.log_file.0, task_execution.task.0, task_execution.task_exec)
+        })
+        .collect();
     assert_eq!(found, [(0, 1, 25.0), (0, 2, 50.0), (1, 1, 75.0), (1, 2, 15.0)]);
     let statistics = reader.statistics().unwrap();
     assert_eq!((statistics.first_task_duration, statistics.last_task_duration), (0, 1000));

@@ -80,10 +80,10 @@ fn types_of_one_name_share_a_table() {
 #[test]
 fn names_of_columns_are_utf_8_for_those_who_ask() {
     let fields = Bytes::new().string("höhe".as_bytes()).i32(2).i32(0);
-    let of = Bytes::new().i32(1).string("größe".as_bytes()).i32(0).string(&fields.0);
+    let bytes = Bytes::new().i32(1).string("größe".as_bytes()).i32(0).string(&fields.0);
     let hand = Hand {
         log_files: vec![log_file(0, b"a.log")],
-        types: vec![of],
+        types: vec![bytes],
         events: vec![(1, event(1, 1).i32(1).string(&[4]))],
         ..Hand::default()
     };
@@ -113,8 +113,8 @@ fn found(dataset: &dyn Dataset) -> Vec<(&'static str, String)> {
     let found = dataset.findings();
     // The second event is the first that is not as its type is, whichever is read first.
     let second = second_event();
-    assert!(found.iter().all(|of| of.offset == Some(second)), "{second}: {found:?}");
-    found.into_iter().map(|of| (of.rule, of.message)).collect()
+    assert!(found.iter().all(|finding| finding.offset == Some(second)), "{second}: {found:?}");
+    found.into_iter().map(|finding| (finding.rule, finding.message)).collect()
 }
 
 /// Where the second event of [`of_other_sizes`] begins.

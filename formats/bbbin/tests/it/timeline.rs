@@ -148,8 +148,8 @@ fn very_many_events_of_no_log_file_are_one_finding() {
 #[test]
 fn states_of_one_name_are_told_apart_and_come_back() {
     let artifact = |class: i32, id: i32, name: &[u8], parent: Option<i32>| {
-        let of = Bytes::new().i32(class).i32(id).string(name).i32(0);
-        parent.into_iter().fold(of, Bytes::i32).i32(0).i32(0)
+        let bytes = Bytes::new().i32(class).i32(id).string(name).i32(0);
+        parent.into_iter().fold(bytes, Bytes::i32).i32(0).i32(0)
     };
     let enters = |time: i64, state: i32| {
         let message = event(8, time).i32(777).i32(9).i64(-1).string(b"go");
@@ -181,7 +181,8 @@ fn states_of_one_name_are_told_apart_and_come_back() {
     let (_, again) = written(write);
     assert_eq!(entered(&again), expected);
     let reader = Reader::open(&again, &Context::default()).unwrap();
-    let names: Vec<_> = reader.artifacts().map(|of| of.name.to_string()).collect();
+    let names: Vec<_> =
+        reader.artifacts().map(|declared_artifact| declared_artifact.name.to_string()).collect();
     assert_eq!(names, ["m", "run", "stop", "run"]);
 }
 
@@ -189,8 +190,8 @@ fn states_of_one_name_are_told_apart_and_come_back() {
 /// of the same fields whose event is no call.
 #[test]
 fn types_that_are_called_as_ours_keep_their_events() {
-    let named = |id: i32, name: &[u8], field: &[u8], of: i32| {
-        let fields = Bytes::new().string(field).i32(of).i32(0);
+    let named = |id: i32, name: &[u8], field: &[u8], this_value: i32| {
+        let fields = Bytes::new().string(field).i32(this_value).i32(0);
         Bytes::new().i32(id).string(name).i32(0).string(&fields.0)
     };
     let value =
@@ -224,11 +225,11 @@ fn events_without_values_are_told_by_the_names_of_their_types() {
         Bytes::new().i32(id).string(name).i32(0).string(&fields.0)
     };
     let field = Bytes::new().string(b"x").i32(1).i32(0);
-    let of = |time, id: i32| (time, event(1, time).i32(id).i32(0));
+    let item = |time, id: i32| (time, event(1, time).i32(id).i32(0));
     let hand = Hand {
         log_files: vec![log_file(0, b"a.log")],
         types: vec![named(1, b"tick", &Bytes::new()), named(2, b"T", &field)],
-        events: vec![of(1, 0), of(2, 1), of(3, 2)],
+        events: vec![item(1, 0), item(2, 1), item(3, 2)],
         ..Hand::default()
     };
     let found = all(&Source::from_bytes("", hand.file()));

@@ -98,7 +98,8 @@ fn every_class_survives_being_written() {
     ];
     let definitions = reader.definitions();
     let artifacts = definitions.artifacts.iter();
-    let mut found: Vec<_> = artifacts.map(|of| (of.id.0, of.name.as_str(), of.kind)).collect();
+    let mut found: Vec<_> =
+        artifacts.map(|artifact| (artifact.id.0, artifact.name.as_str(), artifact.kind)).collect();
     found.sort_by_key(|(id, ..)| *id);
     assert_eq!(found, expected);
     let entered = reader.events().find_map(|found| match found.event.body {
@@ -135,14 +136,16 @@ fn types_and_values_survive_being_written() {
     let (took, file) =
         written(|to| Bbbin.write_timeline(timeline(&source), to, &Context::default()).unwrap());
     assert_eq!(took.losses, []);
-    let of = |source: &Source| -> (Vec<_>, Vec<_>) {
+    let item = |source: &Source| -> (Vec<_>, Vec<_>) {
         let reader = Reader::open(source, &Context::default()).unwrap();
-        let types = reader.types().iter().filter(|of| !of.fields.is_empty());
-        let types = types.map(|of| (of.name.clone(), of.fields.clone())).collect();
+        let types = reader.types().iter().filter(|item| !item.fields.is_empty());
+        let types = types
+            .map(|custom_type| (custom_type.name.clone(), custom_type.fields.clone()))
+            .collect();
         let values = reader.events().map(|found| found.event.custom.to_vec());
         (types, values.filter(|values| !values.is_empty()).collect())
     };
-    assert_eq!(of(&file), of(&source));
+    assert_eq!(item(&file), item(&source));
 }
 
 #[test]
@@ -165,7 +168,7 @@ fn texts_are_utf_8_for_those_who_ask() {
     assert_eq!(opened.findings(), []);
     // The other way round something is lost, and said.
     let opened = Bbbin.open(&source, &utf8).unwrap();
-    let names: Vec<_> = opened.recordings().into_iter().map(|of| of.name).collect();
+    let names: Vec<_> = opened.recordings().into_iter().map(|recording| recording.name).collect();
     assert_eq!(names, ["k\u{FFFD}che.log"]);
     assert_eq!(opened.findings()[0].rule, "utf-8");
     // A part of it has the bytes that it had.
@@ -460,7 +463,10 @@ fn times_that_count_from_the_epoch_do_so_when_they_are_read_again() {
         assert_eq!(worst(&file), None);
         // An artifact in each of two log files says so, and is on no track.
         let reader = Reader::open(&file, &Context::default()).unwrap();
-        let named = reader.artifacts().filter(|of| of.name == kymo_bbbin::Text(b"Epoch")).count();
+        let named = reader
+            .artifacts()
+            .filter(|declared_artifact| declared_artifact.name == kymo_bbbin::Text(b"Epoch"))
+            .count();
         assert_eq!(named, if since_epoch { 2 } else { 0 });
         assert_eq!(all(&file), ["5 a: send M"]);
         assert_eq!(timeline(&file).unsupported().unwrap(), []);
@@ -481,7 +487,10 @@ fn tasks_of_large_numbers_stay_apart() {
     assert!(told.losses[0].message.contains("(2 in all)"), "{told:?}");
     assert_eq!(worst(&file), None);
     let reader = Reader::open(&file, &Context::default()).unwrap();
-    let shares = reader.task_executions().iter().map(|of| (of.task.0, of.task_exec));
+    let shares = reader
+        .task_executions()
+        .iter()
+        .map(|task_execution| (task_execution.task.0, task_execution.task_exec));
     // From 0 to 40: a quarter, a quarter, and half of it.
     assert_eq!(shares.collect::<Vec<_>>(), [(1, 25.0), (2, 50.0), (2_147_483_647, 25.0)]);
 }
@@ -533,10 +542,10 @@ fn log_files_remember_where_they_came_from() {
     });
     let logs = |source: &Source| {
         let reader = Reader::open(source, &Context::default()).unwrap();
-        let of = |log: &kymo_bbbin::LogFile| {
+        let item = |log: &kymo_bbbin::LogFile| {
             (log.name.clone(), log.size, log.importer.clone(), log.imported_at_ms)
         };
-        reader.log_files().iter().map(of).collect::<Vec<_>>()
+        reader.log_files().iter().map(item).collect::<Vec<_>>()
     };
     let log = |name: &str| (name.to_owned(), 4711, "kymo, CTF".to_owned(), 1_700_000_000_123);
     let expected = [log("trace/kernel, cpu 0"), log("trace/kernel, cpu 7")];
@@ -563,12 +572,12 @@ fn fields_of_one_name_survive_being_written() {
     let (took, file) =
         written(|to| Bbbin.write_timeline(timeline(&source), to, &Context::default()).unwrap());
     assert_eq!(took.losses, []);
-    let of = |source: &Source| -> Vec<_> {
+    let item = |source: &Source| -> Vec<_> {
         let reader = Reader::open(source, &Context::default()).unwrap();
         let values = reader.events().map(|found| found.event.custom.to_vec());
         values.filter(|values| !values.is_empty()).collect()
     };
-    assert_eq!(of(&file), of(&source));
+    assert_eq!(item(&file), item(&source));
 }
 
 /// The stretches of one processor are interrupts, and those of the other functions.

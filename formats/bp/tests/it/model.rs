@@ -154,11 +154,11 @@ fn attributes_find_what_they_describe_before_or_after_it() {
     // It stands before its dataset.
     assert_eq!((first.target, first.path.as_str()), (Target::Variable, "/g/phi"));
     assert_eq!((first.name.as_str(), &first.value), ("units", &Value::from("V")));
-    let of = |path: &str| attributes.iter().find(|a| a.path == path).unwrap().target;
-    assert_eq!(of("/g"), Target::Group);
-    assert_eq!(of("/g/missing"), Target::Nothing);
-    assert_eq!(of("/time"), Target::Nothing);
-    assert_eq!(of("/g/step"), Target::Variable);
+    let item = |path: &str| attributes.iter().find(|a| a.path == path).unwrap().target;
+    assert_eq!(item("/g"), Target::Group);
+    assert_eq!(item("/g/missing"), Target::Nothing);
+    assert_eq!(item("/time"), Target::Nothing);
+    assert_eq!(item("/g/step"), Target::Variable);
 }
 
 #[test]

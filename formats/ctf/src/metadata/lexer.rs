@@ -353,7 +353,7 @@ mod tests {
     #[test]
     fn remarks_and_blanks_are_nothing() {
         let names =
-            |names: &[&'static str]| names.iter().map(|of| Word::Name(of)).collect::<Vec<_>>();
+            |names: &[&'static str]| names.iter().map(|item| Word::Name(item)).collect::<Vec<_>>();
         assert_eq!(words_of(&text("a /* b */ c // d\n e")), names(&["a", "c", "e"]));
         assert_eq!(words_of(&text("a/**/b")), names(&["a", "b"]));
     }
@@ -393,10 +393,10 @@ mod tests {
         assert_eq!(words_of(&text(r#""a \"b\"\n""#)), [Word::Text("a \"b\"\n".into())]);
         assert_eq!(
             words_of(&text(r#""plain" "" x"#))[..2],
-            ["plain", ""].map(|of| Word::Text(of.into()))
+            ["plain", ""].map(|name| Word::Text(name.into()))
         );
         let escapes = text(r#""quote\"d\\ \xc3\xa9" "\101\0\x41g\?\'\a\u00e9\U0001F600" '\x41'"#);
-        let meant = ["quote\"d\\ é", "A\0Ag?'\u{7}é😀"].map(|of| Word::Text(of.into()));
+        let meant = ["quote\"d\\ é", "A\0Ag?'\u{7}é😀"].map(|name| Word::Text(name.into()));
         assert_eq!(words_of(&escapes)[..2], meant);
         assert_eq!(words_of(&escapes)[2], Word::Number(65));
         let open = text("\"a \\\"");

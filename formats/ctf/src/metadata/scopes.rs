@@ -41,7 +41,7 @@ impl Scopes {
     pub(super) fn define(&mut self, space: Space, name: String, meaning: Arc<Type>) {
         let Some(innermost) = self.0.last_mut() else { return };
         let meanings = innermost.entry(name).or_default();
-        meanings.retain(|(of, _)| *of != space);
+        meanings.retain(|(this_space, _)| *this_space != space);
         meanings.push((space, meaning));
     }
 
@@ -49,7 +49,10 @@ impl Scopes {
     pub(super) fn find(&self, space: Space, name: &str) -> Option<Arc<Type>> {
         self.0.iter().rev().find_map(|scope| {
             let meanings = scope.get(name)?;
-            meanings.iter().find(|(of, _)| *of == space).map(|(_, meaning)| Arc::clone(meaning))
+            meanings
+                .iter()
+                .find(|(this_space, _)| *this_space == space)
+                .map(|(_, meaning)| Arc::clone(meaning))
         })
     }
 }

@@ -85,9 +85,9 @@ impl Facts {
 
     /// The number of a field.
     #[inline]
-    pub(super) fn number(&self, of: KnownField) -> Option<i64> {
-        let is_there = self.has & of.bit() != 0;
-        self.numbers.get(of as usize).copied().filter(|_| is_there)
+    pub(super) fn number(&self, known_field: KnownField) -> Option<i64> {
+        let is_there = self.has & known_field.bit() != 0;
+        self.numbers.get(known_field as usize).copied().filter(|_| is_there)
     }
 
     /// The processor of the event: that of its packet, or else the one that it names itself.
@@ -104,9 +104,9 @@ impl Facts {
 
     /// The text of a field, as it was recorded.
     #[inline]
-    pub(super) fn text(&self, of: KnownField) -> Option<&[u8]> {
-        let is_there = self.has_text & of.bit() != 0;
-        let (start, end) = self.ranges.get(of as usize).copied().filter(|_| is_there)?;
+    pub(super) fn text(&self, known_field: KnownField) -> Option<&[u8]> {
+        let is_there = self.has_text & known_field.bit() != 0;
+        let (start, end) = self.ranges.get(known_field as usize).copied().filter(|_| is_there)?;
         self.texts.get(Range { start, end })
     }
 }
@@ -268,7 +268,9 @@ impl Switches {
     /// event gives its number.
     pub(crate) fn interrupt(&self) -> Option<(KernelEvent, Option<Cow<'static, str>>)> {
         use KernelEvent::{Irq, IrqEnd, SoftIrq, SoftIrqEnd};
-        let event = self.event.filter(|of| matches!(of, Irq | IrqEnd | SoftIrq | SoftIrqEnd))?;
+        let event = self
+            .event
+            .filter(|kernel_event| matches!(kernel_event, Irq | IrqEnd | SoftIrq | SoftIrqEnd))?;
         let name = |number: i64| match event {
             Irq | IrqEnd => format!("irq {number}").into(),
             _ => softirq_name(number),
@@ -285,7 +287,7 @@ impl Visitor for Switches {
         (self.stops, self.runs, self.interrupt, self.is_broken) = (None, None, None, false);
         (self.cpu, self.target) = (None, None);
         self.event = match self.roles.get(event.kind) {
-            Some(Role::Kernel(of)) => Some(of),
+            Some(Role::Kernel(kernel_event)) => Some(kernel_event),
             _ => None,
         };
         DecodeRequest { known: self.event.is_some(), all: event.hides_text }

@@ -290,10 +290,10 @@ impl<'a> Decoder<'a> {
         visitor: &mut V,
     ) -> ReadResult<()> {
         match &spot.what {
-            SpotContent::Number(of) => {
-                let raw = self.bits(start + of.start, of.bits, of.order)?;
-                if of.is_signed {
-                    let unused = 64 - of.bits;
+            SpotContent::Number(this_spot) => {
+                let raw = self.bits(start + this_spot.start, this_spot.bits, this_spot.order)?;
+                if this_spot.is_signed {
+                    let unused = 64 - this_spot.bits;
                     visitor.number(spot.known, (raw << unused).cast_signed() >> unused);
                 } else if let Ok(value) = i64::try_from(raw) {
                     visitor.number(spot.known, value);
@@ -335,12 +335,12 @@ impl<'a> Decoder<'a> {
 
     /// The bits of the tag of a header that begins at a place.
     #[inline]
-    fn tag(&self, header: u64, of: &Spot) -> ReadResult<u64> {
-        let start = header + of.start;
-        if start + u64::from(of.bits) > self.state.end {
+    fn tag(&self, header: u64, spot: &Spot) -> ReadResult<u64> {
+        let start = header + spot.start;
+        if start + u64::from(spot.bits) > self.state.end {
             return Err(self.error("its header does not end"));
         }
-        self.bits(start, of.bits, of.order)
+        self.bits(start, spot.bits, spot.order)
     }
 
     /// Decodes a node. They are nested [`DEPTH_MAX`](crate::spec::DEPTH_MAX) deep at most.

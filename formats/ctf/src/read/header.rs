@@ -209,7 +209,7 @@ impl Header {
             building.field(*last, &mut shape)?;
             return Some(Self::made(node.align, None, vec![shape]));
         };
-        let tag = building.tags.iter().find(|(of, _)| of == register)?.1;
+        let tag = building.tags.iter().find(|(this_register, _)| this_register == register)?.1;
         let shapes = choices.iter().map(|choice| {
             let mut shape = shape.clone();
             building.field(choice.node, &mut shape)?;

@@ -733,8 +733,9 @@ impl<'a> Builder<'a> {
     }
 
     /// The field of a structure that is shown by a name.
-    fn shown_child(&mut self, of: NodeId, shown: &str) -> Option<NodeId> {
-        let found = self.child(of, shown).or_else(|| self.child(of, &format!("_{shown}")));
+    fn shown_child(&mut self, node_id: NodeId, shown: &str) -> Option<NodeId> {
+        let found =
+            self.child(node_id, shown).or_else(|| self.child(node_id, &format!("_{shown}")));
         let found = found.map(|found| self.shown_node(found));
         found.filter(|found| self.get(*found).is_some_and(|node| node.key().0 == shown))
     }
@@ -841,12 +842,12 @@ impl<'a> Builder<'a> {
     }
 
     /// The field of a structure that has a name: the first one.
-    fn child(&mut self, of: NodeId, name: &str) -> Option<NodeId> {
+    fn child(&mut self, node_id: NodeId, name: &str) -> Option<NodeId> {
         let nodes = &self.nodes;
-        let children = self.children.entry(of).or_insert_with(|| {
+        let children = self.children.entry(node_id).or_insert_with(|| {
             let mut children = Lookup::default();
             let node = |id: NodeId| nodes.get(id.index());
-            if let Some(Node { kind: NodeKind::Struct(fields), .. }) = node(of) {
+            if let Some(Node { kind: NodeKind::Struct(fields), .. }) = node(node_id) {
                 for field in fields {
                     let Some(Node { name, .. }) = node(*field) else { continue };
                     children.entry(Arc::clone(name)).or_insert(*field);

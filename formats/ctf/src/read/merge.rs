@@ -137,8 +137,8 @@ pub(crate) fn times_ns(reader: &Reader, packet: usize) -> Option<(i64, i64)> {
 /// are known. Tracers in the field have some events that are a little before its begin or after its
 /// end.
 pub(crate) fn reach_ns(reader: &Reader, packet: usize) -> Option<(i64, i64)> {
-    let of = reader.packets().get(packet)?;
-    let Some((clock, first, last)) = of.reach() else { return times_ns(reader, packet) };
+    let this_packet = reader.packets().get(packet)?;
+    let Some((clock, first, last)) = this_packet.reach() else { return times_ns(reader, packet) };
     let clock = reader.clocks().get(clock)?;
     clock.nanoseconds(first).zip(clock.nanoseconds(last))
 }

@@ -221,7 +221,9 @@ impl Reader {
     fn part(&mut self, folder: PathBuf, source: &Source) -> Result<()> {
         let trace = describe(source, &folder, &self.limits)?;
         let clocks: Vec<_> = trace.clocks.iter().map(|clock| self.clock_place(clock)).collect();
-        for (clock, place) in trace.clocks.iter().zip(&clocks).filter(|(of, _)| of.frequency == 0) {
+        for (clock, place) in
+            trace.clocks.iter().zip(&clocks).filter(|(item, _)| item.frequency == 0)
+        {
             let metadata = source.is_directory().then(|| folder.join(spec::METADATA_FILE));
             self.warn_missing_frequency(clock, *place, metadata.as_deref());
         }
@@ -338,14 +340,14 @@ impl Reader {
     }
 
     /// Finds the packets of a file. What is no packet ends it, and events are missing then.
-    fn find_packets(&mut self, file: usize, of: usize, state: &mut State) -> Result<()> {
+    fn find_packets(&mut self, file: usize, value: usize, state: &mut State) -> Result<()> {
         let first = self.packets.len();
-        let passed = match self.pass_packets(file, of, state) {
+        let passed = match self.pass_packets(file, value, state) {
             Err(Error::Read(error)) => Err(error),
             passed => Ok(passed?),
         };
         if let Err(error) = passed {
-            if self.packets.len() == first && self.is_foreign(file, of) {
+            if self.packets.len() == first && self.is_foreign(file, value) {
                 self.leaves_foreign(file);
                 return Ok(());
             }
@@ -360,8 +362,8 @@ impl Reader {
     /// Returns true if nothing in a file is of the trace that it lies beside. In a channel that is
     /// damaged, some packet still has its magic or its UUID; in one that was never written, all is
     /// zero.
-    fn is_foreign(&self, file: usize, of: usize) -> bool {
-        let (Some(file), Some(part)) = (self.files.get(file), self.parts.get(of)) else {
+    fn is_foreign(&self, file: usize, value: usize) -> bool {
+        let (Some(file), Some(part)) = (self.files.get(file), self.parts.get(value)) else {
             return false;
         };
         let has_magic = part.layouts.header_fields.bits(Role::Magic).is_some();
@@ -382,7 +384,7 @@ impl Reader {
     }
 
     /// Goes from packet to packet.
-    fn pass_packets(&mut self, file: usize, of: usize, state: &mut State) -> Result<()> {
+    fn pass_packets(&mut self, file: usize, value: usize, state: &mut State) -> Result<()> {
         let known = self.files.get(file).or_broken("packets are of a file that was opened")?;
         let bytes = known.bytes.clone();
         let mut offset = 0;
@@ -391,8 +393,8 @@ impl Reader {
                 let why = format!("more than {} packets", self.limits.items_max);
                 return Err(ReadError::invalid("packets", offset, why).into());
             }
-            let part = self.parts.get(of).or_broken("packets are of a trace that was opened")?;
-            let packet = packets::read(part, state, &bytes, (of, file, offset))?;
+            let part = self.parts.get(value).or_broken("packets are of a trace that was opened")?;
+            let packet = packets::read(part, state, &bytes, (value, file, offset))?;
             if packet.bytes == 0 {
                 return Err(ReadError::invalid("packet", offset, "it is empty").into());
             }

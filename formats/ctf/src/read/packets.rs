@@ -69,12 +69,12 @@ impl Packet {
 
 /// Reads the header of the packet at `offset`.
 pub(super) fn read(
-    of: &Part,
+    this_part: &Part,
     state: &mut State,
     bytes: &[u8],
     (part, file, offset): (usize, usize, u64),
 ) -> ReadResult<Packet> {
-    let Part { trace, layouts, .. } = of;
+    let Part { trace, layouts, .. } = this_part;
     let start = usize::try_from(offset).unwrap_or(usize::MAX);
     let rest = bytes.get(start..).unwrap_or_default();
     state.begin((rest.len() as u64).saturating_mul(8));
@@ -98,11 +98,11 @@ pub(super) fn read(
     let no_stream =
         || ReadError::invalid("packet header", offset, format!("there is no stream {stream}"));
     let layout = layouts.place(stream).ok_or_else(no_stream)?;
-    let of = layouts.stream(layout).ok_or_else(no_stream)?;
-    if let Some(context) = of.packet_context {
+    let stream_layout = layouts.stream(layout).ok_or_else(no_stream)?;
+    if let Some(context) = stream_layout.packet_context {
         decoder.decode(context, &mut ()).map_err(|error| named(error, "packet context"))?;
     }
-    let kept = |role| of.packet_fields.value(role, decoder.state);
+    let kept = |role| stream_layout.packet_fields.value(role, decoder.state);
     let whole = (rest.len() as u64).saturating_mul(8);
     let content_bits = kept(Role::ContentSize);
     let packet_bits = kept(Role::PacketSize).or(content_bits).unwrap_or(whole);

@@ -29,14 +29,14 @@ pub(super) fn find(packets: &[Packet], tracks: &[Track]) -> Vec<TickRange> {
     }
     let mut found = Vec::new();
     for track in tracks {
-        let of = |index: &usize| packets.get(*index);
+        let item = |index: &usize| packets.get(*index);
         let mut before = None;
         for (at, index) in track.packets.iter().enumerate() {
-            let Some((clock, (begin, end))) = of(index).and_then(times) else {
+            let Some((clock, (begin, end))) = item(index).and_then(times) else {
                 before = None;
                 continue;
             };
-            let next = track.packets.get(at + 1).and_then(of);
+            let next = track.packets.get(at + 1).and_then(item);
             let late_max = if next.is_none() { (end - begin).max(1) } else { 0 };
             let next = next.map(|next| times(next).filter(|(other, _)| *other == clock));
             let until = match next {

@@ -21,7 +21,7 @@ pub(crate) struct PacketFacts {
 /// packet by itself needs no place among others.
 pub(super) fn find(reader: &Reader, packets: &[usize]) -> Vec<(usize, PacketFacts)> {
     let is_untimed =
-        |index: &usize| reader.packets().get(*index).is_some_and(|of| of.times.is_none());
+        |index: &usize| reader.packets().get(*index).is_some_and(|packet| packet.times.is_none());
     if packets.len() < 2 || !packets.iter().any(is_untimed) {
         return Vec::new();
     }

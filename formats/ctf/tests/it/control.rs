@@ -304,12 +304,13 @@ fn a_range_begins_before_it_ends_in_a_damaged_trace_too() {
     let start = 1_700_000_005_000_000_000;
     assert_eq!((range.start().0 - start, range.end().0 - start), (1_000, 5_000));
     let found = Ctf.check(&source, &Context::default()).unwrap();
-    let found: Vec<_> = found.iter().map(|of| (of.rule, of.message.as_str())).collect();
+    let found: Vec<_> =
+        found.iter().map(|finding| (finding.rule, finding.message.as_str())).collect();
     assert_eq!(found, [("time-order", "time goes back by 4000 ns")]);
 }
 
 fn rules(dataset: &dyn Dataset) -> Vec<(&'static str, String)> {
-    dataset.findings().into_iter().map(|of| (of.rule, of.message)).collect()
+    dataset.findings().into_iter().map(|finding| (finding.rule, finding.message)).collect()
 }
 
 /// Whoever reads events says that their times go back, each once: a summary, all events, a count of
@@ -375,16 +376,16 @@ fn one_wrong_time_hides_nothing_else_that_is_wrong() {
     let rules = |findings_max| {
         let limits = Limits { findings_max, ..Limits::default() };
         let found = Ctf.check(&source, &Context { limits, ..Context::default() }).unwrap();
-        found.into_iter().map(|of| (of.rule, of.message)).collect::<Vec<_>>()
+        found.into_iter().map(|finding| (finding.rule, finding.message)).collect::<Vec<_>>()
     };
     let all = rules(100);
     assert_eq!(
-        all.iter().map(|of| of.0).collect::<Vec<_>>(),
+        all.iter().map(|pair| pair.0).collect::<Vec<_>>(),
         ["time-order", "unreadable", "unreadable"]
     );
     assert_eq!(all[0].1, "time goes back by 7000 ns (5 times)");
     let few = rules(1);
-    assert_eq!(few.iter().map(|of| of.0).collect::<Vec<_>>(), ["time-order", "too-many"]);
+    assert_eq!(few.iter().map(|pair| pair.0).collect::<Vec<_>>(), ["time-order", "too-many"]);
     assert_eq!(few[1].1, "2 further findings are not listed: 2 errors");
 }
 
@@ -431,7 +432,7 @@ fn packets_after_damage_come_in_the_order_of_their_times() {
     let expected = [500, 1_000, 2_500, 3_000, 4_500, 6_500, 8_000];
     assert_eq!(times(&*dataset, &Window::default()), expected);
     let found = Ctf.check(&source, &Context::default()).unwrap();
-    assert_eq!(found.iter().map(|of| of.rule).collect::<Vec<_>>(), ["unreadable"; 2]);
+    assert_eq!(found.iter().map(|finding| finding.rule).collect::<Vec<_>>(), ["unreadable"; 2]);
 }
 
 #[test]
@@ -468,7 +469,7 @@ fn a_stream_by_itself_is_told_from_a_trace() {
     assert_eq!(error.to_string(), format!("metadata at byte 0x0: {why}"));
     // Whatever bytes are checked, that is an answer and no failure.
     let found = Ctf.check(&source, &Context::default()).unwrap();
-    let found: Vec<_> = found.iter().map(|of| (of.rule, of.offset)).collect();
+    let found: Vec<_> = found.iter().map(|finding| (finding.rule, finding.offset)).collect();
     assert_eq!(found, [("unreadable", Some(0))]);
 }
 
@@ -512,7 +513,7 @@ fn a_trace_of_nothing_but_metadata_is_said_to_be_empty() {
     fs::write(folder.path().join("metadata"), metadata()).unwrap();
     let source = Source::open(folder.path(), &Limits::default()).unwrap();
     let found = Ctf.check(&source, &Context::default()).unwrap();
-    assert_eq!(found.iter().map(|of| of.rule).collect::<Vec<_>>(), ["empty"]);
+    assert_eq!(found.iter().map(|finding| finding.rule).collect::<Vec<_>>(), ["empty"]);
 }
 
 /// Time after the begin, track and content of what happens to tasks and processors.
@@ -617,7 +618,7 @@ fn a_session_is_one_recording_on_one_clock() {
     let timeline = dataset.timeline().unwrap();
     assert_eq!(timeline.clocks().len(), 1);
     let tracks = timeline.tracks();
-    let streams: Vec<_> = tracks.iter().filter(|of| of.content == "ctf").collect();
+    let streams: Vec<_> = tracks.iter().filter(|item| item.content == "ctf").collect();
     let names: Vec<_> = streams.iter().map(|track| track.name.as_str()).collect();
     let ust = "ust/uid/1000/64-bit";
     let expected = ["kernel/channel0_0", "kernel/channel0_1"].map(str::to_owned);
@@ -692,7 +693,8 @@ fn links_to_what_is_read_lead_to_nothing_more() {
     let reader = kymo_ctf::Reader::open(&source, &Context::default()).unwrap();
     assert_eq!((reader.parts().len(), reader.count()), (1, 16));
     let found = reader.findings();
-    let found: Vec<_> = found.iter().map(|of| (of.rule, of.file.as_deref().unwrap())).collect();
+    let found: Vec<_> =
+        found.iter().map(|finding| (finding.rule, finding.file.as_deref().unwrap())).collect();
     assert_eq!(found, [("linked", "ust/again"), ("linked", "ust/round")]);
 }
 

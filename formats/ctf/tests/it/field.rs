@@ -24,7 +24,7 @@ fn check(folder: &Path) -> Vec<Finding> {
 
 /// The rules of what is found, the files and the bytes.
 fn rules(found: &[Finding]) -> Vec<(&str, Option<&str>, Option<u64>)> {
-    found.iter().map(|of| (of.rule, of.file.as_deref(), of.offset)).collect()
+    found.iter().map(|finding| (finding.rule, finding.file.as_deref(), finding.offset)).collect()
 }
 
 /// A trace of one stream.
@@ -142,15 +142,15 @@ fn a_recording_of_perf_has_its_switches_on_their_processors() {
     let dataset = open(&folder);
     let runs = runs(&*dataset);
     assert_eq!(runs.values().map(|(_, begun)| begun).sum::<u64>(), 562);
-    let of = |cpu: &str, tid: &str| {
+    let item = |cpu: &str, tid: &str| {
         let is_it = |(on, name): &&(String, String)| on == cpu && name.ends_with(tid);
         let key = runs.keys().find(is_it).unwrap();
         runs[key]
     };
-    assert_eq!(of("cpu 3", "-28"), (6_654_330, 198));
-    assert_eq!(of("cpu 3", "-1834"), (11_569_304, 186));
-    assert_eq!(of("cpu 3", "-1812"), (7_748_401, 83));
-    assert_eq!(of("cpu 0", "-1834"), (642_068, 5));
+    assert_eq!(item("cpu 3", "-28"), (6_654_330, 198));
+    assert_eq!(item("cpu 3", "-1834"), (11_569_304, 186));
+    assert_eq!(item("cpu 3", "-1812"), (7_748_401, 83));
+    assert_eq!(item("cpu 0", "-1834"), (642_068, 5));
     assert_eq!((dataset.findings(), check(&folder)), (vec![], vec![]));
 }
 
@@ -184,8 +184,8 @@ const BOTH: &str = "stamp timestamp_begin; stamp timestamp_end;";
 #[test]
 fn the_last_event_of_a_stream_may_be_after_the_end_of_its_packet_and_that_is_said() {
     let metadata = plain_metadata(BOTH, "u8 id; stamp timestamp;");
-    let of = |events: &[Vec<u8>]| packet(&[100, 200], &events.concat());
-    let late = trace(&metadata, &of(&[event(150, 1), event(201, 2)]));
+    let item = |events: &[Vec<u8>]| packet(&[100, 200], &events.concat());
+    let late = trace(&metadata, &item(&[event(150, 1), event(201, 2)]));
     let dataset = open(late.path());
     let both = [(Some(150), "e: { x = 1 }".to_owned()), (Some(201), "e: { x = 2 }".to_owned())];
     assert_eq!(texts_within(&*dataset, &Window::default()), both);
@@ -199,8 +199,8 @@ fn the_last_event_of_a_stream_may_be_after_the_end_of_its_packet_and_that_is_sai
     assert_eq!(texts_within(&*open(late.path()), &after), both[1..]);
     // What is followed by more is none, nor what is later by more than the packet lasts.
     for events in [[event(201, 2), event(150, 1)], [event(150, 1), event(301, 2)]] {
-        let damaged = trace(&metadata, &of(&events));
-        let rules: Vec<_> = check(damaged.path()).iter().map(|of| of.rule).collect();
+        let damaged = trace(&metadata, &item(&events));
+        let rules: Vec<_> = check(damaged.path()).iter().map(|finding| finding.rule).collect();
         assert_eq!(rules, ["unreadable"]);
     }
 }
@@ -222,15 +222,15 @@ fn packets_that_state_only_their_end_do_not_set_the_clock_before_their_events() 
     let end = "stamp timestamp_end;";
     let untimed = plain_metadata(end, "u8 id;");
     let packets = [packet(&[100], &[1, 5, 1, 6]), packet(&[250], &[1, 7])].concat();
-    let of = |time, x| (Some(time), format!("e: {{ x = {x} }}"));
-    assert_eq!(texts(trace(&untimed, &packets).path()), [of(0, 5), of(0, 6), of(100, 7)]);
-    assert_eq!(texts(trace(&untimed, &packet(&[100], &[1, 5])).path()), [of(0, 5)]);
+    let item = |time, x| (Some(time), format!("e: {{ x = {x} }}"));
+    assert_eq!(texts(trace(&untimed, &packets).path()), [item(0, 5), item(0, 6), item(100, 7)]);
+    assert_eq!(texts(trace(&untimed, &packet(&[100], &[1, 5])).path()), [item(0, 5)]);
     // Times of 8 bits are less than the end, and go on from the clock before: 250 and then 4 + 256.
     let short = "u8 id; integer { size = 8; map = clock.c.value; } timestamp;";
     let short = plain_metadata(end, short);
     let packets = [packet(&[250], &[1, 30, 5]), packet(&[300], &[1, 4, 6])].concat();
     let folder = trace(&short, &packets);
-    assert_eq!(texts(folder.path()), [of(30, 5), of(260, 6)]);
+    assert_eq!(texts(folder.path()), [item(30, 5), item(260, 6)]);
     assert_eq!(check(folder.path()), []);
 }
 
@@ -243,15 +243,15 @@ fn choices_that_differ_by_a_line_are_those_of_their_labels() {
     let events = [&[1, 0, 9][..], &[1, 1, b'a', 0], &[1, 2, b'b', 0]].concat();
     let found = texts(trace(&metadata, &packet(&[], &events)).path());
     let found: Vec<_> = found.iter().map(|(_, text)| text.as_str()).collect();
-    let of = |label: &str, value: &str, option: &str, chosen: &str| {
+    let item = |label: &str, value: &str, option: &str, chosen: &str| {
         format!(
             "e: {{ tag = ( \"{label}\" : container = {value} ), v = {{ {option} = {chosen} }} }}"
         )
     };
     let expected = [
-        of("foo", "0", "foo", "9"),
-        of("_foo", "1", "foo", "\"a\""),
-        of("bar", "2", "bar", "\"b\""),
+        item("foo", "0", "foo", "9"),
+        item("_foo", "1", "foo", "\"a\""),
+        item("bar", "2", "bar", "\"b\""),
     ];
     assert_eq!(found, expected);
 }
@@ -282,7 +282,8 @@ fn an_index_of_lttng_2_3_is_one() {
         check(folder.path())
     };
     assert_eq!(with(1, 0), []);
-    let rules_of = |found: Vec<Finding>| found.iter().map(|of| of.rule).collect::<Vec<_>>();
+    let rules_of =
+        |found: Vec<Finding>| found.iter().map(|finding| finding.rule).collect::<Vec<_>>();
     assert_eq!(rules_of(with(2, 0)), ["missing-file"]);
     assert_eq!(rules_of(with(1, 7)), ["index"]);
     fs::write(index.join("stream.idx"), b"CTFIDX").unwrap();

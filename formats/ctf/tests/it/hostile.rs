@@ -322,7 +322,11 @@ fn timed(metadata: &str, stream: &[u8]) -> (Found, Vec<Option<TimeNs>>) {
         times.push(event.time);
     }
     // Whoever reads is told, too.
-    let told: Vec<_> = dataset.findings().iter().map(|of| (of.rule, of.offset)).collect();
+    let told: Vec<_> = dataset
+        .findings()
+        .iter()
+        .map(|this_finding| (this_finding.rule, this_finding.offset))
+        .collect();
     assert_eq!(told, found);
     (found, times)
 }

@@ -94,8 +94,8 @@ fn packets_and_headers_are_understood_by_names_with_a_line_before_them() {
 }
 
 /// Metadata of events in one packet, with an id.
-fn events(of: &str) -> String {
-    format!("{HEAD} stream {{ event.header := struct {{ u8 id; }}; }}; {of}")
+fn events(name: &str) -> String {
+    format!("{HEAD} stream {{ event.header := struct {{ u8 id; }}; }}; {name}")
 }
 
 #[test]
@@ -224,7 +224,8 @@ fn times_of_clocks_that_have_zeros_of_their_own_are_not_mixed() {
     let (_folder, source) = trace(&metadata, &files);
     let dataset = open(&source);
     let timeline = dataset.timeline().unwrap();
-    let clocks: Vec<_> = timeline.clocks().into_iter().map(|of| of.since_epoch).collect();
+    let clocks: Vec<_> =
+        timeline.clocks().into_iter().map(|this_clock| this_clock.since_epoch).collect();
     assert_eq!(clocks, [true, false]);
     let tracks: Vec<_> = timeline.tracks().into_iter().map(|track| track.clock).collect();
     assert_eq!(tracks, [Some(ClockId(0)), Some(ClockId(1))]);

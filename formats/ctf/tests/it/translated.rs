@@ -73,8 +73,8 @@ fn integer(integer: &Integer, labels: &[Label], role: Option<&str>) -> Value {
     if !labels.is_empty() {
         let mut mappings = Map::new();
         for label in labels {
-            let of = mappings.entry(label.name.to_string()).or_insert_with(|| json!([]));
-            of.as_array_mut().unwrap().push(range(label));
+            let value = mappings.entry(label.name.to_string()).or_insert_with(|| json!([]));
+            value.as_array_mut().unwrap().push(range(label));
         }
         class["mappings"] = mappings.into();
     }
@@ -88,8 +88,8 @@ type Before = HashMap<String, Arc<[Label]>>;
 fn class(kind: &Type, field: &str, is_known: bool, before: &Before) -> Value {
     let role = role(field).filter(|_| is_known);
     match &kind.kind {
-        Kind::Integer(of) => integer(of, &[], role),
-        Kind::Enumeration(of, labels) => integer(of, labels, role),
+        Kind::Integer(this_integer) => integer(this_integer, &[], role),
+        Kind::Enumeration(this_integer, labels) => integer(this_integer, labels, role),
         Kind::Float(float) => json!({
             "type": "fixed-length-floating-point-number",
             "length": float.bits,
@@ -105,11 +105,12 @@ fn class(kind: &Type, field: &str, is_known: bool, before: &Before) -> Value {
 }
 
 fn array(element: &Type, length: &Length, field: &str, is_known: bool, before: &Before) -> Value {
-    let is_text = matches!(&element.kind, Kind::Integer(of) if of.is_text && of.bits == 8);
+    let is_text =
+        matches!(&element.kind, Kind::Integer(integer) if integer.is_text && integer.bits == 8);
     let (lead, key, value) = match length {
         Length::Fixed(length) => ("static", "length", json!(length)),
         Length::Field(names) => {
-            let path: Vec<_> = names.iter().map(|of| name(of)).collect();
+            let path: Vec<_> = names.iter().map(|this_name| name(this_name)).collect();
             ("dynamic", "length-field-location", json!({ "path": path }))
         }
         Length::At(_) => panic!("1.8 has no such lengths"),
@@ -230,7 +231,10 @@ fn told(folder: &Path) -> Vec<String> {
         found.push(format!("{:?} {track} {:?}", event.time, event.content));
     }
     drop(events);
-    let findings = dataset.findings().into_iter().map(|of| format!("{}: {}", of.rule, of.message));
+    let findings = dataset
+        .findings()
+        .into_iter()
+        .map(|finding| format!("{}: {}", finding.rule, finding.message));
     found.into_iter().chain(findings).collect()
 }
 

@@ -60,7 +60,7 @@ fn texts(metadata: &str, stream: &[u8]) -> Vec<String> {
         let Content::Text(text) = &event.content else { panic!("{event:?}") };
         found.push(text.to_string());
     }
-    let wrong: Vec<_> = dataset.findings().into_iter().map(|of| of.message).collect();
+    let wrong: Vec<_> = dataset.findings().into_iter().map(|finding| finding.message).collect();
     [found, wrong].concat()
 }
 
@@ -503,7 +503,7 @@ fn roles_say_what_fields_of_packets_and_headers_are() {
     let clock = &dataset.timeline().unwrap().clocks()[0];
     assert_eq!((clock.name.as_str(), clock.since_epoch), ("c", false));
     let mut rules: Vec<_> =
-        dataset.findings().into_iter().map(|of| (of.rule, of.message)).collect();
+        dataset.findings().into_iter().map(|finding| (finding.rule, finding.message)).collect();
     rules.sort();
     assert_eq!(rules.len(), 2, "{rules:?}");
     assert!(rules[0].0 == "discarded" && rules[0].1.contains("2 events"), "{rules:?}");
@@ -599,15 +599,15 @@ fn what_is_no_json_is_told_with_its_byte() {
 #[test]
 fn aliases_that_double_again_and_again_are_refused() {
     let mut fragments = vec![PREAMBLE.to_owned(), PACKETS[1].to_owned(), STREAM.to_owned()];
-    let pair = |of: &str| {
+    let pair = |this_name: &str| {
         format!(
             r#"{{ "type": "structure", "member-classes": [
-                {{ "name": "a", "field-class": "{of}" }}, {{ "name": "b", "field-class": "{of}" }} ] }}"#
+                {{ "name": "a", "field-class": "{this_name}" }}, {{ "name": "b", "field-class": "{this_name}" }} ] }}"#
         )
     };
     for level in 0..30 {
-        let of = if level == 0 { "u8".to_owned() } else { format!("l{}", level - 1) };
-        let class = pair(&of);
+        let this_name = if level == 0 { "u8".to_owned() } else { format!("l{}", level - 1) };
+        let class = pair(&this_name);
         fragments.push(format!(
             r#"{{ "type": "field-class-alias", "name": "l{level}", "field-class": {class} }}"#
         ));

@@ -134,8 +134,8 @@ fn metrics(checking: &mut DatabaseCheck, meta: &Meta) -> ReadResult<()> {
     let formula = if meta.is_draft { 0 } else { 8 };
     for metric in &meta.metrics {
         checking.text(part, METRICS, "metric name", metric.offset, field(metric.offset, 0)?);
-        let instances = metric.instances.iter().map(|of| of.offset);
-        let statistics = metric.statistics.iter().map(|of| of.offset);
+        let instances = metric.instances.iter().map(|scope_instance| scope_instance.offset);
+        let statistics = metric.statistics.iter().map(|statistic| statistic.offset);
         for at in instances.clone().chain(statistics.clone()) {
             checking.inside(part, METRICS, "a scope or a summary", metric.offset, at..at + 16);
             if !meta.is_draft && !listed.contains(&field(at, 0)?) {

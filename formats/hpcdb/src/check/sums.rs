@@ -52,14 +52,14 @@ impl Kinds {
     fn new(database: &Database) -> Self {
         let mut kinds = Self::default();
         for (place, metric) in database.meta.iter().flat_map(|meta| &meta.metrics).enumerate() {
-            for of in &metric.instances {
-                if let Some(reach) = scope_of(&of.scope) {
-                    kinds.instances.insert(of.prop_metric_id.into(), (place, reach));
+            for scope_instance in &metric.instances {
+                if let Some(reach) = scope_of(&scope_instance.scope) {
+                    kinds.instances.insert(scope_instance.prop_metric_id.into(), (place, reach));
                 }
             }
-            for of in metric.statistics.iter().filter(|of| of.is_sum()) {
-                if let Some(reach) = scope_of(&of.scope) {
-                    kinds.sums.insert(of.stat_metric_id.into(), (place, reach));
+            for this_statistic in metric.statistics.iter().filter(|item| item.is_sum()) {
+                if let Some(reach) = scope_of(&this_statistic.scope) {
+                    kinds.sums.insert(this_statistic.stat_metric_id.into(), (place, reach));
                 }
             }
             for sum in metric.sums().into_iter().filter(SummedScope::equals_thread_sum) {
@@ -151,8 +151,11 @@ impl NestedLoops {
         metric: u16,
         told: f64,
     ) -> ReadResult<bool> {
-        let of = self.lex_aware.iter().find(|of| of.instance == metric);
-        let Some((of, within)) = of.zip(self.loops.inner_loops(context)) else { return Ok(false) };
+        let this_lex_aware = self.lex_aware.iter().find(|item| item.instance == metric);
+        let Some((this_lex_aware, within)) = this_lex_aware.zip(self.loops.inner_loops(context))
+        else {
+            return Ok(false);
+        };
         let count = file.profiles.count.saturating_mul(within.len() as u64 + 1);
         self.lookups = self.lookups.saturating_add(count);
         if self.lookups > LOOKUPS_MAX {
@@ -161,7 +164,7 @@ impl NestedLoops {
         let (mut sum, mut inner) = (Sum::default(), Sum::default());
         for index in 1..file.profiles.count {
             let Some(profile) = file.profile(index)? else { continue };
-            let value = |context| file.found(&profile, context, of.function.into());
+            let value = |context| file.found(&profile, context, this_lex_aware.function.into());
             sum.add(value(context)?.map_or(0.0, |(_, value)| value));
             for loop_within in within {
                 inner.add(value(*loop_within)?.map_or(0.0, |(_, value)| value));
@@ -232,10 +235,10 @@ fn tree(checking: &mut DatabaseCheck, file: &ProfileDb) {
         {
             continue;
         }
-        let of = if profile.is_summary { &kinds.sums } else { &kinds.instances };
-        let mut wrong = reaches(&database, &profile, of);
-        let below = child_sums(&database, &profile, &above, of);
-        wrong.extend(compare(file, &profile, of, below, has_root));
+        let hash_map = if profile.is_summary { &kinds.sums } else { &kinds.instances };
+        let mut wrong = reaches(&database, &profile, hash_map);
+        let below = child_sums(&database, &profile, &above, hash_map);
+        wrong.extend(compare(file, &profile, hash_map, below, has_root));
         report_first(checking, file, &profile, wrong);
     }
 }
@@ -376,13 +379,13 @@ fn report_first(
 ) {
     wrong.sort_by_key(|wrong| wrong.context);
     wrong.dedup_by_key(|wrong| wrong.context);
-    let of = if profile.is_summary {
+    let name = if profile.is_summary {
         "the summary".to_owned()
     } else {
         format!("profile {}", profile.index)
     };
     for ContextFault { context, why } in wrong {
-        let message = format!("context {context} has in {of} {why}");
+        let message = format!("context {context} has in {name} {why}");
         checking.warning(&file.part, "tree-sum", profile.offset, message);
     }
 }

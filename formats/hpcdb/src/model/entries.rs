@@ -116,8 +116,8 @@ impl Profiles {
             for context in contexts {
                 for value in file.values(summary, file.find(summary, *context)?)? {
                     let (id, value) = value?;
-                    let of = self.columns.summed(id.into());
-                    if let Some((column, Statistic::Sum)) = of
+                    let pair = self.columns.summed(id.into());
+                    if let Some((column, Statistic::Sum)) = pair
                         && column.reach == MetricScope::Execution
                     {
                         take(*context, column.metric, value);
@@ -142,7 +142,9 @@ impl Profiles {
         for entry in 0..context.n_metrics {
             let (id, _) = file.index(&context, entry)?;
             let column = self.columns.column(id.into());
-            let Some(column) = column.filter(|of| of.reach == MetricScope::Execution) else {
+            let Some(column) =
+                column.filter(|this_column| this_column.reach == MetricScope::Execution)
+            else {
                 continue;
             };
             for index in file.range(&context, entry)? {
@@ -167,7 +169,9 @@ impl Profiles {
         let wanted: HashSet<u32> = contexts.iter().copied().collect();
         let mut take = |context: u32, id: u16, value: f64| {
             let column = self.columns.column(id.into());
-            if let Some(column) = column.filter(|of| of.reach == MetricScope::Execution) {
+            if let Some(column) =
+                column.filter(|this_column| this_column.reach == MetricScope::Execution)
+            {
                 take(context, column.metric, value);
             }
         };

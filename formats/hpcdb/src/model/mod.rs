@@ -205,7 +205,9 @@ impl Profiles {
         to: &mut [f64],
     ) -> Option<Result<()>> {
         let id = |column: &Column| self.columns.statistic(*column, statistic);
-        let is_told = |of: &Column| self.columns.id(*of).is_none() || id(of).is_some();
+        let is_told = |this_column: &Column| {
+            self.columns.id(*this_column).is_none() || id(this_column).is_some()
+        };
         if !columns.iter().all(is_told) {
             return None;
         }
@@ -372,9 +374,9 @@ impl ProfileView for Profiles {
         self.salvaged(round, || ())
     }
 
-    fn overlapping_names(&self, of: Option<FunctionId>) -> Error {
+    fn overlapping_names(&self, function_id: Option<FunctionId>) -> Error {
         let why = "names come to more than the file has room for: they lie on top of each other";
-        let at = of.map_or(0, |function| function.0);
+        let at = function_id.map_or(0, |function| function.0);
         let error = self.read_meta(|_| Err::<(), _>(ReadError::invalid("function name", at, why)));
         error.err().unwrap_or_else(|| Error::request(why))
     }
@@ -393,11 +395,11 @@ impl ProfileView for Profiles {
         Ok(())
     }
 
-    fn children(&self, of: ContextId) -> Result<Siblings> {
-        if of == REST_ID {
+    fn children(&self, context_id: ContextId) -> Result<Siblings> {
+        if context_id == REST_ID {
             return Ok(Siblings::default());
         }
-        let range = self.read_meta(|meta| meta.children_of(of.0));
+        let range = self.read_meta(|meta| meta.children_of(context_id.0));
         let Range { start, end } = self.salvaged(range, || 0..0)?;
         Ok(Siblings { next: start, end })
     }

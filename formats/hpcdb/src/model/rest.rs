@@ -81,8 +81,10 @@ impl Profiles {
         threads: Option<&ThreadSet>,
         to: &mut [f64],
     ) -> Result<()> {
-        let columns: Vec<_> =
-            columns.iter().map(|of| Column { reach: MetricScope::Execution, ..*of }).collect();
+        let columns: Vec<_> = columns
+            .iter()
+            .map(|column| Column { reach: MetricScope::Execution, ..*column })
+            .collect();
         let (mut parts, mut part) = (vec![0.0; columns.len()], vec![0.0; columns.len()]);
         for entry in self.entries()? {
             self.statistics_of(Statistic::Sum, &entry, &columns, threads, &mut part)?;

@@ -105,10 +105,17 @@ impl Profiles {
     }
 
     /// Takes a value into account, if it is of one of the columns.
-    fn combine(&self, of: Statistic, columns: &[Column], id: u64, value: f64, to: &mut [f64]) {
+    fn combine(
+        &self,
+        statistic: Statistic,
+        columns: &[Column],
+        id: u64,
+        value: f64,
+        to: &mut [f64],
+    ) {
         let Some(column) = self.columns.column(id) else { return };
         let wanted = columns.iter().zip(to).filter(|(wanted, _)| **wanted == column);
-        wanted.for_each(|(_, to)| of.combine(to, of.apply(value)));
+        wanted.for_each(|(_, to)| statistic.combine(to, statistic.apply(value)));
     }
 
     /// Returns the values that were asked for last, or reads them now.

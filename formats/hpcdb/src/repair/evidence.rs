@@ -46,8 +46,8 @@ pub(super) enum Right {
 }
 
 impl Difference {
-    fn reading(&self, of: Right) -> f64 {
-        match of {
+    fn reading(&self, right: Right) -> f64 {
+        match right {
             Right::Profile => self.by_profile,
             Right::Cct => self.by_context,
         }
@@ -169,12 +169,12 @@ fn decide(run: &mut [Difference], fits: impl Fn(&mut dyn Iterator<Item = f64>) -
         })
     };
     let mut fitting = choices.into_iter().filter(|choice| {
-        let reading = |(difference, of): (&Difference, Right)| difference.reading(of);
+        let reading = |(difference, right): (&Difference, Right)| difference.reading(right);
         fits(&mut run.iter().zip(readings(*choice)).map(reading))
     });
     let (Some(choice), None) = (fitting.next(), fitting.next()) else { return };
-    for (difference, of) in run.iter_mut().zip(readings(choice)) {
-        difference.verdict = Some(of);
+    for (difference, right) in run.iter_mut().zip(readings(choice)) {
+        difference.verdict = Some(right);
     }
 }
 
@@ -237,7 +237,7 @@ impl<'a> Evidence<'a> {
             lookups: 0,
         };
         witnesses.differing.extend(found.iter().map(|difference| {
-            (difference.key, difference.verdict.map(|of| difference.reading(of)))
+            (difference.key, difference.verdict.map(|right| difference.reading(right)))
         }));
         witnesses.know_metrics(database);
         witnesses.know_tree(database);
@@ -253,7 +253,9 @@ impl<'a> Evidence<'a> {
 
     fn know_metrics(&mut self, database: &Database) {
         for metric in database.meta.iter().flat_map(|meta| &meta.metrics) {
-            let reach = metric.instances.iter().map(|of| (scope_of(&of.scope), of.prop_metric_id));
+            let reach = metric.instances.iter().map(|scope_instance| {
+                (scope_of(&scope_instance.scope), scope_instance.prop_metric_id)
+            });
             let reach: Vec<_> = reach.filter_map(|(reach, id)| Some((reach?, id))).collect();
             for (own, id) in &reach {
                 self.reaches.insert(*id, *own);

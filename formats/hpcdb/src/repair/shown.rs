@@ -10,7 +10,7 @@ use kymo_model::profile::{
 use kymo_model::timeline::TimeNs;
 
 use super::values::STATISTICS_LOST;
-use super::{copy_other_files, finding, remaining_findings, evidence};
+use super::{copy_other_files, evidence, finding, remaining_findings};
 use crate::model::Profiles;
 use crate::read::Database;
 use crate::repair::trace::sound;

@@ -53,7 +53,7 @@ impl Sums {
         let loops = Loops::new(database);
         let functions: HashMap<_, _> = LexAware::from_database(database)
             .into_iter()
-            .map(|of| (of.instance, of.function))
+            .map(|lex_aware| (lex_aware.instance, lex_aware.function))
             .collect();
         let sum = |context: u32, metric: u16| sums.get(&(context, metric)).copied();
         let less = |context: u32, metric: u16| {

@@ -242,7 +242,8 @@ impl Repairing<'_> {
     /// Returns true if all values of a summary are of statistics that `meta.db` lists.
     fn lists_statistics(&self, summary: &[Value]) -> bool {
         let metrics = self.database.meta.iter().flat_map(|meta| &meta.metrics);
-        let listed = metrics.flat_map(|metric| &metric.statistics).map(|of| of.stat_metric_id);
+        let listed =
+            metrics.flat_map(|metric| &metric.statistics).map(|statistic| statistic.stat_metric_id);
         let listed: HashSet<u16> = listed.collect();
         summary.iter().all(|(_, id, _)| listed.contains(id))
     }

@@ -256,7 +256,9 @@ pub(crate) fn summary(database: &Arc<Database>) -> Rows<SummaryRow> {
         first.is_summary.then_some(first)
     });
     let database = Arc::clone(database);
-    let values = profile.into_iter().flat_map(move |of| values_of(Arc::clone(&database), 0, of));
+    let values = profile
+        .into_iter()
+        .flat_map(move |this_profile| values_of(Arc::clone(&database), 0, this_profile));
     Box::new(values.map(move |value| {
         let statistic = statistics.get(&value.metric).map(Arc::clone);
         SummaryRow { value, statistic }

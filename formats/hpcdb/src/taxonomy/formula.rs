@@ -168,8 +168,8 @@ impl Formulas {
     }
 
     /// Makes the total of other formulas.
-    pub(super) fn total(&mut self, of: Vec<ExprId>) -> Option<ExprId> {
-        (!of.is_empty()).then(|| self.add(Expr::Call(Function::Total, of)))
+    pub(super) fn total(&mut self, expr_ids: Vec<ExprId>) -> Option<ExprId> {
+        (!expr_ids.is_empty()).then(|| self.add(Expr::Call(Function::Total, expr_ids)))
     }
 
     /// The input that a formula is, where it is nothing else.
@@ -255,15 +255,15 @@ impl Formulas {
             known.push(match part {
                 Expr::Number(_) => true,
                 Expr::Input(index) => is_known(*index),
-                Expr::Call(_, of) => of.iter().all(|id| known.get(id.0) == Some(&true)),
+                Expr::Call(_, expr_ids) => expr_ids.iter().all(|id| known.get(id.0) == Some(&true)),
             });
         }
         known
     }
 
     /// The parts that a formula needs, each before those that it is part of.
-    pub(super) fn needed(&self, of: ExprId) -> Needed {
-        let (mut parts, mut pending) = (BTreeSet::new(), vec![of.0]);
+    pub(super) fn needed(&self, expr_id: ExprId) -> Needed {
+        let (mut parts, mut pending) = (BTreeSet::new(), vec![expr_id.0]);
         while let Some(index) = pending.pop() {
             if !parts.insert(index) {
                 continue;
@@ -276,17 +276,17 @@ impl Formulas {
     }
 
     /// Returns the number of parts of a formula, and of those that they are made of.
-    pub(super) fn size_of(&self, of: &Needed) -> usize {
+    pub(super) fn size_of(&self, needed: &Needed) -> usize {
         let size = |index: &usize| match self.parts.get(*index) {
             Some(Expr::Call(_, arguments)) => 1 + arguments.len(),
             _ => 1,
         };
-        of.0.iter().map(size).sum()
+        needed.0.iter().map(size).sum()
     }
 
     /// The inputs among the parts of a formula.
-    pub(super) fn inputs(&self, of: &Needed) -> impl Iterator<Item = usize> {
-        of.0.iter().filter_map(|index| match self.parts.get(*index) {
+    pub(super) fn inputs(&self, needed: &Needed) -> impl Iterator<Item = usize> {
+        needed.0.iter().filter_map(|index| match self.parts.get(*index) {
             Some(Expr::Input(input)) => Some(*input),
             _ => None,
         })
@@ -295,16 +295,16 @@ impl Formulas {
     /// Computes the value of a formula. A formula that lacks a value, or is no number, has none.
     pub(super) fn evaluate(
         &self,
-        of: &Needed,
+        needed: &Needed,
         input: impl Fn(usize) -> Option<f64>,
     ) -> Option<f64> {
-        let mut values: Vec<Option<f64>> = Vec::with_capacity(of.0.len());
-        for part in of.0.iter().map(|index| self.parts.get(*index)) {
+        let mut values: Vec<Option<f64>> = Vec::with_capacity(needed.0.len());
+        for part in needed.0.iter().map(|index| self.parts.get(*index)) {
             let value = match part? {
                 Expr::Number(number) => Some(*number),
                 Expr::Input(index) => input(*index),
                 Expr::Call(function, arguments) => {
-                    let value = |id: &ExprId| *values.get(of.0.binary_search(&id.0).ok()?)?;
+                    let value = |id: &ExprId| *values.get(needed.0.binary_search(&id.0).ok()?)?;
                     let arguments = arguments.iter().map(value);
                     let arguments: Option<Vec<_>> = match function {
                         Function::Total => Some(arguments.flatten().collect()),

@@ -283,19 +283,19 @@ roots:
         let names: Vec<_> = derived.iter().map(|derived| derived.metric.name.as_str()).collect();
         // `a` is stored under that name, and no child has a variant `Other`.
         assert_eq!(names, ["Stalls", "Stalls:Mean", "Twice b", "Main stall", "Twice b"]);
-        let of = |index: usize, side, inputs: &[Option<f64>]| {
+        let item = |index: usize, side, inputs: &[Option<f64>]| {
             derived[index].formula.evaluate(side, inputs)
         };
         for stalls in [0, 1] {
-            assert_eq!(of(stalls, Side::InclusiveAt, &[Some(1.0), Some(2.0)]), Some(5.0));
+            assert_eq!(item(stalls, Side::InclusiveAt, &[Some(1.0), Some(2.0)]), Some(5.0));
             // A child without a value adds nothing; without any there is none.
-            assert_eq!(of(stalls, Side::InclusiveAt, &[Some(1.0), None]), Some(1.0));
-            assert_eq!(of(stalls, Side::InclusiveAt, &[None, None]), None);
+            assert_eq!(item(stalls, Side::InclusiveAt, &[Some(1.0), None]), Some(1.0));
+            assert_eq!(item(stalls, Side::InclusiveAt, &[None, None]), None);
             // The second child has no formula for rows: `standard` is null.
-            assert_eq!(of(stalls, Side::Inclusive, &[Some(1.0), Some(2.0)]), Some(1.0));
-            assert_eq!(of(stalls, Side::Exclusive, &[Some(1.0), Some(2.0)]), None);
+            assert_eq!(item(stalls, Side::Inclusive, &[Some(1.0), Some(2.0)]), Some(1.0));
+            assert_eq!(item(stalls, Side::Exclusive, &[Some(1.0), Some(2.0)]), None);
         }
-        assert_eq!(of(3, Side::Inclusive, &[Some(7.0)]), Some(7.0));
+        assert_eq!(item(3, Side::Inclusive, &[Some(7.0)]), Some(7.0));
     }
 
     #[test]

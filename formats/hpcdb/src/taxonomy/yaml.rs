@@ -224,12 +224,12 @@ mod tests {
         let text = "a: &a {x: 1, y: 2}\nb: &b {<<: *a, y: 3, z: 4}\nc: {<<: [{x: 5}, *b]}\n";
         let document = Document::read(text, 100).unwrap();
         let root = document.root().unwrap();
-        let of = |map| {
+        let item = |map| {
             let map = document.get(root, map).unwrap();
             ["x", "y", "z", "<<"].map(|key| document.get_text(map, key))
         };
-        assert_eq!(of("b"), [Some("1"), Some("3"), Some("4"), None]);
-        assert_eq!(of("c"), [Some("5"), Some("3"), Some("4"), None]);
+        assert_eq!(item("b"), [Some("1"), Some("3"), Some("4"), None]);
+        assert_eq!(item("c"), [Some("5"), Some("3"), Some("4"), None]);
     }
 
     /// Each map of a few bytes takes a thousand pairs.

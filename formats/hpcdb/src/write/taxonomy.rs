@@ -130,15 +130,16 @@ fn written_formula(
             let alias = |metric: &ListedMetric<'_>| alias(metric, Statistic::Sum, reach);
             metric.map_or_else(|| Some("0".to_owned()), alias)
         }
-        Expression::Apply(operation, of) => {
-            let of = of.iter().map(|of| written_formula(of, metrics, reach));
-            let of: Vec<_> = of.collect::<Option<_>>()?;
+        Expression::Apply(operation, expressions) => {
+            let this_map =
+                expressions.iter().map(|expression| written_formula(expression, metrics, reach));
+            let names: Vec<_> = this_map.collect::<Option<_>>()?;
             // A star by itself would be an alias.
             let name = match operation {
                 Operation::Multiply => "\"*\"",
                 other => other.name(),
             };
-            Some(format!("{{{name}: [{}]}}", of.join(", ")))
+            Some(format!("{{{name}: [{}]}}", names.join(", ")))
         }
     }
 }
@@ -183,19 +184,19 @@ fn root(text: &mut String, listed: &ListedMetric<'_>, statistics: &[Statistic]) 
 struct Variant {
     name: &'static str,
     /// The statistics it is made of, by their places in the formula.
-    of: &'static [Statistic],
+    this_statistics: &'static [Statistic],
     /// Formula that computes it; `{0}` is the first statistic.
     formula: &'static str,
 }
 
 impl Variant {
     fn can_be_made_of(&self, statistics: &[Statistic]) -> bool {
-        self.of.iter().all(|statistic| statistics.contains(statistic))
+        self.this_statistics.iter().all(|statistic| statistics.contains(statistic))
     }
 
     fn formula(&self, listed: &ListedMetric<'_>, reach: MetricScope) -> Option<String> {
         let mut formula = self.formula.to_owned();
-        for (statistic, place) in self.of.iter().zip(0..) {
+        for (statistic, place) in self.this_statistics.iter().zip(0..) {
             let alias = alias(listed, *statistic, reach)?;
             formula = formula.replace(&format!("{{{place}}}"), &alias);
         }
@@ -204,20 +205,24 @@ impl Variant {
 }
 
 const VARIANTS: [Variant; 6] = [
-    Variant { name: "Sum", of: &[Statistic::Sum], formula: "{0}" },
-    Variant { name: "Mean", of: &[Statistic::Sum, Statistic::Count], formula: "{/: [{0}, {1}]}" },
+    Variant { name: "Sum", this_statistics: &[Statistic::Sum], formula: "{0}" },
+    Variant {
+        name: "Mean",
+        this_statistics: &[Statistic::Sum, Statistic::Count],
+        formula: "{/: [{0}, {1}]}",
+    },
     Variant {
         name: "StdDev",
-        of: &[Statistic::Sum, Statistic::Count, Statistic::Squares],
+        this_statistics: &[Statistic::Sum, Statistic::Count, Statistic::Squares],
         formula: "{sqrt: [{-: [{/: [{2}, {1}]}, {^: [{/: [{0}, {1}]}, 2]}]}]}",
     },
     Variant {
         name: "CfVar",
-        of: &[Statistic::Sum, Statistic::Count, Statistic::Squares],
+        this_statistics: &[Statistic::Sum, Statistic::Count, Statistic::Squares],
         formula: "{/: [{sqrt: [{-: [{/: [{2}, {1}]}, {^: [{/: [{0}, {1}]}, 2]}]}]}, {/: [{0}, {1}]}]}",
     },
-    Variant { name: "Min", of: &[Statistic::Min], formula: "{0}" },
-    Variant { name: "Max", of: &[Statistic::Max], formula: "{0}" },
+    Variant { name: "Min", this_statistics: &[Statistic::Min], formula: "{0}" },
+    Variant { name: "Max", this_statistics: &[Statistic::Max], formula: "{0}" },
 ];
 
 /// Returns the spelling of a statistic: its formula, the way it is combined, and the formula in

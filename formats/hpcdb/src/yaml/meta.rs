@@ -28,8 +28,8 @@ impl Anchors {
     fn new(database: &Arc<Database>, meta: &Meta) -> Result<Self> {
         let mut anchors = Self::default();
         for metric in &meta.metrics {
-            metric.instances.iter().for_each(|of| anchors.scope(&of.scope));
-            metric.statistics.iter().for_each(|of| anchors.scope(&of.scope));
+            metric.instances.iter().for_each(|scope_instance| anchors.scope(&scope_instance.scope));
+            metric.statistics.iter().for_each(|statistic| anchors.scope(&statistic.scope));
         }
         for offset in meta.functions.offsets() {
             let function = meta.part.with_file(meta.function(offset))?;
@@ -142,24 +142,26 @@ impl Printing<'_> {
         self.out.field(at + 2, "name", Some(text(&metric.name)))?;
         self.out.list(at + 2, "scope_insts", "[]", metric.instances.is_empty())?;
         let mut remarks = Remarks::default();
-        for of in &metric.instances {
-            let remark = self.names.metric(of.prop_metric_id.into(), false).unwrap_or_default();
+        for scope_instance in &metric.instances {
+            let remark =
+                self.names.metric(scope_instance.prop_metric_id.into(), false).unwrap_or_default();
             let item = item("meta.db/v4/PropagationScopeInstance", None, &mut remarks, remark);
             self.out.line(at + 2, item)?;
-            self.out.field(at + 4, "scope", anchors.alias_of_scope(&of.scope))?;
-            self.out.field(at + 4, "prop_metric_id", Some(of.prop_metric_id))?;
+            self.out.field(at + 4, "scope", anchors.alias_of_scope(&scope_instance.scope))?;
+            self.out.field(at + 4, "prop_metric_id", Some(scope_instance.prop_metric_id))?;
         }
         self.out.list(at + 2, "summaries", "[]", metric.statistics.is_empty())?;
         let mut remarks = Remarks::default();
-        for of in &metric.statistics {
-            let remark = self.names.metric(of.stat_metric_id.into(), true).unwrap_or_default();
+        for statistic in &metric.statistics {
+            let remark =
+                self.names.metric(statistic.stat_metric_id.into(), true).unwrap_or_default();
             let item = item("meta.db/v4/SummaryStatistic", None, &mut remarks, remark);
             self.out.line(at + 2, item)?;
-            self.out.field(at + 4, "scope", anchors.alias_of_scope(&of.scope))?;
-            self.out.field(at + 4, "formula", Some(text(&of.formula)))?;
-            let combine = names::combine(of.combine);
+            self.out.field(at + 4, "scope", anchors.alias_of_scope(&statistic.scope))?;
+            self.out.field(at + 4, "formula", Some(text(&statistic.formula)))?;
+            let combine = names::combine(statistic.combine);
             self.out.choice(at + 4, "combine", "meta.db/v4/SummaryStatistic.Combine", combine)?;
-            self.out.field(at + 4, "stat_metric_id", Some(of.stat_metric_id))?;
+            self.out.field(at + 4, "stat_metric_id", Some(statistic.stat_metric_id))?;
         }
         Ok(())
     }

@@ -30,13 +30,14 @@ impl Names {
             statistics: HashMap::new(),
         };
         for metric in database.meta.iter().flat_map(|meta| &meta.metrics) {
-            for of in &metric.instances {
-                let text = format!("{}  #{}", of.scope, of.prop_metric_id);
-                names.metrics.insert(of.prop_metric_id.into(), text);
+            for scope_instance in &metric.instances {
+                let text = format!("{}  #{}", scope_instance.scope, scope_instance.prop_metric_id);
+                names.metrics.insert(scope_instance.prop_metric_id.into(), text);
             }
-            for of in &metric.statistics {
-                let (combine, id) = (combine_name(of.combine), of.stat_metric_id);
-                let text = format!("{combine} / '{}' / {}  #{id}", of.formula, of.scope);
+            for statistic in &metric.statistics {
+                let (combine, id) = (combine_name(statistic.combine), statistic.stat_metric_id);
+                let text =
+                    format!("{combine} / '{}' / {}  #{id}", statistic.formula, statistic.scope);
                 names.statistics.insert(id.into(), text);
             }
         }

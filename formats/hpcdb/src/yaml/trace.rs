@@ -43,16 +43,16 @@ impl Printing<'_> {
     /// Describes a trace: its length, its first and last time, and its thread.
     fn span(&self, file: &TraceDb, trace: &Trace) -> Result<String> {
         let name = self.names.profile(trace.prof_index.into())?;
-        let of =
+        let this_name =
             name.map_or_else(|| format!("[{}]", trace.prof_index), |name| format!("{{{name}}}"));
         let Some(last) = trace.count.checked_sub(1) else {
-            return Ok(format!("0s (0-0) for {of}"));
+            return Ok(format!("0s (0-0) for {this_name}"));
         };
         let moment =
             |index| file.part.with_file(file.element(trace, index)).map(|one| one.timestamp);
         let (first, last) = (moment(0)?, moment(last)?);
         let span = seconds(last.saturating_sub(first));
-        Ok(format!("{span}s ({}-{}) for {of}", seconds(first), seconds(last)))
+        Ok(format!("{span}s ({}-{}) for {this_name}", seconds(first), seconds(last)))
     }
 
     fn samples(&mut self, at: usize, file: &TraceDb, trace: &Trace) -> Result<()> {

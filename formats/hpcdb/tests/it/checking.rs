@@ -108,7 +108,7 @@ fn a_sample_that_goes_back_in_time_is_told() {
     });
     // It is beyond the last moment of the header, and no time at all, too.
     let expected = ["trace-moments", "trace-time", "trace-order"];
-    assert_eq!(rules, expected.map(|of| rule(of, "trace.db")));
+    assert_eq!(rules, expected.map(|name| rule(name, "trace.db")));
 }
 
 #[test]

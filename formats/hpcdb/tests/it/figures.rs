@@ -223,7 +223,7 @@ fn a_metric_that_is_a_part_of_a_hundred_says_so() {
     let Some(path) = shared::file("hpctoolkit/pairs/dbase/loops-cuda-nvidiapc-t.d") else { return };
     let dataset = support::open(&path);
     let derived = dataset.profile().unwrap().derived();
-    let unit = |name: &str| derived.iter().find(|of| of.name == name).unwrap().unit.clone();
+    let unit = |name: &str| derived.iter().find(|item| item.name == name).unwrap().unit.clone();
     assert_eq!(unit("GSAMP:UTIL").as_deref(), Some("%"));
     assert_eq!(unit("GKER:LMEM (B)").as_deref(), Some("B"));
     assert_eq!(unit("GKER:BLKS"), None);
@@ -306,13 +306,14 @@ fn statistics_are_those_of_the_summary_or_of_threads() {
                 metric: question.metric,
                 reach: kymo_model::profile::MetricScope::Execution,
             };
-            let of = |statistic| {
+            let item = |statistic| {
                 let mut to = [0.0];
                 view.statistics(statistic, &context, &[column], None, &mut to).unwrap();
                 to[0]
             };
-            let (sum, min, max) = (of(Statistic::Sum), of(Statistic::Min), of(Statistic::Max));
-            let count = of(Statistic::Count);
+            let (sum, min, max) =
+                (item(Statistic::Sum), item(Statistic::Min), item(Statistic::Max));
+            let count = item(Statistic::Count);
             assert!(min <= max && max <= sum * (1.0 + 1e-9), "{min} {max} {sum} {has_min}");
             assert!(count >= f64::from(sum != 0.0) && sum <= max * count * (1.0 + 1e-9));
         }

@@ -174,12 +174,12 @@ fn profiles(file: &Bytes) -> Vec<Values> {
         let (count, values) = (file.u64(at), file.u64(at + 8));
         let (contexts, indexes) = (file.u32(at + 0x10), file.u64(at + 0x18));
         let start = |index: usize| file.u64(indexes + 12 * index + 4);
-        let of = |index: usize| {
+        let item = |index: usize| {
             let end = if index + 1 < contexts { start(index + 1) } else { count };
             let value = |at: usize| (file.u16(values + 10 * at), file.f64(values + 10 * at + 2));
             (file.u32(indexes + 12 * index), (start(index)..end).map(value).collect())
         };
-        (0..contexts).map(of).collect()
+        (0..contexts).map(item).collect()
     };
     (1..file.u32(section + 8)).map(profile).collect()
 }

@@ -192,8 +192,8 @@ fn cells(dataset: &dyn Dataset, table: &str, columns: &[&str]) -> Vec<Vec<String
 }
 
 /// Fields of a figure, as text.
-fn fields(of: &Value, names: &[&str]) -> Vec<String> {
-    let text = |name: &&str| match &of[*name] {
+fn fields(value: &Value, names: &[&str]) -> Vec<String> {
+    let text = |name: &&str| match &value[*name] {
         Value::String(text) => text.clone(),
         other => other.to_string(),
     };
@@ -203,11 +203,11 @@ fn fields(of: &Value, names: &[&str]) -> Vec<String> {
 #[test]
 fn metrics_statistics_and_scopes_have_their_figures() {
     each(|dataset, expected| {
-        let list = |of: &str, names: &[&str]| {
+        let list = |this_name: &str, names: &[&str]| {
             let metrics = expected["metrics"].as_array().unwrap().iter();
             let of_metric = |metric: &Value| {
                 let name = metric["name"].as_str().unwrap().to_owned();
-                let list = metric[of].as_array().unwrap().iter();
+                let list = metric[this_name].as_array().unwrap().iter();
                 let row = |one| std::iter::once(name.clone()).chain(fields(one, names)).collect();
                 list.map(row).collect::<Vec<Vec<String>>>()
             };

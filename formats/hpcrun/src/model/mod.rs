@@ -51,7 +51,7 @@ pub(crate) struct Contexts {
     /// Places of nodes by their ids.
     ids: Ids,
     /// The context of the node at each place.
-    of: Vec<u32>,
+    this_values: Vec<u32>,
 }
 
 /// Context of a sample.
@@ -68,7 +68,7 @@ pub(crate) enum SampleTarget {
 impl Contexts {
     /// The context that a node became.
     pub(crate) fn find(&self, node: u32) -> SampleTarget {
-        match self.ids.find(node).and_then(|place| self.of.get(place)) {
+        match self.ids.find(node).and_then(|place| self.this_values.get(place)) {
             None => SampleTarget::Nothing,
             Some(&Place::NO_CONTEXT) => SampleTarget::Program,
             Some(context) => SampleTarget::Context {
@@ -103,10 +103,10 @@ impl Model {
                 // A trace runs through all epochs.
                 let epochs = part.profile.as_ref().map_or(0, |profile| profile.epochs.len());
                 let ids = if epochs > 1 { holding.ids(part) } else { Ids::from(numbers) };
-                contexts.insert(recording, Contexts { ids, of: Vec::new() });
+                contexts.insert(recording, Contexts { ids, this_values: Vec::new() });
             }
             if let Some(contexts) = contexts.get_mut(&recording.saturating_sub(part.epoch)) {
-                contexts.of.extend(places.into_iter().map(Place::number));
+                contexts.this_values.extend(places.into_iter().map(Place::number));
             }
         }
         let contexts = contexts.into_iter().map(|(at, contexts)| (at, Arc::new(contexts)));
@@ -166,12 +166,12 @@ impl Merging<'_> {
 
     /// Adds the values of a recording. Those of the root, and those of nodes that are not there,
     /// count for an entry of their own, so that nothing is missing from the sum.
-    fn values(&mut self, of: &Values<'_>, remarks: &mut RuleCounts) -> Result<()> {
+    fn values(&mut self, this_values: &Values<'_>, remarks: &mut RuleCounts) -> Result<()> {
         let (mut entry, mut last) = (None, (None, None));
         let mut done = Ok(());
-        of.epoch.values.each(&of.epoch.nodes, 0..usize::MAX, |value| {
+        this_values.epoch.values.each(&this_values.epoch.nodes, 0..usize::MAX, |value| {
             let index = usize::from(value.metric);
-            let metric = of.epoch.metrics.get(index).zip(of.metrics.get(index));
+            let metric = this_values.epoch.metrics.get(index).zip(this_values.metrics.get(index));
             let Some((metric, id)) = metric else {
                 return remarks.add("value-metric", value.offset);
             };
@@ -181,8 +181,8 @@ impl Merging<'_> {
             }
             // Values of one node stand together.
             if last.0 != Some(value.node) {
-                let node = of.tree.find(value.node);
-                last = (Some(value.node), node.and_then(|node| of.places.get(node)));
+                let node = this_values.tree.find(value.node);
+                last = (Some(value.node), node.and_then(|node| this_values.places.get(node)));
             }
             let place = last.1;
             let found = place
@@ -200,7 +200,7 @@ impl Merging<'_> {
                 };
                 *entry.insert(context)
             };
-            self.builder.add(of.thread, context, *id, amount);
+            self.builder.add(this_values.thread, context, *id, amount);
         });
         done
     }

@@ -66,81 +66,93 @@ impl RuleCounts {
 /// Describes what it means that so many break a rule.
 pub(crate) fn words(rule: &str, count: u64) -> String {
     let is_one = count == 1;
-    let of = |what: &str| if is_one { format!("1 {what}") } else { format!("{count} {what}s") };
+    let item = |what: &str| if is_one { format!("1 {what}") } else { format!("{count} {what}s") };
     let either = |one: &'static str, many: &'static str| if is_one { one } else { many };
     let (is, has, names) = (either("is", "are"), either("has", "have"), either("names", "name"));
     let as_entry = either("it counts as an entry", "they count as entries");
     match rule {
         "cycle" => {
             let own = either("its own ancestors", "their own ancestors");
-            format!("{} {is} among {own}: {as_entry}", of("node"))
+            format!("{} {is} among {own}: {as_entry}", item("node"))
         }
         "own-parent" => {
             let own = either("itself as its parent", "themselves as their parents");
-            format!("{} {names} {own}: {as_entry}", of("node"))
+            format!("{} {names} {own}: {as_entry}", item("node"))
         }
         "no-parent" => {
-            format!("{} {has} a parent that is not there: {as_entry}", of("node"))
+            format!("{} {has} a parent that is not there: {as_entry}", item("node"))
         }
         "duplicate-node" => {
-            let its = of("node");
+            let its = item("node");
             format!("{its} {has} the id of an earlier one, which values and samples count for")
         }
         "node-module" => {
             let counts = either("it counts", "they count");
-            let of = of("node");
-            format!("{of} {names} a module that is not in the load map: {counts} as unknown code")
+            let this_name = item("node");
+            format!(
+                "{this_name} {names} a module that is not in the load map: {counts} as unknown code"
+            )
         }
         "gpu-range" => {
             let counts = either("it counts", "they count");
-            let of = of("node");
+            let this_name = item("node");
             format!(
-                "{of} {is} of a GPU's ranges, which nothing is tied to: {counts} as unknown code"
+                "{this_name} {is} of a GPU's ranges, which nothing is tied to: {counts} as unknown code"
             )
         }
         "value-node" => {
             let counts = either("it counts", "they count");
             format!(
                 "{} {is} of a node that is not there: {counts} as an unknown entry",
-                of("value")
+                item("value")
             )
         }
         "trace-order" => {
-            format!("{} {is} before the one before: all are sorted by time", of("sample"))
+            format!("{} {is} before the one before: all are sorted by time", item("sample"))
         }
         "trace-disorder" => {
             let far = "further from the order of times than the profile's trace-disorder";
-            format!("{} {is} {far}", of("record"))
+            format!("{} {is} {far}", item("record"))
         }
         "trace-time" => {
             let other = "a time that is none, or of another unit than the others";
-            format!("{} {has} {other}: {} at no moment", of("sample"), either("it is", "they are"))
+            format!(
+                "{} {has} {other}: {} at no moment",
+                item("sample"),
+                either("it is", "they are")
+            )
         }
         "trace-node" => {
-            format!("{} {is} of a node that the profile does not have, and left out", of("sample"))
+            format!(
+                "{} {is} of a node that the profile does not have, and left out",
+                item("sample")
+            )
         }
         "trace-epoch" => {
             let meant = "a node of several epochs: that of the first is shown";
-            format!("{} {names} {meant}", of("sample"))
+            format!("{} {names} {meant}", item("sample"))
         }
         "metric-formula" => {
             let which = "a formula that cannot be read, or names what is not there";
-            format!("{} {has} {which}, and {is} left out", of("metric"))
+            format!("{} {has} {which}, and {is} left out", item("metric"))
         }
         "duplicate-metric" => {
-            format!("{} {has} the name of an earlier one, and {is} added to it", of("metric"))
+            format!("{} {has} the name of an earlier one, and {is} added to it", item("metric"))
         }
         "value-computed" => {
-            format!("{} {is} of a metric that is computed by a formula, and left out", of("value"))
+            format!(
+                "{} {is} of a metric that is computed by a formula, and left out",
+                item("value")
+            )
         }
         "value-format" => {
-            format!("{} {is} neither a count nor a real number, and left out", of("value"))
+            format!("{} {is} neither a count nor a real number, and left out", item("value"))
         }
         "value-period" => {
-            format!("{} {is} of a metric whose period is 0, and left out", of("value"))
+            format!("{} {is} of a metric whose period is 0, and left out", item("value"))
         }
-        "value-negative" => format!("{} {is} below 0", of("value")),
-        "value-number" => format!("{} {is} no number, and left out", of("value")),
-        _ => format!("{} {is} of a metric that is not in the table, and left out", of("value")),
+        "value-negative" => format!("{} {is} below 0", item("value")),
+        "value-number" => format!("{} {is} no number, and left out", item("value")),
+        _ => format!("{} {is} of a metric that is not in the table, and left out", item("value")),
     }
 }

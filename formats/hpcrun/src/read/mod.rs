@@ -168,12 +168,12 @@ impl<'a> ProfileReader<'a> {
     }
 
     /// Notes how many items a part says that it has. What is read again is known already.
-    fn note_count(&mut self, offset: u64, of: &'static str, count: Option<u64>) {
+    fn note_count(&mut self, offset: u64, name: &'static str, count: Option<u64>) {
         let counts = &mut self.profile.counts;
         if let Some(count) = count
             && let Err(at) = counts.binary_search_by_key(&offset, |known| known.offset)
         {
-            counts.insert(at, Count { offset, of, count });
+            counts.insert(at, Count { offset, of: name, count });
         }
     }
 

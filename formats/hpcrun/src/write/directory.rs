@@ -46,7 +46,7 @@ impl ThreadFile {
 
     /// The header of a profile: what hpcrun says in every file, in its order. What the profile says
     /// itself counts, and what else it says follows.
-    fn header(&self, of: &Header, (first, last): (u64, u64)) -> Header {
+    fn header(&self, this_header: &Header, (first, last): (u64, u64)) -> Header {
         let pairs = [
             ("program-name", String::new()),
             ("program-path", String::new()),
@@ -61,12 +61,13 @@ impl ThreadFile {
             ("trace-disorder", "0".to_owned()),
         ];
         let is_usual = |pair: &&NvPair| pairs.iter().any(|(name, _)| pair.name == (*name).into());
-        let others = of.nv.iter().filter(|pair| !is_usual(pair)).cloned();
-        let said = |name: &str| of.nv.iter().find(|pair| pair.name == name.into()).cloned();
+        let others = this_header.nv.iter().filter(|pair| !is_usual(pair)).cloned();
+        let said =
+            |name: &str| this_header.nv.iter().find(|pair| pair.name == name.into()).cloned();
         let usual = pairs.iter();
         let usual = usual
             .map(|(name, value)| said(name).unwrap_or_else(|| NvPair::new(*name, value.as_str())));
-        Header { nv: usual.chain(others).collect(), ..of.clone() }
+        Header { nv: usual.chain(others).collect(), ..this_header.clone() }
     }
 }
 

@@ -293,9 +293,9 @@ fn a_builder_refuses_to_write_what_refers_to_nothing() {
         wrong(&mut builder);
         builder.write(&mut Vec::new()).unwrap_err().to_string()
     };
-    let of = |what: &str| format!("a value is of a {what} that is not there");
-    assert_eq!(refused(&|b| b.add(7, 0, 1.0)), of("node"));
-    assert_eq!(refused(&|b| b.add(0, 9, 1.0)), of("metric"));
+    let item = |what: &str| format!("a value is of a {what} that is not there");
+    assert_eq!(refused(&|b| b.add(7, 0, 1.0)), item("node"));
+    assert_eq!(refused(&|b| b.add(0, 9, 1.0)), item("metric"));
     let message = refused(&|b| _ = b.child(5, 0, 1));
     assert_eq!(message, "a node hangs below one that is not there");
     let message = refused(&|b| _ = b.child(0, 4, 1));

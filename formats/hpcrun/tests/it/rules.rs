@@ -168,7 +168,7 @@ fn a_dump_tells_where_sections_are_how_many_items_they_have_and_the_index() {
     let footer = bytes.len() as u64 - 112;
     let mut kept = Kept::default();
     open(bytes).dump(&DumpRequest::default(), &mut kept).unwrap();
-    let of = |kind: &str| -> Vec<_> {
+    let item = |kind: &str| -> Vec<_> {
         let records = kept.0.iter().filter(|(found, ..)| found == kind);
         records.map(|(_, offset, fields)| (*offset, fields.as_str())).collect()
     };
@@ -183,21 +183,21 @@ fn a_dump_tells_where_sections_are_how_many_items_they_have_and_the_index() {
         (sparse + 38, "of values, count 3"),
         (sparse + 46, "of nodes with values, count 2"),
     ];
-    assert_eq!(of("count"), counts);
+    assert_eq!(item("count"), counts);
     let index = INDEX as u64;
     let entries = [
         (index, "node 19, first_value 0, is_end false"),
         (index + 12, "node 16, first_value 2, is_end false"),
         (index + 24, "node 1701733409, first_value 3, is_end true"),
     ];
-    assert_eq!(of("index_entry"), entries);
+    assert_eq!(item("index_entry"), entries);
     // The header has 24 bytes, a number, and texts of 12 and 6 letters.
-    let section = of("section");
+    let section = item("section");
     assert_eq!(section[0], (footer, "name hdr, start 0x0, end 0x36"));
     assert_eq!(section[2], (footer + 32, "name cct, start 0x800, end 0x854"));
     assert_eq!(section.len(), 6);
     let start = format!("footer_start {footer:#x}");
-    assert_eq!(of("footer"), [(footer + 96, start.as_str())]);
+    assert_eq!(item("footer"), [(footer + 96, start.as_str())]);
     // Records come in the order of the file.
     assert!(kept.0.iter().skip(1).is_sorted_by_key(|(_, offset, _)| *offset));
 }

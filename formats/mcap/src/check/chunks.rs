@@ -71,8 +71,8 @@ fn compare(
 ) {
     messages.sort_unstable();
     indexed.sort_unstable();
-    let lacks = |of: &[IndexedMessage], from: &[IndexedMessage]| {
-        of.iter().filter(|one| from.binary_search(one).is_err()).count()
+    let lacks = |indexed_messages: &[IndexedMessage], from: &[IndexedMessage]| {
+        indexed_messages.iter().filter(|one| from.binary_search(one).is_err()).count()
     };
     let (missing, stray) = (lacks(&messages, &indexed), lacks(&indexed, &messages));
     if missing + stray > 0 {

@@ -35,16 +35,16 @@ pub(super) fn check(reader: &Reader, found: &Statistics) {
 }
 
 fn statistics(reader: &Reader, offset: u64, stated: &Statistics, found: &Statistics) {
-    let numbers = |of: &Statistics| {
+    let numbers = |this_statistics: &Statistics| {
         [
-            ("messages", of.message_count),
-            ("schemas", of.schema_count),
-            ("channels", of.channel_count),
-            ("attachments", of.attachment_count),
-            ("records of metadata", of.metadata_count),
-            ("chunks", of.chunk_count),
-            ("earliest time", of.message_start_time),
-            ("latest time", of.message_end_time),
+            ("messages", this_statistics.message_count),
+            ("schemas", this_statistics.schema_count),
+            ("channels", this_statistics.channel_count),
+            ("attachments", this_statistics.attachment_count),
+            ("records of metadata", this_statistics.metadata_count),
+            ("chunks", this_statistics.chunk_count),
+            ("earliest time", this_statistics.message_start_time),
+            ("latest time", this_statistics.message_end_time),
         ]
     };
     let mut differences = Vec::new();
@@ -54,8 +54,8 @@ fn statistics(reader: &Reader, offset: u64, stated: &Statistics, found: &Statist
         }
     }
     // A channel without messages may be left out or counted as 0.
-    let some = |of: &Statistics| {
-        let mut counts = of.channel_message_counts.clone();
+    let some = |this_statistics: &Statistics| {
+        let mut counts = this_statistics.channel_message_counts.clone();
         counts.retain(|_, count| *count > 0);
         counts
     };

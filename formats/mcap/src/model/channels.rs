@@ -95,7 +95,7 @@ fn kind(channel: &Channel) -> Option<TrackKind> {
 pub(super) fn has_json_events(channel: &Channel) -> bool {
     let content = channel.metadata.get(CONTENT);
     // Texts that are JSON themselves are not spelt; others have another encoding where they are not.
-    let is_json = channel.message_encoding == "json" && content.is_none_or(|of| of != "json");
+    let is_json = channel.message_encoding == "json" && content.is_none_or(|name| name != "json");
     is_json && kind(channel).is_some()
 }
 

@@ -306,8 +306,9 @@ impl Events for Messages {
         let payload = self.walk.data(&message.data);
         let decoder = self.timeline.decoders.get(track.0);
         let numbered = |number| self.timeline.numbered(number);
-        let content =
-            decoder.map_or(Content::Payload, |of| of.content(payload, self.has_fields, numbered));
+        let content = decoder.map_or(Content::Payload, |this_decoder| {
+            this_decoder.content(payload, self.has_fields, numbered)
+        });
         Ok(Some(Event { track, time, offset, content, payload, partial: None }))
     }
 }

@@ -134,8 +134,8 @@ impl TimelineWriter {
             self.channel(above, true)?;
         }
         let taken = self.channel(track, is_spelt)?;
-        if let Some(Some(of)) = self.written.get_mut(track) {
-            of.sequence = of.sequence.wrapping_add(1);
+        if let Some(Some(written_track)) = self.written.get_mut(track) {
+            written_track.sequence = written_track.sequence.wrapping_add(1);
         }
         Ok(taken)
     }
@@ -161,15 +161,15 @@ impl TimelineWriter {
         }
         let unknown =
             || Error::request(format!("an event is on track {track}, which is not there"));
-        let of = self.tracks.get(track).ok_or_else(unknown)?;
+        let this_track = self.tracks.get(track).ok_or_else(unknown)?;
         let id = u16::try_from(track + 1).map_err(|_| unknown())?;
-        let schema = channels::schema(of, id);
+        let schema = channels::schema(this_track, id);
         if let Some(schema) = &schema {
             self.writer.schema(schema)?;
         }
-        let clock = of.clock.and_then(|clock| self.clocks.get(clock.0));
+        let clock = this_track.clock.and_then(|clock| self.clocks.get(clock.0));
         let schema_id = schema.map_or(0, |schema| schema.id);
-        self.writer.channel(&channels::channel(of, clock, id, schema_id, is_spelt))?;
+        self.writer.channel(&channels::channel(this_track, clock, id, schema_id, is_spelt))?;
         let taken = WrittenTrack { channel_id: id, is_spelt, sequence: 0 };
         *slot(&mut self.written, track) = Some(taken);
         Ok(taken)

@@ -43,10 +43,15 @@ impl Faults {
     pub(crate) fn adopt(&self, findings: Vec<Finding>) {
         let known = self.to_vec();
         let is_known = |finding: &Finding| {
-            let is_same = |of: &Finding| (of.rule, of.offset) == (finding.rule, finding.offset);
+            let is_same = |this_finding: &Finding| {
+                (this_finding.rule, this_finding.offset) == (finding.rule, finding.offset)
+            };
             known.iter().any(is_same)
         };
-        findings.into_iter().filter(|finding| !is_known(finding)).for_each(|of| self.push(of));
+        findings
+            .into_iter()
+            .filter(|finding| !is_known(finding))
+            .for_each(|this_finding| self.push(this_finding));
     }
 
     /// Returns the findings so far.

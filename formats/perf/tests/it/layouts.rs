@@ -41,7 +41,7 @@ fn what_is_printed_besides_makes_no_difference() {
     let all = events("layout_default.perf");
     assert_eq!(all.len(), 12);
     let worker = Some("worker 1".to_owned());
-    assert!(all.iter().any(|of| (&of.2, of.3) == (&worker, Some(18851))));
+    assert!(all.iter().any(|pair| (&pair.2, pair.3) == (&worker, Some(18851))));
     // Which of processor, name and number lines tell.
     for (file, [cpu, comm, tid]) in [
         ("layout_all.perf", [true, true, true]),
@@ -51,8 +51,8 @@ fn what_is_printed_besides_makes_no_difference() {
         ("layout_cpu.perf", [true, false, false]),
         ("layout_time.perf", [false, false, false]),
     ] {
-        let expected = all.iter().cloned().map(|of| {
-            let (time, of_cpu, of_comm, of_tid, name, rest) = of;
+        let expected = all.iter().cloned().map(|pair| {
+            let (time, of_cpu, of_comm, of_tid, name, rest) = pair;
             let task = of_comm.filter(|_| comm);
             (time, of_cpu.filter(|_| cpu), task, of_tid.filter(|_| tid), name, rest)
         });
@@ -103,7 +103,8 @@ fn what_lacks_its_time_or_its_event_is_recognised_and_says_how_to_print_it() {
         assert_eq!(Perf.sniff(&source.probe()), Some(Confidence::Plausible), "{file}");
         let dataset = Perf.open(&source, &Context::default()).unwrap();
         let findings = dataset.findings();
-        let found: Vec<_> = findings.iter().map(|of| (of.severity, of.rule)).collect();
+        let found: Vec<_> =
+            findings.iter().map(|finding| (finding.severity, finding.rule)).collect();
         assert_eq!(found, [(Severity::Error, "line")], "{file}");
         let message = &findings[0].message;
         assert!(message.starts_with(&format!("12 lines, each: {why}")), "{message}");
@@ -118,11 +119,11 @@ fn call_stacks_that_are_passed_over_are_said_with_their_number() {
                 vfs_read (/vmlinux)\n\ndd 29776 666709.782078:   10101010 cpu-clock: \n\t  3d5d39 x (/v)\n\n";
     let source = Source::from_bytes("", text.as_bytes().to_vec());
     let found = Perf.check(&source, &Context::default()).unwrap();
-    let stacks: Vec<_> = found.iter().filter(|of| of.rule == "call-stacks").collect();
+    let stacks: Vec<_> = found.iter().filter(|item| item.rule == "call-stacks").collect();
     assert_eq!(stacks.len(), 1, "{found:?}");
     assert_eq!((stacks[0].severity, stacks[0].offset), (Severity::Note, Some(47)));
     assert!(stacks[0].message.starts_with("3 lines of call stacks"), "{}", stacks[0].message);
-    assert!(found.iter().all(|of| of.severity == Severity::Note), "{found:?}");
+    assert!(found.iter().all(|finding| finding.severity == Severity::Note), "{found:?}");
 }
 
 /// Recordings of others without times say that, and which fields are to be printed.
@@ -133,7 +134,7 @@ fn texts_without_times_say_that_the_time_is_missing_and_how_to_print_it() {
         let source = Source::from_bytes("", fs::read(path).unwrap());
         assert_eq!(Perf.sniff(&source.probe()), Some(Confidence::Plausible), "{name}");
         let found = Perf.check(&source, &Context::default()).unwrap();
-        let lines: Vec<_> = found.iter().filter(|of| of.rule == "line").collect();
+        let lines: Vec<_> = found.iter().filter(|item| item.rule == "line").collect();
         assert!(!lines.is_empty(), "{name}: {found:?}");
         for line in lines {
             assert!(line.message.contains("it tells no time"), "{name}: {}", line.message);

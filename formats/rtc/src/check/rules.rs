@@ -119,7 +119,7 @@ impl Rules<'_> {
                 let message = "the platform frame tells no byte order".into();
                 self.push(Severity::Warning, "platform", frame.position, message);
             }
-            of if of >= id::FIRST_USER => self.indices.frame(frame),
+            value if value >= id::FIRST_USER => self.indices.frame(frame),
             _ => {}
         }
     }

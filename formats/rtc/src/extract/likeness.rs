@@ -45,12 +45,13 @@ impl Descriptions {
             described.insert(*index, (number, *count));
             *count += 1;
         }
-        let of = |index: usize| described.get(&index).copied();
+        let item = |index: usize| described.get(&index).copied();
         let likeness = |index: usize| {
-            let clocks = std::iter::successors(input.clock_of(index), |of| input.clock_of(*of));
-            let clocks: Vec<_> = clocks.take(CLOCKS_MAX + 1).filter_map(of).collect();
-            let about = input.about(index).and_then(of);
-            let likeness = StreamIdentity { own: of(index)?, about, clocks };
+            let clocks =
+                std::iter::successors(input.clock_of(index), |value| input.clock_of(*value));
+            let clocks: Vec<_> = clocks.take(CLOCKS_MAX + 1).filter_map(item).collect();
+            let about = input.about(index).and_then(item);
+            let likeness = StreamIdentity { own: item(index)?, about, clocks };
             (likeness.clocks.len() <= CLOCKS_MAX).then_some((index, likeness))
         };
         streams.iter().filter_map(|index| likeness(*index)).collect()

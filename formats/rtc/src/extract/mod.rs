@@ -283,8 +283,8 @@ fn merge(
         input.endian = layout.endian;
     }
     for (number, outlet) in outlets.iter().enumerate() {
-        for (of, stream) in &outlet.from {
-            let input = inputs.get_mut(*of).or_broken("an outlet is of an input")?;
+        for (value, stream) in &outlet.from {
+            let input = inputs.get_mut(*value).or_broken("an outlet is of an input")?;
             input.outlets.insert(*stream, number);
         }
     }
@@ -397,14 +397,14 @@ impl Input {
     ) -> Result<()> {
         let Some(reading) = self.clocks.get(&clock) else { return Ok(()) };
         let clocks = std::iter::successors(Some(clock), |clock| self.clock_of(*clock));
-        let chain = clocks.zip(reading.chain()).map_while(|(of, reading)| {
-            let outlet = *self.outlets.get(&of)?;
-            let is_due = (is_asked && of == clock) || !said.shows(outlet, reading);
-            is_due.then_some((of, outlet, reading))
+        let chain = clocks.zip(reading.chain()).map_while(|(value, reading)| {
+            let outlet = *self.outlets.get(&value)?;
+            let is_due = (is_asked && value == clock) || !said.shows(outlet, reading);
+            is_due.then_some((value, outlet, reading))
         });
         // What it counts from comes first, unless that is what it shows.
-        for (of, outlet, reading) in chain.collect::<Vec<_>>().into_iter().rev() {
-            let payload = self.in_output_order(of, &reading.payload);
+        for (value, outlet, reading) in chain.collect::<Vec<_>>().into_iter().rev() {
+            let payload = self.in_output_order(value, &reading.payload);
             writer.write(outlet, &payload)?;
             writer.keep(outlet, &payload)?;
             said.record(outlet, reading);

@@ -232,7 +232,7 @@ impl Sets {
 
 /// Has a stream refer to others by the names that they have now.
 fn refer(stream: &mut Stream, index: usize, input: &Input, renamed: &HashMap<usize, String>) {
-    let new = |of: Option<usize>| of.and_then(|of| renamed.get(&of)).cloned();
+    let new = |value: Option<usize>| value.and_then(|value| renamed.get(&value)).cloned();
     let about = input.about(index);
     stream.about = new(about).or_else(|| stream.about.take());
     // A remark has the clock of what it is about, whatever it says itself.

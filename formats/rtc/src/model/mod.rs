@@ -65,7 +65,7 @@ impl Lanes {
 
     /// The stream that is a clock.
     fn stream_of(&self, clock: ClockId) -> Option<usize> {
-        self.of_stream.iter().find(|(_, of)| **of == clock).map(|(stream, _)| *stream)
+        self.of_stream.iter().find(|(_, item)| **item == clock).map(|(stream, _)| *stream)
     }
 
     pub(crate) fn tracks(&self) -> &[Track] {
@@ -106,8 +106,8 @@ impl Lanes {
         let number = |kept: &StoredTrack, track: u64| (stream.session, kept.set, track);
         let parent = kept.as_ref().and_then(|kept| Some(number(kept, kept.parent?)));
         let parent = parent.and_then(|parent| self.numbered.get(&parent).copied());
-        let of = kept.as_ref().and_then(|kept| kept.of.clone());
-        let (kind, content) = of.unwrap_or_else(|| (kind(stream), content(stream, endian)));
+        let pair = kept.as_ref().and_then(|kept| kept.of.clone());
+        let (kind, content) = pair.unwrap_or_else(|| (kind(stream), content(stream, endian)));
         if let Some(kept) = &kept {
             let id = TrackId(self.tracks.len());
             self.numbered.entry(number(kept, kept.track)).or_insert(id);
@@ -134,7 +134,7 @@ impl Lanes {
         let track = self.tracks.get(message.stream)?;
         let kept = self.kept.get(message.stream)?.as_ref().filter(|kept| kept.of.is_some())?;
         let number = |number: u64| (track.recording, kept.set, number);
-        let numbered = |of| self.numbered.get(&number(of)).copied();
+        let numbered = |value| self.numbered.get(&number(value)).copied();
         match tell {
             FieldMode::Text => Content::from_json(message.payload, numbered),
             FieldMode::Fields => Content::from_json_with_fields(message.payload, numbered),
@@ -143,8 +143,8 @@ impl Lanes {
 
     /// The clock of remarks that are on no other.
     fn epoch(&mut self, recording: usize) -> ClockId {
-        if let Some((of, id)) = self.epoch
-            && of == recording
+        if let Some((value, id)) = self.epoch
+            && value == recording
         {
             return id;
         }

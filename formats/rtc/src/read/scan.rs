@@ -90,7 +90,8 @@ impl Problem {
     pub(crate) fn from_meta(frame: &Frame, walker: &Walker) -> Option<Self> {
         let is_meta = matches!(frame.id, id::META | id::MINOR_META) && !frame.more;
         let (told, offset) = (walker.definitions(), frame.position);
-        let is_mended = !told.streams.is_empty() && told.streams.iter().all(|of| of.is_proven);
+        let is_mended =
+            !told.streams.is_empty() && told.streams.iter().all(|definition| definition.is_proven);
         match told.contradicted {
             _ if !is_meta => None,
             Some(id) => Some(Self::Contradiction { offset, id }),
@@ -172,7 +173,7 @@ impl Scan {
 impl Scan {
     /// Says of streams that they are hidden, now that every Index was read.
     fn note_hidden(&mut self) {
-        let hidden = self.statistics.iter().enumerate().filter(|(_, of)| of.is_hidden());
+        let hidden = self.statistics.iter().enumerate().filter(|(_, item)| item.is_hidden());
         for (index, _) in hidden {
             if let Some(stream) = Arc::make_mut(&mut self.catalog).streams.get_mut(index) {
                 stream.is_hidden = true;

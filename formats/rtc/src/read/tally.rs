@@ -63,9 +63,9 @@ impl FileStatistics {
         statistics.payload_bytes += frame.end - frame.payload;
         let Some(completed) = completed else { return };
         statistics.messages += 1;
-        let of = tracker.streams().get(stream);
-        let is_clock = of.is_some_and(Stream::is_clock);
-        let is_whole = of.is_some_and(|stream| stream.is_whole);
+        let this_stream = tracker.streams().get(stream);
+        let is_clock = this_stream.is_some_and(Stream::is_clock);
+        let is_whole = this_stream.is_some_and(|stream| stream.is_whole);
         let clock = tracker.clock_of(stream);
         let is_unset = clock.is_some_and(|clock| tracker.shows(clock).is_none());
         if clock.is_some_and(|clock| tracker.is_stale(clock)) {

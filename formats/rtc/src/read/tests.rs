@@ -129,12 +129,12 @@ fn compare(bytes: &[u8]) -> usize {
     let latest = all.iter().filter_map(|message| message.time).max().map_or(0, |time| time.0);
     let times = [-1, 0, latest / 3, latest / 2 + 1, latest, latest + 1].map(TimeNs);
     for stream in 0..streams().len() {
-        let of = || all.iter().filter(|message| message.stream == stream);
+        let item = || all.iter().filter(|message| message.stream == stream);
         fresh(&mut |reader| {
-            assert_eq!(short(reader.last(stream).as_ref()), short(of().next_back()), "{stream}");
+            assert_eq!(short(reader.last(stream).as_ref()), short(item().next_back()), "{stream}");
         });
         for time in times {
-            let first = of().find(|message| message.time.is_some_and(|at| at >= time));
+            let first = item().find(|message| message.time.is_some_and(|at| at >= time));
             fresh(&mut |reader| {
                 let found = reader.first_from(stream, time);
                 assert_eq!(short(found.as_ref()), short(first), "{stream} {time:?}");

@@ -402,7 +402,7 @@ impl Tracker {
 
     /// Returns true if a frame is of a message that is passed over.
     fn is_passed_over(&mut self, stream: usize, frame: &Frame) -> bool {
-        let Some(at) = self.rests.iter().position(|of| *of == stream) else { return false };
+        let Some(at) = self.rests.iter().position(|value| *value == stream) else { return false };
         let begins = frame.begin == Begin::Start;
         if begins || !frame.more {
             self.rests.swap_remove(at);

@@ -26,7 +26,7 @@ pub(super) fn frames(reader: &Arc<Reader>) -> Arc<dyn Table> {
         Field::new("payload_offset", DataType::UInt64, false),
         Field::new("bytes", DataType::UInt64, false),
     ];
-    let of = Arc::clone(reader);
+    let this_reader = Arc::clone(reader);
     Arc::new(Sequence {
         name: "frames".into(),
         about: "every frame in the order of the file, Markers, indices and padding too",
@@ -35,7 +35,7 @@ pub(super) fn frames(reader: &Arc<Reader>) -> Arc<dyn Table> {
         row_count: Some(reader.scan().frames),
         begin: Box::new(move |_| {
             let walker = Walker::new().without_checksums();
-            Box::new(Frames { reader: Arc::clone(&of), walker, session: 0 })
+            Box::new(Frames { reader: Arc::clone(&this_reader), walker, session: 0 })
         }),
     })
 }

@@ -31,7 +31,7 @@ pub(super) fn messages(reader: &Arc<Reader>) -> Arc<dyn Table> {
         Field::new("payload", DataType::Binary, true),
         Field::new("number", DataType::Float64, true),
     ];
-    let of = Arc::clone(reader);
+    let this_reader = Arc::clone(reader);
     Arc::new(Sequence {
         name: "messages".into(),
         about: "every message of every stream, with its time and its value",
@@ -39,9 +39,9 @@ pub(super) fn messages(reader: &Arc<Reader>) -> Arc<dyn Table> {
         brief: vec![1, 2, 4, 8, 9],
         row_count: Some(reader.scan().messages),
         begin: Box::new(move |wanted| {
-            let messages = of.messages();
+            let messages = this_reader.messages();
             let wants_value = wanted.iter().skip(8).any(|is_wanted| *is_wanted);
-            Box::new(AllMessages { reader: Arc::clone(&of), messages, wants_value })
+            Box::new(AllMessages { reader: Arc::clone(&this_reader), messages, wants_value })
         }),
     })
 }
@@ -60,9 +60,9 @@ impl Rows for AllMessages {
         let (mut values, mut payloads, mut total) = (Vec::new(), Vec::new(), 0);
         while recording.len() < rows && total < BATCH_BYTES {
             let Some(message) = self.messages.next() else { break };
-            let of = self.reader.streams().get(message.stream);
-            recording.push(of.map_or(0, |of| of.session as u64));
-            stream.append_value(of.map_or("", |of| of.name.as_str()));
+            let this_stream = self.reader.streams().get(message.stream);
+            recording.push(this_stream.map_or(0, |this_stream| this_stream.session as u64));
+            stream.append_value(this_stream.map_or("", |this_stream| this_stream.name.as_str()));
             time.push(message.time.map(|time| time.0));
             offset.push(message.offset);
             bytes.push(message.payload.len() as u64);
@@ -119,7 +119,7 @@ pub(super) fn stream(reader: &Arc<Reader>, name: &str) -> Option<Arc<dyn Table>>
         // Of messages that are not what the format says.
         fields.push(Field::new("payload", DataType::Binary, true));
     }
-    let of = Arc::clone(reader);
+    let this_reader = Arc::clone(reader);
     Some(Arc::new(Sequence {
         name: name.to_owned(),
         about: "the messages of one stream, with their time and their value",
@@ -127,8 +127,8 @@ pub(super) fn stream(reader: &Arc<Reader>, name: &str) -> Option<Arc<dyn Table>>
         brief: vec![1, 5],
         row_count,
         begin: Box::new(move |_| {
-            let (reader, ids) = (Arc::clone(&of), ids.clone());
-            let messages = of.messages();
+            let (reader, ids) = (Arc::clone(&this_reader), ids.clone());
+            let messages = this_reader.messages();
             Box::new(StreamMessages { reader, messages, ids, data_type: data_type.clone() })
         }),
     }))
@@ -151,8 +151,8 @@ impl Rows for StreamMessages {
             if !self.ids.contains(&message.stream) {
                 continue;
             }
-            let of = self.reader.streams().get(message.stream);
-            recording.push(of.map_or(0, |of| of.session as u64));
+            let this_stream = self.reader.streams().get(message.stream);
+            recording.push(this_stream.map_or(0, |this_stream| this_stream.session as u64));
             time.push(message.time.map(|time| time.0));
             let bounds = dump::bounds(&self.reader, &message);
             relative.push(bounds.relative.map(|time| time.0));

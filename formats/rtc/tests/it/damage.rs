@@ -104,8 +104,8 @@ fn starts(frames: &[Frame], id: u32) -> Vec<u64> {
 #[test]
 fn copies_of_a_real_file_give_back_what_is_intact() {
     let Some(folder) = shared::file("rtc") else { return };
-    let of = |name: &str| fs::read(folder.join(format!("{name}.rtc"))).unwrap();
-    let whole = read(&of("small_units"));
+    let item = |name: &str| fs::read(folder.join(format!("{name}.rtc"))).unwrap();
+    let whole = read(&item("small_units"));
     let manifest = fs::read(folder.join("MANIFEST.json")).unwrap();
     let manifest: serde_json::Value = serde_json::from_slice(&manifest).unwrap();
     // Where the copy begins in the original, what of the original was lost, and how much of the
@@ -132,7 +132,7 @@ fn copies_of_a_real_file_give_back_what_is_intact() {
         ("zeroed", 0, 8170..11265 + 40),
     ];
     for (name, start, lost) in copies {
-        let bytes = of(&format!("small_units_{name}"));
+        let bytes = item(&format!("small_units_{name}"));
         let found = read(&bytes);
         let floor =
             manifest[&format!("small_units_{name}.rtc")]["messages_recoverable_simple_parser"]
@@ -154,7 +154,7 @@ fn copies_of_a_real_file_give_back_what_is_intact() {
         }
     }
     // A flipped payload: every message is there but the one that holds the byte.
-    let found = read(&of("small_units_flip_payload"));
+    let found = read(&item("small_units_flip_payload"));
     assert_eq!(found.len(), whole.len());
     assert_eq!(found.iter().zip(&whole).filter(|(a, b)| a.2 != b.2).count(), 1);
 }
@@ -224,8 +224,9 @@ fn appended_sessions_are_read_each_with_its_own_streams() {
     let bytes = fs::read(testdata("rtc/reference/example_inputs_append2.rtc")).unwrap();
     let found = read(&bytes);
     let text = |session: std::ops::Range<u64>| -> Vec<u8> {
-        let of = found.iter().filter(|message| message.1 == 10 && session.contains(&message.0));
-        of.flat_map(|message| message.2.clone()).collect()
+        let this_filter =
+            found.iter().filter(|message| message.1 == 10 && session.contains(&message.0));
+        this_filter.flat_map(|message| message.2.clone()).collect()
     };
     assert_eq!(text(0..1222), b"hello\nworld\n");
     let second = text(1222..u64::MAX);

@@ -197,12 +197,14 @@ fn what_is_whole_of_a_damaged_meta_counts() {
     damaged[at("\"clk\"},{\"id\":11")] = b'x';
     let found = seen(&damaged);
     assert_eq!(found.len(), original.len());
-    let of = |seen: &[String], id: &str| -> Vec<String> {
-        let of = seen.iter().filter(|line| line.starts_with(id));
-        of.map(|line| line.rsplit_once(" Some(").unwrap_or((line, "")).0.to_owned()).collect()
+    let item = |seen: &[String], id: &str| -> Vec<String> {
+        let this_filter = seen.iter().filter(|line| line.starts_with(id));
+        this_filter
+            .map(|line| line.rsplit_once(" Some(").unwrap_or((line, "")).0.to_owned())
+            .collect()
     };
-    assert_eq!(of(&found, "10 level").len(), of(&original, "10 level").len());
-    assert_eq!(of(&found, "11 log").len(), of(&original, "11 log").len());
+    assert_eq!(item(&found, "10 level").len(), item(&original, "10 level").len());
+    assert_eq!(item(&found, "11 log").len(), item(&original, "11 log").len());
     // Its frame says another length: the text itself, and the platform behind it, tell.
     let mut damaged = whole.clone();
     damaged[range.start + 1] ^= 0x15;
@@ -212,12 +214,12 @@ fn what_is_whole_of_a_damaged_meta_counts() {
 /// What to change four bytes of a file by so that the checksum of a range becomes another: each of
 /// their bits changes the checksum in its own way, whatever the other bytes are.
 fn forced(bytes: &mut [u8], range: std::ops::Range<usize>, at: usize, wanted: u32) {
-    let of = |bytes: &[u8]| Polynomial::Ieee.checksum(&bytes[range.clone()]);
-    let before = of(bytes);
+    let item = |bytes: &[u8]| Polynomial::Ieee.checksum(&bytes[range.clone()]);
+    let before = item(bytes);
     let mut effects: Vec<(u32, u32)> = (0..32)
         .map(|bit| {
             let changed = flipped(bytes, at + bit / 8, bit % 8);
-            (of(&changed) ^ before, 1 << bit)
+            (item(&changed) ^ before, 1 << bit)
         })
         .collect();
     let (mut left, mut bits) = (before ^ wanted, 0);
@@ -225,19 +227,19 @@ fn forced(bytes: &mut [u8], range: std::ops::Range<usize>, at: usize, wanted: u3
         let Some(found) = effects.iter().position(|(effect, _)| effect >> high == 1) else {
             continue;
         };
-        let (effect, of) = effects.swap_remove(found);
+        let (effect, value) = effects.swap_remove(found);
         for other in effects.iter_mut().filter(|(other, _)| other >> high & 1 == 1) {
-            *other = (other.0 ^ effect, other.1 ^ of);
+            *other = (other.0 ^ effect, other.1 ^ value);
         }
         if left >> high & 1 == 1 {
-            (left, bits) = (left ^ effect, bits ^ of);
+            (left, bits) = (left ^ effect, bits ^ value);
         }
     }
     assert_eq!(left, 0);
     for (number, byte) in bits.to_le_bytes().into_iter().enumerate() {
         bytes[at + number] ^= byte;
     }
-    assert_eq!(of(bytes), wanted);
+    assert_eq!(item(bytes), wanted);
 }
 
 /// Something behind the Meta was changed such that the checksum would hold if a letter of the Meta

@@ -371,8 +371,8 @@ fn a_part_has_every_clock_that_its_clock_counts_from() {
     let more = writer.add(&ticker("more", "half")).unwrap();
     let value = StreamMeta::new("v").format("uint8").text("clock", "more").unwrap();
     let value = writer.add(&value).unwrap();
-    for (of, payload) in [(clock, &10_u64.to_le_bytes()[..]), (half, &[5]), (more, &[2])] {
-        writer.write(of, payload).unwrap();
+    for (stream_id, payload) in [(clock, &10_u64.to_le_bytes()[..]), (half, &[5]), (more, &[2])] {
+        writer.write(stream_id, payload).unwrap();
     }
     writer.write(value, &[1]).unwrap();
     let part = ExtractRequest { tracks: Some(vec!["v".into()]), ..ExtractRequest::default() };

@@ -226,7 +226,7 @@ fn bytes_missing_from_the_last_unit_of_a_unit_cost_lines_nearby_alone() {
     for missing in [1, 2, 13, 300, 2000] {
         for from in (34_000..63_000).step_by(331) {
             let found = read(&[&whole[..from], &whole[from + missing..]].concat());
-            let there: HashSet<&Message> = found.messages.iter().map(|(_, of, _)| of).collect();
+            let there: HashSet<&Message> = found.messages.iter().map(|(_, pair, _)| pair).collect();
             assert_eq!(there.len(), found.messages.len(), "{missing} missing at {from}: twice");
             for (offset, message, _) in &original.messages {
                 let near = from as u64 - 50..=(from + missing) as u64 + 1100;

@@ -138,7 +138,7 @@ fn dumped(bytes: &[u8]) -> Vec<[Option<i64>; 3]> {
         let mut fields = record.fields.iter();
         fields.any(|(name, content)| {
             *name == "stream"
-                && matches!(content, Captive::Value(Value::Text(of)) if of == "sample")
+                && matches!(content, Captive::Value(Value::Text(this_name)) if this_name == "sample")
         })
     };
     let told = |record| ["time_ns", "relative_ns", "not_after_ns"].map(|name| number(record, name));
@@ -197,10 +197,11 @@ fn tabled(bytes: &[u8], table: &str) -> Vec<[Option<i64>; 3]> {
         let numbers = ["time_ns", "relative_ns", "not_after_ns"].map(column);
         let stream = batch.column_by_name("stream");
         for row in 0..batch.num_rows() {
-            let is_sample = stream.is_none_or(|of| of.as_string::<i32>().value(row) == "sample");
-            let number = |of: &ArrayRef| {
-                let of = of.as_primitive::<Int64Type>();
-                of.is_valid(row).then(|| of.value(row))
+            let is_sample =
+                stream.is_none_or(|array| array.as_string::<i32>().value(row) == "sample");
+            let number = |array: &ArrayRef| {
+                let primitive_array = array.as_primitive::<Int64Type>();
+                primitive_array.is_valid(row).then(|| primitive_array.value(row))
             };
             if is_sample {
                 rows.push([number(&numbers[0]), number(&numbers[1]), number(&numbers[2])]);
@@ -236,7 +237,7 @@ fn what_is_written_again_has_times_behind_any_cut() {
         assert_eq!(dumped(&bytes).len(), 3000);
         let behind = dumped(&bytes[4096..]);
         let time = at(0).map(|time| time.0);
-        assert!(behind.len() > 1000 && behind.iter().all(|of| of[0] == time), "{behind:?}");
+        assert!(behind.len() > 1000 && behind.iter().all(|values| values[0] == time), "{behind:?}");
     }
 }
 

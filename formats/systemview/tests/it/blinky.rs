@@ -150,7 +150,8 @@ fn all_that_the_target_lost_is_said() {
     let recording = [support::HEADER.to_vec(), packets.concat().concat()].concat();
     let source = Source::from_bytes("lost.svdat", recording);
     let reader = Reader::open(&source, &Context::default()).unwrap();
-    let messages: Vec<_> = reader.findings().iter().map(|of| of.message.as_str()).collect();
+    let messages: Vec<_> =
+        reader.findings().iter().map(|finding| finding.message.as_str()).collect();
     assert_eq!(messages.len(), 101);
     assert_eq!(messages[99], "the target had no room here: 3 events are lost");
     let others = "the target had no room here and at 2 places after it: 9 events are lost";
@@ -170,8 +171,8 @@ fn no_packet_is_of_two_cores() {
     let reader = Reader::open(&source, &Context::default()).unwrap();
     let cores: Vec<_> = reader.packets().map(|packet| packet.core).collect();
     assert_eq!(cores, [0, 0, 0, 1, 1, 1, 4, 4, 4]);
-    let wrong = reader.findings().iter().filter(|of| of.rule == "unreadable");
-    let wrong: Vec<_> = wrong.map(|of| (of.offset, &of.message[..8])).collect();
+    let wrong = reader.findings().iter().filter(|item| item.rule == "unreadable");
+    let wrong: Vec<_> = wrong.map(|finding| (finding.offset, &finding.message[..8])).collect();
     assert_eq!(wrong, [(Some(start), "core 2: "), (Some(size), "core 3: ")]);
 }
 
@@ -186,7 +187,7 @@ fn another_recording_behind_it_is_not_taken_for_packets_of_the_first() {
         };
         let both = open([first, &whole].concat());
         assert_eq!(both.count(), open(first.to_vec()).count());
-        let found = both.findings().iter().find(|of| of.rule == "another-recording").unwrap();
+        let found = both.findings().iter().find(|item| item.rule == "another-recording").unwrap();
         assert_eq!(found.offset, Some(first.len() as u64));
     }
 }
@@ -200,8 +201,9 @@ fn a_hole_of_zeros_ends_a_core_and_is_said() {
         let parts = [support::HEADER, &before.concat(), &vec![0; zeros], &after.concat()];
         let source = Source::from_bytes("hole.svdat", parts.concat());
         let reader = Reader::open(&source, &Context::default()).unwrap();
-        let wrong = reader.findings().iter().filter(|of| of.rule == "unreadable");
-        let wrong: Vec<_> = wrong.map(|of| (of.offset, of.message.clone())).collect();
+        let wrong = reader.findings().iter().filter(|item| item.rule == "unreadable");
+        let wrong: Vec<_> =
+            wrong.map(|finding| (finding.offset, finding.message.clone())).collect();
         (reader.count(), wrong)
     };
     assert_eq!(read(10), (packets.len() as u64 + 5, Vec::new()));
@@ -219,7 +221,7 @@ fn with(packets: &[&[u8]]) -> Source {
 
 fn found(source: &Source) -> Vec<(&'static str, Option<u64>, String)> {
     let found = SystemView.check(source, &Context::default()).unwrap();
-    found.into_iter().map(|of| (of.rule, of.offset, of.message)).collect()
+    found.into_iter().map(|finding| (finding.rule, finding.offset, finding.message)).collect()
 }
 
 #[test]
@@ -239,7 +241,7 @@ fn times_that_do_not_fit_are_none_and_that_is_said() {
     let late: &[u8] = &[17, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x40];
     let source = with(&[&[24, 4, 1, 1, 2, 0, 5], late, late, late, late]);
     let reader = Reader::open(&source, &Context::default()).unwrap();
-    let times: Vec<_> = reader.packets().map(|of| reader.time_ns(&of)).collect();
+    let times: Vec<_> = reader.packets().map(|packet| reader.time_ns(&packet)).collect();
     assert_eq!(times, [Some(0), Some(5_000_000_000), None, None, None, None]);
     let at = support::HEADER.len() as u64 + 2 + 7;
     let why = "4611686018427387909 ticks are beyond what 64 bits of nanoseconds hold: it has no time \
@@ -305,30 +307,30 @@ fn a_capture_without_the_text_is_the_same_recording() {
     let bytes = capture(&support::packets());
     assert_eq!(sniffed(&bytes), Some(Confidence::Plausible));
     assert_eq!(sniffed(&support::recording()), Some(Confidence::Magic));
-    let of = |bytes: Vec<u8>| {
+    let item = |bytes: Vec<u8>| {
         let source = Source::from_bytes("capture.bin", bytes);
         let reader = Reader::open(&source, &Context::default()).unwrap();
         let times: Vec<_> =
             reader.packets().map(|packet| (packet.id, reader.time_ns(&packet))).collect();
-        (times, reader.findings().iter().map(|of| of.rule).collect::<Vec<_>>())
+        (times, reader.findings().iter().map(|finding| finding.rule).collect::<Vec<_>>())
     };
-    assert_eq!(of(bytes.clone()), of(support::recording()));
+    assert_eq!(item(bytes.clone()), item(support::recording()));
     assert_eq!(told(bytes.clone()), told(support::recording()));
     // A buffer that is not full yet has zeros behind; fewer are what comes before a packet.
     let mut unused = bytes.clone();
     unused.extend([0; 100]);
     let source = Source::from_bytes("capture.bin", unused);
     let found = SystemView.check(&source, &Context::default()).unwrap();
-    let unused: Vec<_> = found.iter().filter(|of| of.rule == "unused").collect();
+    let unused: Vec<_> = found.iter().filter(|item| item.rule == "unused").collect();
     assert_eq!(unused.len(), 1, "{found:?}");
     assert_eq!(unused[0].offset, Some(bytes.len() as u64));
-    assert!(found.iter().all(|of| of.severity < Severity::Error), "{found:?}");
+    assert!(found.iter().all(|finding| finding.severity < Severity::Error), "{found:?}");
 }
 
 #[test]
 fn other_files_that_begin_with_zeros_are_none() {
     let packets = support::packets();
-    let without = |id: u8| packets.iter().filter(|of| of[0] != id).cloned().collect::<Vec<_>>();
+    let without = |id: u8| packets.iter().filter(|item| item[0] != id).cloned().collect::<Vec<_>>();
     // INIT is missing, has a number too many, or no frequency.
     assert_eq!(sniffed(&capture(&without(24))), None);
     for init in [vec![24, 7, 0xC0, 0x84, 0x3D, 1, 2, 0, 0, 5], vec![24, 4, 0, 1, 2, 0, 5]] {
@@ -348,12 +350,12 @@ fn other_files_that_begin_with_zeros_are_none() {
 #[test]
 fn a_capture_without_init_has_times_by_the_frequency_that_is_named() {
     let packets = support::packets();
-    let without: Vec<_> = packets.iter().filter(|of| of[0] != 24).cloned().collect();
+    let without: Vec<_> = packets.iter().filter(|item| item[0] != 24).cloned().collect();
     let last = |packets: &[Vec<u8>], ticks_per_second| {
         let source = Source::from_bytes("capture.bin", capture(packets));
         let context = Context { ticks_per_second, ..Context::default() };
         let reader = Reader::open(&source, &context).unwrap();
-        let rules: Vec<_> = reader.findings().iter().map(|of| of.rule).collect();
+        let rules: Vec<_> = reader.findings().iter().map(|finding| finding.rule).collect();
         (reader.time_ns(&reader.packets().last().unwrap()), rules.contains(&"no-frequency"))
     };
     // INIT is 5 ticks of the 1,088.
@@ -386,7 +388,7 @@ fn an_interrupt_that_comes_again_before_it_ended_is_found() {
     let at = support::HEADER.len() + support::SYNC.len() + before;
     let sound = checked(support::recording());
     let rules =
-        |found: &[(&'static str, Option<u64>)]| found.iter().map(|of| of.0).collect::<Vec<_>>();
+        |found: &[(&'static str, Option<u64>)]| found.iter().map(|pair| pair.0).collect::<Vec<_>>();
     assert_eq!(rules(&sound), ["overflow"]);
     let damaged = checked(recording);
     assert_eq!(rules(&damaged), ["overflow", "unended-interrupt"]);

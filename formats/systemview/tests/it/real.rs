@@ -157,7 +157,8 @@ fn every_name_and_parameter_is_as_its_own_tool_decodes_it() {
     ];
     for (file, core, json, expected_core) in files {
         let Some(events) = expected(json) else { return };
-        let of_core: Vec<_> = events.iter().filter(|of| of["core_id"] == expected_core).collect();
+        let of_core: Vec<_> =
+            events.iter().filter(|item| item["core_id"] == expected_core).collect();
         let (texts, names) = (texts(file, core), expected_names());
         assert_eq!((texts.len(), names.len()), (of_core.len(), 10));
         for (text, event) in texts.iter().zip(of_core) {
@@ -188,7 +189,7 @@ fn expected_of_tasks(events: &[Value]) -> (Moments, Moments) {
             17 => drop((running.insert(core, None), woken.remove(&core))),
             6 => {
                 releases.push((time_ns(event), tid.unwrap()));
-                woken.extend(running.iter().filter(|of| *of.1 == tid).map(|of| *of.0));
+                woken.extend(running.iter().filter(|pair| *pair.1 == tid).map(|pair| *pair.0));
             }
             _ => {}
         }
@@ -251,7 +252,8 @@ fn a_dump_of_memory_has_its_events() {
     assert_eq!(packets.iter().filter(|packet| packet.id == 2).count(), 739);
     let last = packets.last().unwrap();
     assert_eq!((last.ticks, reader.time_ns(last)), (73_921_351, Some(739_213_510)));
-    let found: Vec<_> = reader.findings().iter().map(|of| (of.rule, of.offset)).collect();
+    let found: Vec<_> =
+        reader.findings().iter().map(|finding| (finding.rule, finding.offset)).collect();
     assert_eq!(found, [("unreadable", Some(6150))]);
 }
 

@@ -137,7 +137,8 @@ class = 'complete'
     let path = folder.path().join("run.log");
     fs::write(&path, log).unwrap();
     let found = open(&path).findings();
-    let found: Vec<_> = found.iter().map(|of| (of.rule, of.message.as_str())).collect();
+    let found: Vec<_> =
+        found.iter().map(|finding| (finding.rule, finding.message.as_str())).collect();
     let expected = [
         (
             "budget",
@@ -159,8 +160,8 @@ fn findings(text: &str) -> (Vec<i64>, Vec<String>) {
     while let Some(event) = events.next().unwrap() {
         times.push(event.time.unwrap().0 / 1_000_000_000);
     }
-    let found = dataset.findings().into_iter().filter(|of| of.rule == "line");
-    (times, found.map(|of| of.message).collect())
+    let found = dataset.findings().into_iter().filter(|finding| finding.rule == "line");
+    (times, found.map(|finding| finding.message).collect())
 }
 
 /// As `date -u -d … +%s` tells them: the second of two years has a 29 February, the first has none.
@@ -192,7 +193,7 @@ fn events_without_a_time_beside_others_are_found() {
     let line = log.windows(5).position(|text| text == b"0.75 ").unwrap() as u64;
     let damaged = Source::from_bytes("pump.log", log);
     let found = TextLog.check(&damaged, &Context::default()).unwrap();
-    let found: Vec<_> = found.into_iter().map(|of| (of.rule, of.offset)).collect();
+    let found: Vec<_> = found.into_iter().map(|finding| (finding.rule, finding.offset)).collect();
     assert_eq!(found, [("untimed", Some(line))]);
     let opened = TextLog.open(&damaged, &Context::default()).unwrap();
     assert_eq!(opened.findings()[0].rule, "untimed");

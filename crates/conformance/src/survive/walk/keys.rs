@@ -62,15 +62,15 @@ impl RecordKeys {
     }
 }
 
-fn assert_unique(mut keys: Vec<Key>, of: impl Fn() -> String) {
+fn assert_unique(mut keys: Vec<Key>, item: impl Fn() -> String) {
     keys.sort_unstable();
     let again = keys.array_windows().find(|[key, next]| key == next);
-    assert!(again.is_none(), "{} is given twice: {again:x?}", of());
+    assert!(again.is_none(), "{} is given twice: {again:x?}", item());
 }
 
 /// Values that an event gives of the record that it was read from.
 pub(super) struct StoredEvent {
-    of: Stream,
+    pair: Stream,
     time: Option<TimeNs>,
     offset: u64,
     payload_bytes: u64,
@@ -82,7 +82,7 @@ type Stream = (TrackId, Option<String>);
 impl StoredEvent {
     pub(super) fn from_event(event: &Event<'_>, file: Option<String>) -> Self {
         let Event { track, time, offset, payload, .. } = *event;
-        Self { of: (track, file), time, offset, payload_bytes: payload.len() as u64 }
+        Self { pair: (track, file), time, offset, payload_bytes: payload.len() as u64 }
     }
 }
 
@@ -111,9 +111,9 @@ impl EventKeys {
     /// Fails where an event of a track and file does not come behind the last one, but for events
     /// that come in the order of their times.
     pub(super) fn add(&mut self, stored: StoredEvent, position: u64) {
-        let StoredEvent { of, time, offset, payload_bytes } = stored;
+        let StoredEvent { pair, time, offset, payload_bytes } = stored;
         let key = (offset, position);
-        let of_stream = self.of_streams.entry(of).or_default();
+        let of_stream = self.of_streams.entry(pair).or_default();
         let last = of_stream.last;
         if last == Some(key) {
             of_stream.derived += 1;
@@ -168,8 +168,8 @@ mod tests {
         let told = catch_unwind(|| {
             let mut keys = EventKeys::default();
             for (offset, time) in offsets {
-                let (of, time) = ((TrackId(0), None), time.map(TimeNs));
-                keys.add(StoredEvent { of, time, offset: *offset, payload_bytes: 10 }, 0);
+                let (pair, time) = ((TrackId(0), None), time.map(TimeNs));
+                keys.add(StoredEvent { pair, time, offset: *offset, payload_bytes: 10 }, 0);
             }
             keys.assert_once(size_bytes);
         });

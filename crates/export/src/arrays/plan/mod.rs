@@ -358,8 +358,9 @@ impl Builder<'_> {
         let said = match &kinds {
             Err(why) => vec![(LossKind::LeftOut, why.clone())],
             Ok(_) if variable.data_type == DataType::Binary => {
-                let (of, length) = (&variable.type_name, measured.longest.max(1));
-                let what = format!("its type {of} is not known: stored as {length} bytes a value");
+                let (name, length) = (&variable.type_name, measured.longest.max(1));
+                let what =
+                    format!("its type {name} is not known: stored as {length} bytes a value");
                 vec![(LossKind::Changed, what)]
             }
             Ok(_) => measured.changes().map(|what| (LossKind::Changed, what.to_owned())).collect(),

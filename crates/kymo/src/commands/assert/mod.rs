@@ -226,10 +226,11 @@ impl RuleResults {
 
     /// Returns the rules that prove nothing, and the reasons.
     pub(super) fn vacuous(&self) -> Vec<String> {
-        let text = |of: &VacuousRule| {
-            let name = self.names.get(of.rule).map_or("", String::as_str);
-            let part = of.part.as_ref().map_or(String::new(), |part| format!(" about {part}"));
-            let (name, why) = (escaped(name), escaped(&of.why));
+        let text = |vacuous_rule: &VacuousRule| {
+            let name = self.names.get(vacuous_rule.rule).map_or("", String::as_str);
+            let part =
+                vacuous_rule.part.as_ref().map_or(String::new(), |part| format!(" about {part}"));
+            let (name, why) = (escaped(name), escaped(&vacuous_rule.why));
             format!("the rule \"{name}\" proves nothing{part}: {why}")
         };
         self.vacuous.iter().map(text).collect()
@@ -246,7 +247,7 @@ impl RuleResults {
         {
             session.report.remark(&opened.name, text);
         }
-        if self.vacuous.iter().any(|of| of.is_suspect) {
+        if self.vacuous.iter().any(|vacuous_rule| vacuous_rule.is_suspect) {
             outcome = outcome.max(Outcome::Findings);
         }
         outcome

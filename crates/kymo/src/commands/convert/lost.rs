@@ -26,8 +26,8 @@ impl TableLosses {
         if let Some(what) = written.missing.text() {
             add("missing", &what);
         }
-        let of = chosen.of.as_ref();
-        if of.is_some_and(|(view, variable)| variable.rounds && view.has_rounded()) {
+        let variable_view = chosen.variable_view.as_ref();
+        if variable_view.is_some_and(|(view, variable)| variable.rounds && view.has_rounded()) {
             add("rounded", "values are rounded to double precision");
         }
         if let Some(what) = chosen.recoded {

@@ -338,7 +338,7 @@ fn finish(
     let (report, name) = (&mut session.report, &opened.name);
     let lost = missing.report(report, name, chosen.table.name());
     let rounded = chosen
-        .of
+        .variable_view
         .as_ref()
         .map(|(view, variable)| losses::rounding(report, name, view.as_ref(), variable));
     let recoded = chosen.report_recoded(report, name);
@@ -400,7 +400,7 @@ fn write(
 ) -> anyhow::Result<WrittenTable> {
     let table = &chosen.table;
     let schema = scan.output_schema(&table.schema())?;
-    let values = if chosen.of.is_some() { schema.index_of(VALUE).ok() } else { None };
+    let values = if chosen.variable_view.is_some() { schema.index_of(VALUE).ok() } else { None };
     let mut missing = Missing::default();
     let mut writer = target.writer(&schema, out)?;
     bars.begin_items("converting", chosen.rows.min(scan.limit.unwrap_or(u64::MAX)));
@@ -425,7 +425,7 @@ struct ChosenTable {
     /// Greatest number of rows that it has.
     rows: u64,
     /// The variable whose values they are, where they are one's.
-    of: Option<(Arc<dyn ArraysView>, Variable)>,
+    variable_view: Option<(Arc<dyn ArraysView>, Variable)>,
     /// Part that is stored as UTF-8 and is not UTF-8 in the file.
     recoded: Option<&'static str>,
     outcome: Outcome,
@@ -436,7 +436,7 @@ impl ChosenTable {
         let rows = table.row_count().unwrap_or(0);
         let view = opened.dataset.arrays();
         let recoded = view.and_then(|view| losses::recoded_table(view.as_ref(), table.name()));
-        Self { table, rows, of: None, recoded, outcome: Outcome::Done }
+        Self { table, rows, variable_view: None, recoded, outcome: Outcome::Done }
     }
 
     /// Says that texts are in another encoding than in the file, where they are.
@@ -522,8 +522,8 @@ fn variable(
     let part = Part::new(&view, id, args)?;
     let rows = part.rows()?;
     let recoded = losses::recoded_text(view.as_ref(), id, &variable)?;
-    let of = Some((view, variable));
-    Ok(Some(ChosenTable { table: part.table(), rows, of, recoded, outcome }))
+    let variable_view = Some((view, variable));
+    Ok(Some(ChosenTable { table: part.table(), rows, variable_view, recoded, outcome }))
 }
 
 fn scan(args: &Args, table: &dyn Table) -> anyhow::Result<Scan> {

@@ -24,8 +24,8 @@ pub(super) fn differences(
     };
     for ((path, is_group, name), sides) in pairs(named(one), named(other)) {
         let [left, right] = sides.map(distinct);
-        let of = if is_group { "group " } else { "" };
-        let name = format!("{of}{path} attribute {name}");
+        let this_name = if is_group { "group " } else { "" };
+        let name = format!("{this_name}{path} attribute {name}");
         if left.iter().chain(&right).any(|attribute| attribute.unread.is_some()) {
             let why = "attributes before it take all that is read of them";
             let what = format!("is not compared: {why}");

@@ -158,11 +158,11 @@ pub(crate) fn run(session: &mut Session, args: &Args) -> anyhow::Result<Outcome>
             };
             let _ = session.out.flush();
             for Remark { side, text, is_doubt } in remarks {
-                let of = if side == 0 { one } else { other };
+                let opened_file = if side == 0 { one } else { other };
                 if is_doubt {
-                    outcome = outcome.max(report_caveats(session, of, &[text]));
+                    outcome = outcome.max(report_caveats(session, opened_file, &[text]));
                 } else {
-                    session.report.remark(&of.name, text);
+                    session.report.remark(&opened_file.name, text);
                 }
             }
             Ok(outcome.max(session.findings(one)).max(session.findings(other)))

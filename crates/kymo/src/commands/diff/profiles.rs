@@ -95,8 +95,8 @@ impl ProfilesArgs {
             let questions = [(views[0], one), (views[1], other)]
                 .map(|(view, metric)| MetricQuery { view: view.as_ref(), metric, threads: None });
             let Some(is_inclusive) = self.is_inclusive(&questions) else {
-                let has_any = |of: &MetricQuery<'_>| {
-                    MetricScope::ALL.into_iter().any(|reach| of.has_scope(reach))
+                let has_any = |metric_query: &MetricQuery<'_>| {
+                    MetricScope::ALL.into_iter().any(|reach| metric_query.has_scope(reach))
                 };
                 if questions.iter().any(has_any) {
                     take(uncompared(&metric, NOT_BOTH.to_owned()))?;
@@ -117,7 +117,9 @@ impl ProfilesArgs {
     /// Chooses whether values inclusive of calls are compared: as it is asked for, or the other way
     /// where one of them has no such values. Returns `None` where both have neither.
     fn is_inclusive(&self, questions: &[MetricQuery<'_>; 2]) -> Option<bool> {
-        let is_measured = |side: &bool| questions.iter().all(|of| of.has_scope(reach_of(*side)));
+        let is_measured = |side: &bool| {
+            questions.iter().all(|metric_query| metric_query.has_scope(reach_of(*side)))
+        };
         [self.inclusive, !self.inclusive].into_iter().find(is_measured)
     }
 

@@ -81,7 +81,7 @@ fn format_words() -> impl Iterator<Item = &'static ClassWord> {
 /// The words: first those of timelines, then those of formats.
 fn words() -> impl Iterator<Item = &'static str> {
     let own = Class::ALL.into_iter().map(Class::name);
-    own.chain(format_words().map(|of| of.word))
+    own.chain(format_words().map(|class_word| class_word.word))
 }
 
 impl Classes {
@@ -109,7 +109,7 @@ impl Classes {
 
     fn named(is_it: impl Fn(&str) -> bool) -> Option<Self> {
         let own = Class::ALL.into_iter().find(|class| is_it(class.name())).map(Self::Are);
-        own.or_else(|| format_words().find(|of| is_it(of.word)).map(Self::Of))
+        own.or_else(|| format_words().find(|item| is_it(item.word)).map(Self::Of))
     }
 
     /// Returns true if an event of a track is asked for.
@@ -137,7 +137,7 @@ fn is_pattern(typed: &str) -> bool {
 /// with that of its subsystem or without.
 fn is_like(pattern: &NamePattern, event: &Event<'_>, track: Option<&Track>) -> bool {
     let is_word = pattern.matches(Class::from_content(&event.content).name()) || { format_words() }
-        .any(|of| pattern.matches(of.word) && of.matches(event, track));
+        .any(|class_word| pattern.matches(class_word.word) && class_word.matches(event, track));
     let name = match &event.content {
         Content::Text(text) => text.split_once(": ").map_or(&**text, |(name, _)| name),
         Content::Fields(fields) => &fields.name,

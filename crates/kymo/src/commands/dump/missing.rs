@@ -191,7 +191,7 @@ mod tests {
         assert_eq!(found("x_y"), "; there are irq_handler_entry, sched_switch, sched_waking");
         assert_eq!(instead("x_y", std::iter::empty()), "");
         let kinds = names.map(str::to_owned).into_iter().collect();
-        let near = |name| uncalled(&[name], &kinds).map(|of| of.near);
+        let near = |name| uncalled(&[name], &kinds).map(|unknown_name| unknown_name.near);
         assert_eq!(near("sched_switch"), None);
         assert_eq!(near("TASK_SWICH"), Some(Some("TASK_SWITCH")));
         assert_eq!(near("sched_swich"), Some(Some("sched_switch")));

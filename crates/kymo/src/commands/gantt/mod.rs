@@ -194,9 +194,9 @@ impl DrawnChart {
 fn busiest(load: &mut Load, analysis: &Analysis) -> Vec<RowKind> {
     let tasks = analysis.tasks();
     let mut ran = vec![0_u64; tasks.len()];
-    for of in load.take_cpus(tasks).iter().flat_map(|cpu| &cpu.tasks) {
-        if let Some(ran) = ran.get_mut(of.task.0) {
-            *ran = ran.saturating_add(of.run_ns);
+    for task_load in load.take_cpus(tasks).iter().flat_map(|cpu| &cpu.tasks) {
+        if let Some(ran) = ran.get_mut(task_load.task.0) {
+            *ran = ran.saturating_add(task_load.run_ns);
         }
     }
     let ids = ran.iter().enumerate().map(|(id, ns)| (kymo_query::TaskId(id), *ns));

@@ -84,7 +84,7 @@ impl Described {
 
     /// Returns the text beside its path: `attr = "K" ×4`.
     pub(super) fn text(&self) -> String {
-        let of = match self.attribute.target {
+        let name = match self.attribute.target {
             Target::Variable => "",
             Target::Group => " of group",
             Target::Nothing => " of nothing",
@@ -93,7 +93,7 @@ impl Described {
             1 => String::new(),
             times => format!(" ×{times}"),
         };
-        format!("attr{of} = {}{times}", quoted_value(&self.attribute.value))
+        format!("attr{name} = {}{times}", quoted_value(&self.attribute.value))
     }
 
     /// All there is to know about it.

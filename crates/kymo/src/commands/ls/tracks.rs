@@ -59,8 +59,8 @@ impl Listing<'_> {
 }
 
 /// The processor that a stream says it is of, or the nearest above it that says so.
-fn cpu_of(tracks: &[Track], of: TrackId) -> Option<i64> {
-    let mut next = Some(of);
+fn cpu_of(tracks: &[Track], track_id: TrackId) -> Option<i64> {
+    let mut next = Some(track_id);
     // Parents come before their children, so that this ends.
     while let Some((id, track)) = next.and_then(|id| Some((id, tracks.get(id.0)?))) {
         if let Some(cpu) = track.attributes.get(Track::CPU_ID) {

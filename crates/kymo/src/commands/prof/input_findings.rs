@@ -29,7 +29,7 @@ impl InputFindings {
         let _ = session.out.flush();
         let mut rules: Vec<(&Finding, u64)> = Vec::new();
         for finding in findings.iter().filter(|finding| finding.severity >= Severity::Warning) {
-            let key = |of: &Finding| (of.rule, of.severity);
+            let key = |this_finding: &Finding| (this_finding.rule, this_finding.severity);
             match rules.iter_mut().find(|(first, _)| key(first) == key(finding)) {
                 Some((_, more)) => *more += 1,
                 None => rules.push((finding, 0)),

@@ -62,9 +62,9 @@ fn take(found: &mut BTreeMap<String, Addresses>, thread: &MeasuredThread, direct
             path.clone()
         };
         let addresses = found.entry(path).or_default();
-        let of = if is_caller { &mut addresses.calls } else { &mut addresses.others };
-        if of.len() < ADDRESSES_MAX {
-            of.insert(offset);
+        let values = if is_caller { &mut addresses.calls } else { &mut addresses.others };
+        if values.len() < ADDRESSES_MAX {
+            values.insert(offset);
         }
     }
 }

@@ -26,7 +26,9 @@ pub(super) fn add(
         let variable = view.variable(id);
         let found = if id.0 < READ_MAX { statistics(&view, id)? } else { None };
         let [min, max] = match &found {
-            Some(found) => [&found.min, &found.max].map(|of| Cell::Number(value(of))),
+            Some(found) => {
+                [&found.min, &found.max].map(|this_value| Cell::Number(value(this_value)))
+            }
             None => [Cell::Number(String::new()), Cell::Number(String::new())],
         };
         let nan = found.filter(|found| found.nan > 0);

@@ -98,11 +98,11 @@ fn threads(page: &mut Page, args: &Args, asked: &ProfileQuery) -> anyhow::Result
         return Ok(());
     }
     let spent = asked.per_thread(SpentScope::All)?;
-    let of = |id: ThreadId| {
+    let item = |id: ThreadId| {
         let value = usize::try_from(id.0).ok().and_then(|index| spent.get(index)).copied();
         value.filter(|_| !asked.is_incomplete(id)).unwrap_or(f64::NAN)
     };
-    let mut rows: Vec<_> = all.iter().map(|(id, thread)| (of(*id), thread.to_string())).collect();
+    let mut rows: Vec<_> = all.iter().map(|(id, thread)| (item(*id), thread.to_string())).collect();
     // What is not known comes last.
     rows.sort_by(|(a, _), (b, _)| b.is_nan().cmp(&a.is_nan()).reverse().then(b.total_cmp(a)));
     let most = rows.iter().map(|(value, _)| *value).fold(0.0, f64::max);

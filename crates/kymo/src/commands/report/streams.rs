@@ -43,7 +43,8 @@ pub(super) fn add(page: &mut Page, args: &Args, scope: &Scope) -> anyhow::Result
     let timeline = &scope.timeline;
     let (tracks, clocks) = (timeline.tracks(), timeline.clocks());
     let tallies = Arc::clone(timeline).tallies(scope.window())?;
-    let mut busiest: Vec<_> = tallies.iter().enumerate().filter(|(_, of)| of.events > 0).collect();
+    let mut busiest: Vec<_> =
+        tallies.iter().enumerate().filter(|(_, item)| item.events > 0).collect();
     busiest.sort_by_key(|(id, tally)| (u64::MAX - tally.events, *id));
     table(page, args, &busiest, &tracks, &clocks);
     let mut found = StreamFindings::new(scope, &busiest, &tracks);
@@ -150,7 +151,8 @@ impl StreamFindings {
         let cells = buckets.map_or(0, |buckets| buckets.count);
         let lanes: Vec<_> = drawn
             .map(|id| {
-                let is_numbers = tracks.get(id).is_some_and(|of| of.kind == TrackKind::Counter);
+                let is_numbers =
+                    tracks.get(id).is_some_and(|this_track| this_track.kind == TrackKind::Counter);
                 let numbers = if is_numbers { vec![None; cells] } else { Vec::new() };
                 Lane { track: TrackId(id), counts: vec![0; cells], numbers }
             })
@@ -229,7 +231,7 @@ impl Lane {
         let at = |number: f64| base - axis.place(number) * BAR;
         let mut points = Vec::new();
         for (place, (min, max)) in
-            self.numbers.iter().enumerate().filter_map(|(place, of)| Some((place, (*of)?)))
+            self.numbers.iter().enumerate().filter_map(|(place, pair)| Some((place, (*pair)?)))
         {
             let x = left(place) + cell / 2.0;
             points.push((x, at(min)));

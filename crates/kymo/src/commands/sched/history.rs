@@ -158,7 +158,8 @@ impl Lines<'_> {
             let number = |ns: Option<u64>| ns.map_or(String::new(), |ns| ns.to_string());
             let [wait, delay, run] = times.map(number);
             let (time, recording) = (stretch.until.0.to_string(), recording.to_string());
-            let plain = |number: Option<i64>| number.map_or(String::new(), |of| of.to_string());
+            let plain =
+                |number: Option<i64>| number.map_or(String::new(), |value| value.to_string());
             let (priority, id, is_cut) = (plain(priority), plain(task_id), is_cut.to_string());
             let when = [self.file, &time, &recording, cpu, &wait, &delay, &run];
             return csv(self.out, &[&when[..], &[&is_cut, &priority, &id, task, &label]].concat());

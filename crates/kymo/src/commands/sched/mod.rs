@@ -277,7 +277,7 @@ fn priorities(task: &TaskSched, id: TaskId, tasks: &Tasks) -> Option<(i64, i64)>
 fn priority_words(priorities: Option<(i64, i64)>) -> Value {
     match priorities {
         Some((min, max)) if min < max => format!("{min} to {max}").into(),
-        of => priority(of.map(|(min, _)| min)),
+        pair => priority(pair.map(|(min, _)| min)),
     }
 }
 
@@ -285,7 +285,7 @@ fn row(task: &TaskSched, id: TaskId, tasks: &Tasks) -> Vec<Value> {
     let stretch_ns = &task.stretch_ns;
     let Jobs { delay_ns, run_ns, wait_ns, response_ns, period_ns, .. } = &**task;
     let priorities = priorities(task, id, tasks);
-    let part = |of: &Distribution, percent| maybe(of.percentile(percent));
+    let part = |distribution: &Distribution, percent| maybe(distribution.percentile(percent));
     vec![
         response_ns.count().into(),
         task.activations.into(),

@@ -48,7 +48,7 @@ fn tasks_of_rtc_files_that_are_merged_stay_apart() {
     assert_eq!(code, Some(0), "{said}");
     let loads = |file: &Path| {
         let (_, out, _) = run(kymo().arg("load").arg(file).args(["--json", "-n0"]));
-        let run_ns = |of: &Value| of["run_ns"].as_u64();
+        let run_ns = |value: &Value| value["run_ns"].as_u64();
         json(&out).iter().filter_map(run_ns).sum::<u64>()
     };
     assert_eq!(loads(&both), 2 * loads(&one));
@@ -104,7 +104,7 @@ fn tasks_of_several_recordings_stay_apart_where_these_become_one() {
             run(kymo().args(["sched", "--json", "--stream", "control"]).arg(file));
         let mut found: Vec<_> = json(&figures)
             .iter()
-            .map(|of| (of["response_max_ns"].as_u64(), of["period_mean_ns"].as_u64()))
+            .map(|value| (value["response_max_ns"].as_u64(), value["period_mean_ns"].as_u64()))
             .collect();
         found.sort_unstable();
         let period = Some(1_000_000);

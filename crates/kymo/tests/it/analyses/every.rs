@@ -28,11 +28,15 @@ fn the_commands_of_the_readme_work_on_a_trace_of_lttng() {
     // at .107050294. kworker/u16:0 stops 7 times in the state 4096, which is that of the preempted.
     let (code, figures, _) = on_trace("sched", &["--sort", "response", "--json", "-n0"]);
     let figures = json(&figures);
-    let of = |name: &str| figures.iter().find(|of| of["task"] == name).unwrap();
-    assert_eq!((code, &of("git-6743")["delay_max_ns"]), (Some(0), &Value::from(5247)));
-    assert_eq!(of("git-6743")["preemptions"], 0);
-    assert_eq!(of("kworker/u16:0-2282")["preemptions"], 7);
-    assert!(figures.iter().all(|of| of["run_max_ns"].as_u64() <= of["response_max_ns"].as_u64()));
+    let item = |name: &str| figures.iter().find(|item| item["task"] == name).unwrap();
+    assert_eq!((code, &item("git-6743")["delay_max_ns"]), (Some(0), &Value::from(5247)));
+    assert_eq!(item("git-6743")["preemptions"], 0);
+    assert_eq!(item("kworker/u16:0-2282")["preemptions"], 7);
+    assert!(
+        figures
+            .iter()
+            .all(|value| value["run_max_ns"].as_u64() <= value["response_max_ns"].as_u64())
+    );
 
     let picture = |command: &str, name: &str, more: &[&str]| {
         let path = out.path().join(name);
@@ -47,7 +51,7 @@ fn the_commands_of_the_readme_work_on_a_trace_of_lttng() {
     assert!(chart.matches(">wakeup ").count() == 40 && chart.contains("Xorg-1668"));
     // There are 2,378 sched_waking and 5 sched_wakeup_new.
     let (_, pairs, _) = on_trace("messages", &["--json", "-n0"]);
-    let sent = json(&pairs).iter().map(|of| of["sent"].as_u64().unwrap()).sum::<u64>();
+    let sent = json(&pairs).iter().map(|value| value["sent"].as_u64().unwrap()).sum::<u64>();
     assert_eq!(sent, 2383);
     let (report, _) = picture("report", "report.html", &[]);
     for heading in ["Tasks over time", "Loads", "Response times", "Wakeups"] {
@@ -121,7 +125,7 @@ fn rows_of_one_name_can_be_told_apart() {
         let whose = |row: &Value| keys.iter().map(|key| row[key].to_string()).collect::<Vec<_>>();
         let told: std::collections::BTreeSet<_> = rows.iter().map(whose).collect();
         assert_eq!((rows.len(), told.len()), (count, count), "{command}: {rows:?} {said}");
-        assert!(!told.iter().flatten().any(|of| of == "null"), "{command}: {told:?}");
+        assert!(!told.iter().flatten().any(|this_name| this_name == "null"), "{command}: {told:?}");
     }
 }
 
@@ -159,8 +163,8 @@ fn a_recording_ends_where_it_does_whichever_streams_are_chosen() {
     let folder = folder();
     let path = log(folder.path(), LONG);
     let (_, tasks, _) = run(kymo().args(["sched", "--json"]).arg(&path));
-    let of = json(&tasks).into_iter().find(|of| of["task"] == "A").unwrap();
-    assert_eq!((&of["open"], &of["misses"]), (&1.into(), &1.into()), "{of}");
+    let value = json(&tasks).into_iter().find(|value| value["task"] == "A").unwrap();
+    assert_eq!((&value["open"], &value["misses"]), (&1.into(), &1.into()), "{value}");
     for more in [&[][..], &["-s", "motor"], &["-s", "motor", "-s", "A"]] {
         let (_, states, _) = run(kymo().args(["states", "--json"]).args(more).arg(&path));
         assert_eq!(json(&states)[0]["time_ns"], 988_000_000, "{states}");
@@ -188,7 +192,8 @@ fn a_range_that_ends_after_the_last_switch_has_what_the_whole_has() {
     let loads = |more: &[&str]| {
         let (code, loads, _) = run(kymo().args(["load", "--json"]).args(more).arg(&path));
         assert_eq!(code, Some(0));
-        let runs = json(&loads).into_iter().map(|of| (of["task"].clone(), of["run_ns"].clone()));
+        let runs =
+            json(&loads).into_iter().map(|value| (value["task"].clone(), value["run_ns"].clone()));
         runs.collect::<Vec<_>>()
     };
     let whole = [(Value::from("A"), Value::from(14_000_000))];
@@ -253,12 +258,12 @@ fn nothing_in_a_range_is_not_nothing_in_the_recording() {
 #[test]
 fn events_of_tasks_name_the_file_that_they_are_in() {
     let Some(trace) = shared::file("traces/ctf/many-threads") else { return };
-    let of = |more: &[&str]| json(&run(kymo().args(["dump", "--json"]).args(more).arg(&trace)).1);
-    let releases = of(&["--class", "release", "-n2"]);
-    let place = |of: &Value| (of["event_file"].clone(), of["offset"].clone());
+    let item = |more: &[&str]| json(&run(kymo().args(["dump", "--json"]).args(more).arg(&trace)).1);
+    let releases = item(&["--class", "release", "-n2"]);
+    let place = |value: &Value| (value["event_file"].clone(), value["offset"].clone());
     let found: Vec<_> = releases.iter().map(place).collect();
     // What is on a task's track is an event of a stream, too, at the same place.
-    let wakings = of(&["--class", "sched_waking", "-n2"]);
+    let wakings = item(&["--class", "sched_waking", "-n2"]);
     assert_eq!(found, wakings.iter().map(place).collect::<Vec<_>>());
     assert_eq!(found[0], ("channel0_2".into(), 84.into()));
     let fields = &wakings[0]["fields"];

@@ -19,13 +19,16 @@ fn who_runs_all_through_a_range_is_known_in_a_trace_too() {
     assert_eq!(code, Some(0));
     // Processors 1 and 2 do not switch in these ten milliseconds: they are idle.
     for (cpu, task) in [("cpu 1", "swapper/1"), ("cpu 2", "swapper/2")] {
-        let of: Vec<_> = loads.iter().filter(|of| of["cpu"] == cpu).collect();
+        let values: Vec<_> = loads.iter().filter(|item| item["cpu"] == cpu).collect();
         assert_eq!(
-            (of.len(), &of[0]["task"], &of[0]["run_ns"]),
+            (values.len(), &values[0]["task"], &values[0]["run_ns"]),
             (1, &task.into(), &10_000_000.into())
         );
     }
-    assert_eq!(loads.iter().map(|of| of["run_ns"].as_u64().unwrap()).sum::<u64>(), 40_000_000);
+    assert_eq!(
+        loads.iter().map(|value| value["run_ns"].as_u64().unwrap()).sum::<u64>(),
+        40_000_000
+    );
 }
 
 #[test]
@@ -45,7 +48,7 @@ fn interrupts_have_a_row_beside_the_tasks() {
 fn interrupts_and_all_processors_of_ranges_that_adjoin_add_up() {
     let Some(file) = shared::file("traces/systemview/heap_log_mcore.svdat") else { return };
     let sums = |range: &[&str]| {
-        let of = |more: &[&str]| {
+        let item = |more: &[&str]| {
             let (_, rows, _) =
                 run(kymo().args(["load", "--json", "-n0"]).args(more).args(range).arg(&file));
             json(&rows)
@@ -54,7 +57,7 @@ fn interrupts_and_all_processors_of_ranges_that_adjoin_add_up() {
             let is_of = |row: &&Value| row["is_interrupt"] == true && row["cpu"] == cpu;
             rows.iter().filter(is_of).map(|row| row["run_ns"].as_u64().unwrap()).sum::<u64>()
         };
-        let (each, all) = (of(&[]), of(&["--total"]));
+        let (each, all) = (item(&[]), item(&["--total"]));
         let time = |name: &str| all[0][name].as_u64().unwrap();
         let interrupts = ["cpu 0", "cpu 1"].map(|cpu| interrupts(&each, cpu));
         [interrupts[0], interrupts[1], time("cpu_ns"), time("unseen_ns")]
@@ -127,12 +130,12 @@ fn what_the_last_switch_of_a_processor_lets_run_is_no_stretch() {
     let trace = kymo_conformance::testdata("perf/control.perf");
     let (_, tasks, _) = run(kymo().args(["sched", "--json", "-n0"]).arg(&trace));
     let tasks = json(&tasks);
-    let perf = tasks.iter().find(|of| of["task"] == "perf-6045").unwrap();
+    let perf = tasks.iter().find(|item| item["task"] == "perf-6045").unwrap();
     // It runs .312605710–.312644328 and .321160924–.321201825; the last switches of both processors
     // let it run.
     assert_eq!((&perf["stretches"], &perf["stretch_mean_ns"]), (&2.into(), &39_759.into()));
     let (_, loads, _) = run(kymo().args(["load", "--json", "-n0"]).arg(&trace));
-    assert!(json(&loads).iter().all(|of| of["run_ns"] != 0), "{loads}");
+    assert!(json(&loads).iter().all(|value| value["run_ns"] != 0), "{loads}");
 }
 
 /// On cpu 0 a runs 0–9 ms; on cpu 1 b runs 3–6 ms and nothing else does until 21 ms.

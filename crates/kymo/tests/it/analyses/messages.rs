@@ -36,9 +36,9 @@ fn receivers_have_their_names_also_where_lines_tell_processors() {
     fs::write(&path, format!("{grammar}{lines}")).unwrap();
     let (code, pairs, _) = run(kymo().args(["messages", "--json"]).arg(&path));
     let pairs = json(&pairs);
-    let shown = |of: &Value| {
-        let end = |name: &str| of[name].as_str().unwrap().to_owned();
-        (end("from"), end("to"), of["sent"].as_u64().unwrap())
+    let shown = |value: &Value| {
+        let end = |name: &str| value[name].as_str().unwrap().to_owned();
+        (end("from"), end("to"), value["sent"].as_u64().unwrap())
     };
     let mut shown: Vec<_> = pairs.iter().map(shown).collect();
     shown.sort();
@@ -136,11 +136,12 @@ fn a_wakeup_arrives_with_the_stretch_it_is_for() {
     let trace = kymo_conformance::testdata("perf/control.perf");
     let (_, pairs, _) = run(kymo().args(["messages", "--json", "-n0"]).arg(&trace));
     let pairs = json(&pairs);
-    let pair = pairs.iter().find(|of| of["to"] == "perf-6045" && of["from"] == "migration/0-18");
+    let pair =
+        pairs.iter().find(|item| item["to"] == "perf-6045" && item["from"] == "migration/0-18");
     assert_eq!(pair.unwrap()["latency_max_ns"], Value::Null);
     assert_eq!((&pair.unwrap()["received"], &pair.unwrap()["lost"]), (&1.into(), &0.into()));
     let (_, tasks, _) = run(kymo().args(["sched", "--json", "-n0"]).arg(&trace));
-    let longest = json(&tasks).iter().filter_map(|of| of["wait_max_ns"].as_u64()).max();
+    let longest = json(&tasks).iter().filter_map(|value| value["wait_max_ns"].as_u64()).max();
     assert!(longest < Some(5_000_000), "{longest:?}");
 }
 
@@ -172,6 +173,7 @@ fn a_chart_of_some_tasks_has_only_wakeups_of_theirs() {
     let others = said.split(" other streams and ").nth(1).unwrap().split(' ').next().unwrap();
     let others: u64 = others.replace(',', "").parse().unwrap();
     let (_, pairs, _) = run(kymo().args(["messages", "--json"]).args(chosen).arg(&trace));
-    let sent = |of: &Value| of["sent"].as_u64().unwrap().max(of["received"].as_u64().unwrap());
+    let sent =
+        |value: &Value| value["sent"].as_u64().unwrap().max(value["received"].as_u64().unwrap());
     assert_eq!(drawn + others, json(&pairs).iter().map(sent).sum::<u64>());
 }

@@ -73,9 +73,9 @@ fn time_that_is_told_where_times_go_back_is_not_known() {
     assert!(said.contains("`kymo merge --sort` sorts"), "{said}");
     let (_, rows, _) = run(kymo().args(["load", "--json", "--buckets", "3"]).arg(&path));
     let rows = json(&rows);
-    let figures = rows.iter().map(|of| {
+    let figures = rows.iter().map(|value| {
         let names = ["task", "run_ns", "is_unknown", "over_time", "cpu_ns"];
-        names.map(|name| of[name].to_string()).join(" ")
+        names.map(|name| value[name].to_string()).join(" ")
     });
     let expected = [
         r#""a" 100000000 false [0,100000000,0] 300000000"#,
@@ -251,8 +251,8 @@ fn figures_of_a_recording_with_gaps_stay_what_they_are_in_every_format() {
     // B runs 7–9 and 20–22 ms; C 11–12 ms, where the second gap begins. Before 5 ms nobody is known to.
     let loads = figures(&traced, &["load"]).concat();
     let run_ns = |task: &str| {
-        let of = loads.iter().filter(|row| row["task"] == task && row["cpu"] == "cpu 1");
-        of.map(|row| row["run_ns"].as_u64().unwrap()).sum::<u64>()
+        let this_filter = loads.iter().filter(|row| row["task"] == task && row["cpu"] == "cpu 1");
+        this_filter.map(|row| row["run_ns"].as_u64().unwrap()).sum::<u64>()
     };
     assert_eq!([run_ns("B-11"), run_ns("C-12")], [4_000_000, 1_000_000]);
     assert_eq!(run_ns("not known"), 4_000_000 + 8_000_000);

@@ -52,7 +52,7 @@ pub(crate) fn json(text: &str) -> Vec<Value> {
 
 /// What commands say of a recording, as JSON and without the names of files.
 pub(crate) fn figures(recording: &Path, commands: &[&str]) -> Vec<Vec<Value>> {
-    let of = |command: &&str| {
+    let item = |command: &&str| {
         let rows = if *command == "states" { &["--json"][..] } else { &["--json", "-n0"] };
         let (_, out, said) = run(kymo().arg(command).arg(recording).args(rows));
         assert!(!out.is_empty(), "{command}: {said}");
@@ -62,7 +62,7 @@ pub(crate) fn figures(recording: &Path, commands: &[&str]) -> Vec<Vec<Value>> {
         }
         rows
     };
-    commands.iter().map(of).collect()
+    commands.iter().map(item).collect()
 }
 
 pub(crate) fn converted(from: &Path, to: &Path) {

@@ -49,7 +49,7 @@ fn rules_keep_to_the_streams_that_are_chosen() {
     let text = "[[rule]]\nname='run'\ntask='*'\nrun_max='20ms'\n[[rule]]\nname='msg'\n\
                 message='*'\nlatency_max='1ms'\n[[rule]]\nname='load'\ntask='*'\nload_max='10%'\n";
     fs::write(&rules, text).unwrap();
-    let of = |more: &[&str]| {
+    let item = |more: &[&str]| {
         let (code, found, said) = run(kymo().arg("assert").args(more).arg(&rules).arg(&path));
         assert_eq!(code, Some(3));
         let what = |line: &str| line.split_once(".log: ").unwrap().1.to_owned();
@@ -59,10 +59,10 @@ fn rules_keep_to_the_streams_that_are_chosen() {
         "run: 0.000000000 ctl: was not complete and ran 90.00 ms, more than 20.00 ms",
         "load: ctl used 47.4% of a processor's time on cpu 0, more than 10.0%",
     ];
-    let (found, said) = of(&["--stream", "ctl"]);
+    let (found, said) = item(&["--stream", "ctl"]);
     assert_eq!(found, of_ctl);
     assert!(said.contains("the rule \"msg\" proves nothing: there is no such message"), "{said}");
-    let (found, said) = of(&[]);
+    let (found, said) = item(&[]);
     assert_eq!((found.len(), said.as_str()), (5, ""), "{found:?}");
 }
 
@@ -161,7 +161,7 @@ fn rules_take_a_task_that_moves_for_one() {
     let used = "load: m used 60.0% of a processor's time on 2 processors together, more than 50.0%";
     assert!(found.contains(used), "{found}");
     let (_, loads, _) = run(kymo().args(["load", "--total", "--json"]).arg(&path));
-    let load = json(&loads).into_iter().find(|of| of["task"] == "m").unwrap();
+    let load = json(&loads).into_iter().find(|value| value["task"] == "m").unwrap();
     // Of the time of both processors that is half as much.
     assert_eq!(load["share"], 0.3);
 }

@@ -48,7 +48,7 @@ fn a_wakeup_that_was_used_up_is_no_release() {
         assert_eq!(figures[name], value, "{name}");
     }
     let (_, turns, _) = run(kymo().args(["sched", "--history", "--json"]).arg(&path));
-    assert!(json(&turns).iter().all(|of| of["delay_ns"] == 10_000), "{turns}");
+    assert!(json(&turns).iter().all(|this_value| this_value["delay_ns"] == 10_000), "{turns}");
     let (_, pairs, _) = run(kymo().args(["messages", "--json"]).arg(&path));
     let pair = &json(&pairs)[0];
     assert_eq!((&pair["sent"], &pair["latency_max_ns"]), (&3.into(), &10_000.into()));
@@ -95,11 +95,11 @@ fn stretches_that_a_range_cuts_are_told_up_to_its_ends() {
     assert_eq!((code, said.as_str()), (Some(0), ""));
     let turns = json(&turns);
     let found: Vec<_> =
-        turns.iter().map(|of| (&of["task"], &of["run_ns"], &of["is_cut"])).collect();
-    let of = |task: &str, ms: u64, is_cut: bool| {
+        turns.iter().map(|value| (&value["task"], &value["run_ns"], &value["is_cut"])).collect();
+    let item = |task: &str, ms: u64, is_cut: bool| {
         (Value::from(task), Value::from(ms * 1_000_000), Value::from(is_cut))
     };
-    let expected = [of("a", 20, true), of("b", 20, false), of("a", 10, true)];
+    let expected = [item("a", 20, true), item("b", 20, false), item("a", 10, true)];
     assert_eq!(found, expected.each_ref().map(|(task, ns, is_cut)| (task, ns, is_cut)));
     let (_, turns, _) = run(kymo().args(history).arg(&path));
     let count = |text: &str| turns.matches(text).count();
@@ -137,7 +137,7 @@ fn jobs_of_which_a_begin_is_missing_are_jobs_all_the_same() {
         assert_eq!(ctl[figure], expected, "{figure}");
     }
     let (_, turns, _) = run(kymo().args(["sched", "--history", "--json"]).arg(&path));
-    let delays: Vec<_> = json(&turns).iter().map(|of| of["delay_ns"].as_u64()).collect();
+    let delays: Vec<_> = json(&turns).iter().map(|value| value["delay_ns"].as_u64()).collect();
     let mut expected = [Some(1_000_000); 8];
     expected[3] = None;
     assert_eq!(delays, expected);
@@ -202,7 +202,7 @@ fn what_is_idle_is_so_with_the_name_of_the_file_that_a_merge_gives_it() {
     assert!(streams.contains("idle (two)"), "{streams}");
     let (_, tasks, said) = run(kymo().args(["sched", "--json"]).arg(&both));
     let tasks = json(&tasks);
-    let tasks: Vec<_> = tasks.iter().map(|of| of["task"].as_str().unwrap()).collect();
+    let tasks: Vec<_> = tasks.iter().map(|value| value["task"].as_str().unwrap()).collect();
     assert_eq!(tasks, ["a", "b"], "{said}");
     // A load is of one clock; which streams are on which is said.
     let (code, _, said) = run(kymo().arg("load").arg(&both));

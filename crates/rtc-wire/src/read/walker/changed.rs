@@ -98,17 +98,18 @@ impl Walker {
     /// The checksum of this Unit, and the byte that was changed with the bits that differ, where it
     /// was looked for.
     pub(super) fn known_change(&self) -> Option<(u64, (u64, u8))> {
-        let known =
-            self.changed.filter(|known| Some(known.marker) == self.ruler.map(|of| of.marker));
+        let known = self
+            .changed
+            .filter(|known| Some(known.marker) == self.ruler.map(|this_ruler| this_ruler.marker));
         let Byte { at, bits, crc } = known?.found?;
         Some((crc, (at, bits)))
     }
 
     /// The one byte of the Unit that was changed, from `start` on.
     fn changed_from(&self, view: &View<'_>, start: u64) -> Option<Byte> {
-        let of = |crc, polynomial| self.changed_byte(view, polynomial, start, crc);
+        let item = |crc, polynomial| self.changed_byte(view, polynomial, start, crc);
         let mut places = self.places_of_crc(view).into_iter();
-        places.find_map(|crc| of(crc, Polynomial::Ieee).or_else(|| of(crc, Polynomial::Mixed)))
+        places.find_map(|crc| item(crc, Polynomial::Ieee).or_else(|| item(crc, Polynomial::Mixed)))
     }
 
     /// The one byte from `start` on by whose change the checksum at a place does not hold.

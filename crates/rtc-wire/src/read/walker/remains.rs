@@ -133,12 +133,12 @@ impl Walker {
             let behind = i128::from(meta) - i128::from(ruler.index());
             (0..i128::from(PROOF_BYTES)).contains(&behind)
         };
-        let of = |marker: u64, sizes: &Ruler| Ruler {
+        let item = |marker: u64, sizes: &Ruler| Ruler {
             marker: i64::try_from(marker).unwrap_or(i64::MAX),
             ..*sizes
         };
         if let Some(known) = self.ruler {
-            let next = [known.end(), known.early_end()].map(|end| of(end, &known));
+            let next = [known.end(), known.early_end()].map(|end| item(end, &known));
             if let Some(next) = next.into_iter().find(is_before) {
                 return Some((next, self.count.map(|count| count + 1)));
             }
@@ -147,13 +147,13 @@ impl Walker {
             find_marker(view, meta).and_then(|marker| Some((marker, major_index(view, marker)?)));
         if let Some((marker, index)) = after.filter(|(_, index)| index.count > 0) {
             let start = marker.saturating_sub(index.ruler.major);
-            if let Some(ruler) = Some(of(start, &index.ruler)).filter(is_before) {
+            if let Some(ruler) = Some(item(start, &index.ruler)).filter(is_before) {
                 return Some((ruler, Some(index.count - 1)));
             }
         }
         let sizes = |minor| Ruler { marker: 0, major: MAJOR_UNKNOWN, minor };
         let ruler = ruler_by_first_index(view, meta);
-        let ruler = ruler.or_else(|| Some(of(meta.checked_sub(MARKER)?, &sizes(MINOR_UNKNOWN))));
+        let ruler = ruler.or_else(|| Some(item(meta.checked_sub(MARKER)?, &sizes(MINOR_UNKNOWN))));
         Some((ruler?, None))
     }
 

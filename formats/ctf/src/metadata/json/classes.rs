@@ -22,15 +22,15 @@ pub(super) fn read(object: &Object<'_>, name: &str, aliases: &Aliases) -> ReadRe
 
 /// A class. JSON is nested so deeply at most as its reader allows, which is a multiple of
 /// [`DEPTH_MAX`].
-fn class(of: &Object<'_>, value: &Value, aliases: &Aliases) -> ReadResult<Arc<Type>> {
+fn class(object: &Object<'_>, value: &Value, aliases: &Aliases) -> ReadResult<Arc<Type>> {
     if let Some(name) = value.as_str() {
         let known = aliases.get(name).map(Arc::clone);
         return known.ok_or_else(|| {
             let name = kymo_core::shortened(name).into_owned();
-            of.error(format!("there is no field class `{name}` before it"))
+            object.error(format!("there is no field class `{name}` before it"))
         });
     }
-    let object = Object::new(value, of.offset)?;
+    let object = Object::new(value, object.offset)?;
     object.refuse_extensions()?;
     let (kind, nested) = kind(&object, aliases)?;
     let depth = nested + 1;

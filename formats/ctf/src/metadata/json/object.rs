@@ -37,10 +37,10 @@ impl<'a> Object<'a> {
         &self,
         name: &str,
         what: &str,
-        of: impl FnOnce(&'a Value) -> Option<T>,
+        item: impl FnOnce(&'a Value) -> Option<T>,
     ) -> ReadResult<Option<T>> {
         let Some(value) = self.get(name) else { return Ok(None) };
-        of(value).map(Some).ok_or_else(|| self.error(format!("`{name}` is to be {what}")))
+        item(value).map(Some).ok_or_else(|| self.error(format!("`{name}` is to be {what}")))
     }
 
     fn needed<T>(&self, name: &str, value: Option<T>) -> ReadResult<T> {

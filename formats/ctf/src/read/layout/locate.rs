@@ -62,11 +62,13 @@ impl Builder<'_> {
         for name in location.path.iter() {
             place = match place {
                 Place::Open(level) => match before.get(level) {
-                    Some(of) if of.fields.contains_key(name) => {
-                        Place::Made(of.fields.get(name).copied().into_iter().collect())
+                    Some(this_level) if this_level.fields.contains_key(name) => {
+                        Place::Made(this_level.fields.get(name).copied().into_iter().collect())
                     }
                     // It is what we are in.
-                    Some(of) if of.current.as_ref() == Some(name) => Place::Open(level + 1),
+                    Some(this_level) if this_level.current.as_ref() == Some(name) => {
+                        Place::Open(level + 1)
+                    }
                     _ => return Ok(None),
                 },
                 Place::Made(nodes) => {

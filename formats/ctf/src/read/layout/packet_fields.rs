@@ -48,7 +48,10 @@ struct RegisterField {
 
 impl PacketFields {
     fn add(&mut self, role: Role, kept: RegisterField) {
-        self.0.get_mut(role as usize).into_iter().for_each(|of| of.push(kept));
+        self.0
+            .get_mut(role as usize)
+            .into_iter()
+            .for_each(|register_fields| register_fields.push(kept));
     }
 
     fn fields_with_role(&self, role: Role) -> impl Iterator<Item = &RegisterField> {
@@ -71,9 +74,9 @@ impl PacketFields {
 
 impl Builder<'_> {
     /// Keeps the fields of a structure that a packet is understood by.
-    pub(super) fn understood(&mut self, of: Option<NodeId>) -> ReadResult<PacketFields> {
+    pub(super) fn understood(&mut self, node_id: Option<NodeId>) -> ReadResult<PacketFields> {
         let mut found = PacketFields::default();
-        let Some(root) = of else { return Ok(found) };
+        let Some(root) = node_id else { return Ok(found) };
         let names: &[_] = if self.has_lines { &NAMES } else { &[CPU] };
         for (role, name) in names {
             let line = format!("_{name}");

@@ -134,7 +134,7 @@ impl MetaWriter {
     /// has, and those that were read.
     fn listed_scopes(&self) -> Vec<(u64, &PropagationScope)> {
         let is_listed = |place: u64, scope: &PropagationScope| {
-            let of_metric = |metric| scopes_of(metric).any(|of| of == place);
+            let of_metric = |metric| scopes_of(metric).any(|value| value == place);
             self.read_scopes.contains(&scope.name) || self.metrics.iter().any(of_metric)
         };
         let all = (0..).zip(&self.scopes);

@@ -198,8 +198,8 @@ pub fn source(files: impl IntoIterator<Item = (&'static str, Vec<u8>)>) -> Sourc
 }
 
 /// What something holds at most, in bytes.
-pub fn held(of: impl FnOnce()) -> u64 {
-    allocation_counter::measure(of).bytes_max
+pub fn held(item: impl FnOnce()) -> u64 {
+    allocation_counter::measure(item).bytes_max
 }
 
 pub const MIB: u64 = 1 << 20;

@@ -100,8 +100,8 @@ impl<'a> Seeker<'a> {
 
     /// A stream and the clocks that it depends on.
     pub(crate) fn with_clocks(&self, stream: usize) -> Vec<usize> {
-        let of = |stream: &usize| self.clock_of(*stream);
-        std::iter::successors(Some(stream), of).take(CLOCKS_MAX).collect()
+        let item = |stream: &usize| self.clock_of(*stream);
+        std::iter::successors(Some(stream), item).take(CLOCKS_MAX).collect()
     }
 
     /// Returns the last position of a stream before a tick: the first of its frames in that unit.
@@ -231,9 +231,9 @@ impl<'a> Seeker<'a> {
     ) -> Certain<()> {
         let mut clock = self.clock_of(stream);
         for _ in 0..CLOCKS_MAX {
-            let Some(of) = clock else { break };
-            tracker.set_clock(of, self.moment(of, tick, depth + 1)?);
-            clock = self.clock_of(of);
+            let Some(value) = clock else { break };
+            tracker.set_clock(value, self.moment(value, tick, depth + 1)?);
+            clock = self.clock_of(value);
         }
         Ok(())
     }
@@ -332,8 +332,8 @@ impl<'a> Seeker<'a> {
                 (Some((_, end)), Some(frame)) if frame.position == end => {
                     return self.message(tick, stream, end, depth);
                 }
-                (Some((of, end)), _) if !seen.goes_on && seen.open.is_some() => {
-                    return self.message(of, stream, end, depth);
+                (Some((this_tick, end)), _) if !seen.goes_on && seen.open.is_some() => {
+                    return self.message(this_tick, stream, end, depth);
                 }
                 // It begins here, or still before.
                 (Some((_, end)), _) => rest = Some((tick, end)),
@@ -341,7 +341,7 @@ impl<'a> Seeker<'a> {
             unit = self.unit_before(tick, stream)?;
         }
         // Nothing was before it.
-        rest.map_or(Ok(None), |(of, end)| self.message(of, stream, end, depth))
+        rest.map_or(Ok(None), |(this_tick, end)| self.message(this_tick, stream, end, depth))
     }
 
     /// The last message of a unit, where nothing before the unit matters to it.

@@ -73,9 +73,9 @@ impl UnmatchedPath {
     }
 
     /// Takes in a value at or below the path.
-    fn add(&mut self, of: &ValueOwner, apart: &ValueDifference, is_below: bool) {
+    fn add(&mut self, value_owner: &ValueOwner, apart: &ValueDifference, is_below: bool) {
         self.values += 1;
-        let is_spent = *of == ValueOwner::All(Statistic::Sum)
+        let is_spent = *value_owner == ValueOwner::All(Statistic::Sum)
             && apart.measured.reach == MetricScope::Execution;
         if is_spent && !is_below && self.spent.is_none() {
             let value = apart.values.get(self.side).copied().unwrap_or_default();
@@ -89,7 +89,7 @@ type Place = (usize, MeasuredMetric, Option<Statistic>);
 
 /// Values that differ, of the thread that does most.
 struct ThreadDifferences {
-    of: ValueOwner,
+    value_owner: ValueOwner,
     values: [f64; 2],
     /// Number of other threads that do.
     more: u64,
@@ -131,7 +131,12 @@ impl<'a> GroupedDifferences<'a> {
     }
 
     /// Returns true if a value differs because others do.
-    fn is_implied(&self, of: &ValueOwner, apart: &ValueDifference, below: &ValuesBelow) -> bool {
+    fn is_implied(
+        &self,
+        value_owner: &ValueOwner,
+        apart: &ValueDifference,
+        below: &ValuesBelow,
+    ) -> bool {
         if self.lone_measured.contains(&apart.measured) {
             return true;
         }
@@ -140,7 +145,7 @@ impl<'a> GroupedDifferences<'a> {
             let [one, other] = apart.values;
             change.is_some_and(|change| !is_apart(self.compared.tolerance, one + change, other))
         };
-        match of {
+        match value_owner {
             ValueOwner::Thread(_) => comes_to(below.get(&key)),
             ValueOwner::All(Statistic::Sum) => {
                 comes_to(below.get(&key)) || comes_to(self.by_threads.get(&key))
@@ -187,13 +192,17 @@ impl<'a> GroupedDifferences<'a> {
         below
     }
 
-    fn print_group(&mut self, of: &ValueOwner, apart: &ValueDifference) {
-        let statistic = match of {
+    fn print_group(&mut self, value_owner: &ValueOwner, apart: &ValueDifference) {
+        let statistic = match value_owner {
             ValueOwner::Thread(_) => None,
             ValueOwner::All(statistic) => Some(*statistic),
         };
         let place = (apart.path, apart.measured.clone(), statistic);
-        let new = || ThreadDifferences { of: of.clone(), values: apart.values, more: 0 };
+        let new = || ThreadDifferences {
+            value_owner: value_owner.clone(),
+            values: apart.values,
+            more: 0,
+        };
         let Some(told) = self.told.get_mut(&place) else {
             self.told.insert(place, new());
             return;
@@ -246,20 +255,24 @@ impl DifferenceSink for GroupedDifferences<'_> {
         Ok(())
     }
 
-    fn values(&mut self, of: &ValueOwner, apart: &[ValueDifference]) -> anyhow::Result<()> {
+    fn values(
+        &mut self,
+        value_owner: &ValueOwner,
+        apart: &[ValueDifference],
+    ) -> anyhow::Result<()> {
         let below = self.values_below(apart);
         for found in apart {
             if let Some(root) = self.roots.get(&found.path) {
                 let lone = self.lone.get_mut(root).into_iter();
-                lone.for_each(|lone| lone.add(of, found, found.path != *root));
+                lone.for_each(|lone| lone.add(value_owner, found, found.path != *root));
                 continue;
             }
-            if self.is_implied(of, found, &below) {
+            if self.is_implied(value_owner, found, &below) {
                 self.implied += 1;
             } else {
-                self.print_group(of, found);
+                self.print_group(value_owner, found);
             }
-            if matches!(of, ValueOwner::Thread(_)) {
+            if matches!(value_owner, ValueOwner::Thread(_)) {
                 self.add_unmatched_values(std::slice::from_ref(found));
             }
         }
@@ -433,16 +446,18 @@ impl<'a> ValueRow<'a> {
 
     fn is_same(&self, measured: &MeasuredMetric, told: &ThreadDifferences) -> bool {
         let key = |told: &ThreadDifferences| (told.values.map(f64::to_bits), told.more);
-        *self.metric == measured.metric && self.told.of == told.of && key(self.told) == key(told)
+        *self.metric == measured.metric
+            && self.told.value_owner == told.value_owner
+            && key(self.told) == key(told)
     }
 
     fn print(&self, out: &mut Output) -> io::Result<()> {
-        let ThreadDifferences { of, values, more } = self.told;
+        let ThreadDifferences { value_owner, values, more } = self.told;
         let ([one, other], change) = (pair(*values), change(*values));
         let (metric, reaches) = (escaped(self.metric), self.reaches.join(", "));
         write!(out, "{one:>FIGURE$}  {other:>FIGURE$}  {change:>8}  {metric} {reaches}: ")?;
-        let of = of.to_string();
-        write!(out, "{}", escaped(&of))?;
+        let name = value_owner.to_string();
+        write!(out, "{}", escaped(&name))?;
         match more {
             0 => writeln!(out),
             more => writeln!(out, ", and {}", numbers::count(*more, "more thread", "more threads")),

@@ -32,7 +32,7 @@ struct Row<'a> {
     difference: String,
     kind: &'static str,
     only: Option<usize>,
-    of: Option<&'a ValueOwner>,
+    value_owner: Option<&'a ValueOwner>,
     measured: Option<&'a super::MeasuredMetric>,
     values: Option<[f64; 2]>,
     times_ns: Option<[i64; 2]>,
@@ -41,7 +41,7 @@ struct Row<'a> {
 
 impl Row<'_> {
     fn json(&self) -> Value {
-        let (thread, statistic) = match self.of {
+        let (thread, statistic) = match self.value_owner {
             Some(ValueOwner::Thread(name)) => (Some(name.to_string()), None),
             Some(ValueOwner::All(statistic)) => (None, Some(name_of(*statistic))),
             None => (None, None),
@@ -114,15 +114,19 @@ impl DifferenceSink for ListedDifferences<'_> {
         self.row(&Row { path, difference, kind, only, ..Row::default() })
     }
 
-    fn values(&mut self, of: &ValueOwner, apart: &[ValueDifference]) -> anyhow::Result<()> {
+    fn values(
+        &mut self,
+        value_owner: &ValueOwner,
+        apart: &[ValueDifference],
+    ) -> anyhow::Result<()> {
         for ValueDifference { path, measured, values } in apart {
             let [one, other] = pair(*values);
-            let difference = format!("{of}: {measured}: {one} in A, {other} in B");
+            let difference = format!("{value_owner}: {measured}: {one} in A, {other} in B");
             self.row(&Row {
                 path: self.path(*path),
                 difference,
                 kind: "value",
-                of: Some(of),
+                value_owner: Some(value_owner),
                 measured: Some(measured),
                 values: Some(*values),
                 ..Row::default()
@@ -137,16 +141,16 @@ impl DifferenceSink for ListedDifferences<'_> {
         let path = self.path(super::paths::UNLISTED);
         let kind = "instructions";
         match found {
-            Differing::Values { of, measured, count, counts, sums } => {
+            Differing::Values { of: value_owner, measured, count, counts, sums } => {
                 let what = match counts {
                     [one, other] if one != other => format!("{one} values in A, {other} in B"),
                     _ => numbers::count(*count as u64, "value differs", "values differ"),
                 };
                 self.row(&Row {
                     path,
-                    difference: format!("{of}: {measured}: {what}"),
+                    difference: format!("{value_owner}: {measured}: {what}"),
                     kind,
-                    of: Some(of),
+                    value_owner: Some(value_owner),
                     measured: Some(measured),
                     values: Some(*sums),
                     ..Row::default()
@@ -160,7 +164,7 @@ impl DifferenceSink for ListedDifferences<'_> {
     }
 
     fn samples(&mut self, thread: &str, samples: &[Vec<Sample>; 2]) -> anyhow::Result<()> {
-        let of = ValueOwner::Thread(thread.into());
+        let value_owner = ValueOwner::Thread(thread.into());
         let [one, other] = samples;
         if one.len() != other.len() {
             let (one, other) = (one.len(), other.len());
@@ -172,7 +176,7 @@ impl DifferenceSink for ListedDifferences<'_> {
                 path,
                 difference,
                 kind: "samples",
-                of: Some(&of),
+                value_owner: Some(&value_owner),
                 values,
                 ..Row::default()
             })?;
@@ -186,7 +190,7 @@ impl DifferenceSink for ListedDifferences<'_> {
                     path: self.path(*path),
                     difference,
                     kind: "sample",
-                    of: Some(&of),
+                    value_owner: Some(&value_owner),
                     times_ns: Some([*time, *other_time]),
                     other_path: Some(text),
                     ..Row::default()

@@ -152,7 +152,8 @@ trait DifferenceSink {
     fn unsound(&mut self, finding: &Finding, side: usize) -> anyhow::Result<()>;
 
     /// Values of a thread or a statistic, in the order of paths. Statistics come last.
-    fn values(&mut self, of: &ValueOwner, apart: &[ValueDifference]) -> anyhow::Result<()>;
+    fn values(&mut self, value_owner: &ValueOwner, apart: &[ValueDifference])
+    -> anyhow::Result<()>;
 
     /// Values of a thread that only one of them has, which is told already.
     fn add_unmatched_values(&mut self, apart: &[ValueDifference]);
@@ -236,7 +237,7 @@ impl ComparedProfiles<'_> {
     ) -> anyhow::Result<()> {
         let threads = [self.sides[0].threads()?, self.sides[1].threads()?];
         for (name, ids) in both(&threads) {
-            let of = ValueOwner::Thread(Rc::from(name.as_str()));
+            let value_owner = ValueOwner::Thread(Rc::from(name.as_str()));
             let is_in_both = ids.iter().all(Option::is_some);
             let mut values = [Values::new(), Values::new()];
             let sides = self.sides.into_iter().zip(ids).zip(unlisted.iter_mut());
@@ -245,12 +246,12 @@ impl ComparedProfiles<'_> {
                 let mut passed_over = unlisted.with_same_keys();
                 let unlisted = if is_in_both { unlisted } else { &mut passed_over };
                 if let Some(id) = id {
-                    *values = side.thread_values(id, &of, unlisted)?;
+                    *values = side.thread_values(id, &value_owner, unlisted)?;
                 }
             }
             let apart = self.value_differences(&values);
             if is_in_both {
-                take.values(&of, &apart)?;
+                take.values(&value_owner, &apart)?;
             } else {
                 take.add_unmatched(UnmatchedPart::Thread(&name), side_of(ids[0].is_some()))?;
                 take.add_unmatched_values(&apart);

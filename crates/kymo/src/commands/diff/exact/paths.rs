@@ -189,11 +189,11 @@ mod tests {
     #[test]
     fn a_path_is_told_by_its_last_labels_however_long_it_is() {
         let mut paths = Paths::new();
-        let mut of = |above, label| paths.intern(above, label, Kind::Called);
-        let (one, other) = (of(WHOLE, "main"), of(WHOLE, "start"));
-        let below = of(one, "work");
-        assert_eq!(of(one, "work"), below);
-        assert_ne!(of(other, "work"), below);
+        let mut item = |above, label| paths.intern(above, label, Kind::Called);
+        let (one, other) = (item(WHOLE, "main"), item(WHOLE, "start"));
+        let below = item(one, "work");
+        assert_eq!(item(one, "work"), below);
+        assert_ne!(item(other, "work"), below);
         assert_eq!(
             [below, WHOLE, UNLISTED].map(|path| paths.text(path)),
             ["main > work", "<whole program>", "<not listed>"]

@@ -103,7 +103,7 @@ impl Side {
     pub(super) fn thread_values(
         &self,
         thread: ThreadId,
-        of: &ValueOwner,
+        value_owner: &ValueOwner,
         unlisted: &mut Unlisted<'_>,
     ) -> Result<Values> {
         let columns = self.columns();
@@ -112,7 +112,7 @@ impl Side {
             let ContextValue { context, column, value } = value?;
             let measured = measured(&columns, column);
             match self.path(context.0) {
-                UNLISTED => unlisted.add(context.0, of, &measured, value),
+                UNLISTED => unlisted.add(context.0, value_owner, &measured, value),
                 path => *values.entry((path, measured)).or_default() += value,
             }
         }
@@ -151,8 +151,10 @@ impl Side {
         for (path, contexts) in &self.contexts {
             for context in contexts {
                 self.view.sums(context, &columns, None, &mut sums)?;
-                for (of, sum) in measured.iter().zip(&sums).filter(|(_, sum)| **sum != 0.0) {
-                    *values.entry((*path, of.clone())).or_default() += sum;
+                for (measured_metric, sum) in
+                    measured.iter().zip(&sums).filter(|(_, sum)| **sum != 0.0)
+                {
+                    *values.entry((*path, measured_metric.clone())).or_default() += sum;
                 }
             }
         }

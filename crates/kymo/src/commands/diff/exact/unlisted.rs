@@ -15,18 +15,18 @@ pub(super) struct Keys {
 }
 
 impl Keys {
-    fn number(&self, of: &ValueOwner, measured: &MeasuredMetric) -> usize {
+    fn number(&self, value_owner: &ValueOwner, measured: &MeasuredMetric) -> usize {
         let mut known = self.known.borrow_mut();
         let next = known.len();
-        *known.entry((of.clone(), measured.clone())).or_insert(next)
+        *known.entry((value_owner.clone(), measured.clone())).or_insert(next)
     }
 
     /// All of them by their numbers.
     fn all(&self) -> Vec<(ValueOwner, MeasuredMetric)> {
         let known = self.known.borrow();
-        let mut all: Vec<_> = known.iter().map(|(of, number)| (*number, of.clone())).collect();
+        let mut all: Vec<_> = known.iter().map(|(pair, number)| (*number, pair.clone())).collect();
         all.sort();
-        all.into_iter().map(|(_, of)| of).collect()
+        all.into_iter().map(|(_, pair)| pair).collect()
     }
 }
 
@@ -53,11 +53,11 @@ impl<'a> Unlisted<'a> {
     pub(super) fn add(
         &mut self,
         context: u64,
-        of: &ValueOwner,
+        value_owner: &ValueOwner,
         measured: &MeasuredMetric,
         value: f64,
     ) {
-        let key = self.keys.number(of, measured);
+        let key = self.keys.number(value_owner, measured);
         self.rows.entry(context).or_default().push((key, value));
     }
 
@@ -99,7 +99,7 @@ pub(super) fn differences(
     let (one, other) = without_pairs(one, other, &is_apart);
     let [left, right] = [&one, &other].map(|rows| sorted_values(rows));
     let mut found = Vec::new();
-    for (key, (of, measured)) in keys.all().into_iter().enumerate() {
+    for (key, (value_owner, measured)) in keys.all().into_iter().enumerate() {
         let both = [&left, &right].map(|all| all.get(&key).map_or(&[][..], |found| found));
         let [left, right] = both;
         let pairs = left.iter().zip(right);
@@ -108,7 +108,7 @@ pub(super) fn differences(
         if count > 0 {
             let counts = both.map(<[f64]>::len);
             let sums = both.map(|values| values.iter().sum::<f64>());
-            found.push(Differing::Values { of, measured, count, counts, sums });
+            found.push(Differing::Values { of: value_owner, measured, count, counts, sums });
         }
     }
     let most = one.len().max(other.len());
@@ -189,7 +189,9 @@ mod tests {
         let (one, other) = (rows(one, 5), rows(other, 900));
         let found = differences(&keys, one, other, |a, b| (a - b).abs() > 1e-9);
         let told = |found| match found {
-            Differing::Values { of, count, counts, .. } => (of.to_string(), count, counts),
+            Differing::Values { of: value_owner, count, counts, .. } => {
+                (value_owner.to_string(), count, counts)
+            }
             Differing::Apart(count) => (String::new(), count, [0; 2]),
         };
         found.into_iter().map(told).collect()
