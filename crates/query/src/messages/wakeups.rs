@@ -1,9 +1,9 @@
 //! Wakeups as messages: from who released a task to when it ran.
 
+use kymo_core::slot;
 use kymo_model::timeline::{Activity, Content, Message, TimeNs, TrackId};
 
 use super::{Left, Messages, Moved, PairKey};
-use crate::own::own;
 use crate::{Pass, Run, Seen, Standing, TaskId};
 
 /// Name of these messages.
@@ -134,10 +134,8 @@ impl Wakeups {
             }
         }
         if let Some(recording) = seen.lacks_events() {
-            self.gaps.resize(self.gaps.len().max(recording + 1), 0);
-            if let Some(gaps) = own(&mut self.gaps, recording) {
-                *gaps = gaps.wrapping_add(1);
-            }
+            let gaps = slot(&mut self.gaps, recording);
+            *gaps = gaps.wrapping_add(1);
         }
     }
 

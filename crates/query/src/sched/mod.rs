@@ -4,10 +4,10 @@ mod job;
 
 use std::ops::{Deref, DerefMut};
 
+use kymo_core::slot;
 use kymo_model::timeline::{Activity, Content, TimeNs, TrackId};
 
 use crate::bounds::Bounds;
-use crate::own::own;
 use crate::tasks::{TaskId, Tasks};
 use crate::{Distribution, LeftOut, Pass, Run, Seen, Standing, Stretch, elapsed, took};
 use job::Job;
@@ -222,10 +222,8 @@ impl Sched {
             }
         }
         if let Some(recording) = seen.lacks_events() {
-            self.gaps.resize(self.gaps.len().max(recording + 1), 0);
-            if let Some(gaps) = own(&mut self.gaps, recording) {
-                *gaps = gaps.wrapping_add(1);
-            }
+            let gaps = slot(&mut self.gaps, recording);
+            *gaps = gaps.wrapping_add(1);
         }
     }
 
