@@ -43,6 +43,8 @@ enum Fault {
     RepairKeepsTheCount,
     RepairLeavesLitter,
     IgnoresLimits,
+    GivesTwiceAtOnce,
+    GivesTwiceLater,
 }
 
 /// A format with a fault.
@@ -243,11 +245,17 @@ impl Dataset for List {
     }
 
     fn dump(&self, _request: &DumpRequest, sink: &mut dyn RecordSink) -> Result<()> {
-        for (index, number) in (0..).zip(self.numbers.iter()) {
+        let mut given: Vec<_> = (0..).zip(self.numbers.iter()).collect();
+        match (given.first().copied(), self.fault) {
+            (Some(first), Fault::GivesTwiceAtOnce) => given.insert(0, first),
+            (Some((place, _)), Fault::GivesTwiceLater) => given.push((place, &0)),
+            _ => {}
+        }
+        for (index, (place, number)) in (0..).zip(given) {
             let record = Record {
                 kind: "number",
                 index,
-                offset: offset_of(index),
+                offset: offset_of(place),
                 fields: vec![("value", (*number).into())],
             };
             if sink.record(&record)? == Flow::Stop {

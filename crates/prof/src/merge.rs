@@ -150,7 +150,7 @@ fn add_up(
         },
         work: |placed: Vec<_>| {
             let placed = placed.into_iter();
-            Ok(placed.map(|placed| summing.thread(placed)).collect::<Vec<_>>())
+            placed.map(|placed| summing.thread(placed)).collect::<Result<Vec<_>>>()
         },
         take: |summed: Vec<_>| summed.into_iter().try_for_each(|summed| handing.thread(summed)),
     };

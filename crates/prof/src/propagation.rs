@@ -1,5 +1,6 @@
 //! Values that reach each context from below it, a thread and a metric at a time.
 
+use kymo_core::{Invariant as _, Result};
 use kymo_model::profile::{MetricId, MetricScope};
 
 use crate::links::Links;
@@ -73,17 +74,20 @@ pub(crate) struct Propagation {
 
 impl Propagation {
     /// Adds up values of one metric. Gives what reaches each context, in their order.
-    pub(crate) fn run(&mut self, links: &Links, own: impl Iterator<Item = (u32, f64)>) -> Vec<Row> {
+    pub(crate) fn run(
+        &mut self,
+        links: &Links,
+        own: impl Iterator<Item = (u32, f64)>,
+    ) -> Result<Vec<Row>> {
         self.places.resize(links.count().max(self.places.len()), 0);
         for (context, value) in own {
             let place = self.touch(links, context);
-            if let Some(sums) = place.and_then(|place| self.sums.get_mut(index(place))) {
-                sums.own += value;
-            }
+            let sums = place.and_then(|place| self.sums.get_mut(index(place)));
+            sums.or_broken("a context with a value has no sums")?.own += value;
         }
         self.touched.sort_unstable();
         for (_, place) in self.touched.iter().rev() {
-            raise(&mut self.sums, *place);
+            raise(&mut self.sums, *place)?;
         }
         let rows = self.touched.iter().filter_map(|(context, place)| {
             let sums = self.sums.get(index(*place))?;
@@ -98,7 +102,7 @@ impl Propagation {
             }
         }
         self.sums.clear();
-        rows
+        Ok(rows)
     }
 
     /// Gives a context and all above it a place, and tells its own.
@@ -141,27 +145,23 @@ impl Propagation {
 }
 
 /// Adds its own value to what came from below, and hands that on to the context above.
-fn raise(sums: &mut [Sums], place: u32) {
-    let Some(own) = sums.get_mut(index(place)) else {
-        debug_assert!(false, "context {place} has no sums");
-        return;
-    };
+fn raise(sums: &mut [Sums], place: u32) -> Result<()> {
+    let own = sums.get_mut(index(place)).or_broken("a context has no sums")?;
     own.function += own.own;
     own.outside_loops += own.own;
     own.execution += own.own;
     let own = *own;
     if own.above == place {
-        return;
+        return Ok(());
     }
-    let above = sums.get_mut(index(own.above));
-    debug_assert!(above.is_some(), "the context above {place} has no sums");
-    if let Some(above) = above {
-        above.execution += own.execution;
-        if own.is_lexical {
-            above.function += own.function;
-            if !own.is_loop {
-                above.outside_loops += own.outside_loops;
-            }
+    let above =
+        sums.get_mut(index(own.above)).or_broken("the context above another has no sums")?;
+    above.execution += own.execution;
+    if own.is_lexical {
+        above.function += own.function;
+        if !own.is_loop {
+            above.outside_loops += own.outside_loops;
         }
     }
+    Ok(())
 }

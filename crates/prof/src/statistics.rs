@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use kymo_core::slot;
 use kymo_model::profile::{
     Column, ContextNumber, Metric, MetricId, MetricScope, Parts, Statistic, SummaryValue,
 };
@@ -65,13 +66,7 @@ impl Statistics {
         if kinds.is_empty() {
             return;
         }
-        if entries.len() <= index(metric.0) {
-            entries.resize_with(index(metric.0) + 1, Runs::default);
-        }
-        let Some(entries) = entries.get_mut(index(metric.0)) else {
-            debug_assert!(false, "there is room for every metric");
-            return;
-        };
+        let entries = slot(entries, index(metric.0));
         let mut search = entries.search();
         for (context, reached) in rows {
             let slot = search.find(context, || slots.next());

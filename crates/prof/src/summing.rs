@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use kymo_core::ahead;
+use kymo_core::{Result, ahead};
 use kymo_model::measurement::NodeNumbers;
 use kymo_model::profile::{ComputedMetric, Metric, MetricId, ThreadId};
 
@@ -70,7 +70,7 @@ impl Summing {
         Self { jobs, items_max, free: Mutex::default() }
     }
 
-    pub(crate) fn thread(&self, placed: PlacedNodes) -> SummedThread {
+    pub(crate) fn thread(&self, placed: PlacedNodes) -> Result<SummedThread> {
         let PlacedNodes { own, links, thread, items } = placed;
         let rows_max = ROWS_OF_ITEM.saturating_mul(items).saturating_add(ROWS_MIN);
         let (rows_max, row_count) = (rows_max.min(self.items_max), AtomicU64::new(0));
@@ -80,20 +80,20 @@ impl Summing {
         let some = by_metric.filter(|(own, _)| !own.is_empty());
         let of_metric = |(own, metric): (Vec<_>, _)| {
             if is_too_large() {
-                return MetricRows { metric, rows: Vec::new() };
+                return Ok(MetricRows { metric, rows: Vec::new() });
             }
             let mut propagation = self.free().pop().unwrap_or_default();
-            let rows = propagation.run(&links, own.into_iter());
+            let rows = propagation.run(&links, own.into_iter())?;
             self.free().push(propagation);
             row_count.fetch_add(rows.len() as u64, Ordering::Relaxed);
-            MetricRows { metric, rows }
+            Ok(MetricRows { metric, rows })
         };
         let rows = if is_large {
-            ahead::each(some.collect(), of_metric)
+            ahead::each(some.collect(), of_metric).into_iter().collect::<Result<Vec<_>>>()?
         } else {
-            some.map(of_metric).collect()
+            some.map(of_metric).collect::<Result<Vec<_>>>()?
         };
-        SummedThread { thread, links, rows: Some(rows).filter(|_| !is_too_large()) }
+        Ok(SummedThread { thread, links, rows: Some(rows).filter(|_| !is_too_large()) })
     }
 
     fn free(&self) -> MutexGuard<'_, Vec<Propagation>> {

@@ -1,9 +1,9 @@
 //! Every stretch that a task ran, with what came before it: what `perf sched timehist` shows.
 
+use kymo_core::slot;
 use kymo_model::timeline::{Activity, Content, TimeNs};
 
 use crate::bounds::Bounds;
-use crate::own::item_mut;
 use crate::sched::{Progress, Sched};
 use crate::{InitialState, Pass, ResolvedEvent, RunChange, RunSlice, Tasks, elapsed, took};
 
@@ -91,10 +91,8 @@ impl History<'_> {
             }
         }
         if let Some(recording) = seen.events_missing_from() {
-            self.gaps.resize(self.gaps.len().max(recording + 1), 0);
-            if let Some(gaps) = item_mut(&mut self.gaps, recording) {
-                *gaps = gaps.wrapping_add(1);
-            }
+            let gaps = slot(&mut self.gaps, recording);
+            *gaps = gaps.wrapping_add(1);
         }
     }
 }

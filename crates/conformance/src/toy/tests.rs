@@ -87,6 +87,10 @@ caught! {
         RepairLeavesLitter by every_prefix_is_answered, "more than the file was written";
     a_format_that_ignores_limits_is_caught:
         IgnoresLimits by limits_are_respected, "several.toy, items_max 0: 5 records pass";
+    a_record_given_twice_at_once_is_caught:
+        GivesTwiceAtOnce by every_flipped_byte_is_survived, "given twice at once at (8, 0)";
+    a_record_given_again_later_as_another_is_caught:
+        GivesTwiceLater by every_flipped_byte_is_survived, "is given twice: Some([(8, 0), (8, 0)])";
 }
 
 #[test]

@@ -1,9 +1,9 @@
 //! Wakeups as messages: from who released a task to when it ran.
 
+use kymo_core::slot;
 use kymo_model::timeline::{Activity, Content, Message, TimeNs, TrackId};
 
 use super::{MessageEnd, Messages, PairKey, SentMessage};
-use crate::own::item_mut;
 use crate::{InitialState, Pass, ResolvedEvent, RunChange, TaskId};
 
 /// Name of these messages.
@@ -134,10 +134,8 @@ impl Wakeups {
             }
         }
         if let Some(recording) = seen.events_missing_from() {
-            self.gaps.resize(self.gaps.len().max(recording + 1), 0);
-            if let Some(gaps) = item_mut(&mut self.gaps, recording) {
-                *gaps = gaps.wrapping_add(1);
-            }
+            let gaps = slot(&mut self.gaps, recording);
+            *gaps = gaps.wrapping_add(1);
         }
     }
 

@@ -4,10 +4,10 @@ mod job;
 
 use std::ops::{Deref, DerefMut};
 
+use kymo_core::slot;
 use kymo_model::timeline::{Activity, Content, TimeNs, TrackId};
 
 use crate::bounds::Bounds;
-use crate::own::item_mut;
 use crate::tasks::{TaskId, Tasks};
 use crate::{
     Distribution, InitialState, Omission, Pass, ResolvedEvent, RunChange, RunSlice, elapsed, took,
@@ -224,10 +224,8 @@ impl Sched {
             }
         }
         if let Some(recording) = seen.events_missing_from() {
-            self.gaps.resize(self.gaps.len().max(recording + 1), 0);
-            if let Some(gaps) = item_mut(&mut self.gaps, recording) {
-                *gaps = gaps.wrapping_add(1);
-            }
+            let gaps = slot(&mut self.gaps, recording);
+            *gaps = gaps.wrapping_add(1);
         }
     }
 

@@ -148,7 +148,7 @@ impl TimelineView for Timeline {
     fn file_of(&self, track: TrackId, time: Option<TimeNs>, offset: u64) -> Option<String> {
         let place = Place { time_ns: time.map(|time| time.0), offset };
         let packet = match self.reader.tracks().get(track.0) {
-            Some(stream) => place.in_stream(&self.reader, stream),
+            Some(stream) => place.in_stream(&self.reader, stream, &self.places),
             // What happens to tasks is in any stream.
             None => place.anywhere(&self.reader, &self.places),
         };

@@ -62,18 +62,28 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// The packet of a stream that the event is in.
-    pub(super) fn in_stream<'a>(&self, reader: &'a Reader, stream: &Track) -> Option<&'a Packet> {
-        let packet = |place: &usize| reader.packets().get(*place);
+    /// The packet of a stream that the event is in. Where the stream is in several files, which of
+    /// them has the event is seen from their events.
+    pub(super) fn in_stream<'a>(
+        &self,
+        reader: &'a Reader,
+        stream: &Track,
+        places: &Places,
+    ) -> Option<&'a Packet> {
+        let packet = |place: usize| reader.packets().get(place);
         let has_begun = |place: &usize| {
             let begin = times_ns(reader, *place).map(|(begin, _)| begin);
             begin.is_none() || self.time_ns.is_none() || begin <= self.time_ns
         };
         let end = stream.packets.partition_point(has_begun);
         let last = stream.packets.get(end.saturating_sub(BEFORE)..end).unwrap_or_default();
-        let mut near = last.iter().rev().filter_map(packet);
-        let is_it = |packet: &&Packet| self.fits_packet(packet);
-        near.find(is_it).or_else(|| stream.packets.iter().filter_map(packet).find(is_it))
+        let may = last.iter().rev().chain(&stream.packets).copied();
+        let is_within = |place: &usize| packet(*place).is_some_and(|packet| self.is_within(packet));
+        let mut may = may.filter(is_within);
+        let first = may.next()?;
+        let is_it = |place: &usize| places.has(reader, *place, self);
+        let found = if stream.has_files && !is_it(&first) { may.find(is_it) } else { None };
+        packet(found.unwrap_or(first))
     }
 
     /// The packet of any stream that has an event there and then.

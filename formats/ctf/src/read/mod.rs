@@ -167,6 +167,8 @@ pub struct Track {
     pub cpu: Option<u64>,
     /// Its packets in the order of their times.
     pub(crate) packets: Vec<usize>,
+    /// True if they are in several files.
+    pub(crate) has_files: bool,
 }
 
 impl Reader {
@@ -420,7 +422,8 @@ impl Reader {
                 let name = self.files.get(packet.file).map(|file| file.name.to_string_lossy());
                 let name = name.unwrap_or_default().into_owned();
                 let Packet { part, stream, cpu, .. } = *packet;
-                self.tracks.push(Track { name, part, stream, cpu, packets: Vec::new() });
+                let packets = Vec::new();
+                self.tracks.push(Track { name, part, stream, cpu, packets, has_files: false });
             }
             packet.track = track;
             let track = self.tracks.get_mut(track);
@@ -443,6 +446,9 @@ impl Reader {
                 self.packet_mut(index)?.told = Some(told);
             }
             let times = |index: &usize| self.packets.get(*index).and_then(|packet| packet.times);
+            let mut files = track.packets.iter().filter_map(|index| self.packets.get(*index));
+            let first = files.next().map(|packet| packet.file);
+            track.has_files = files.any(|packet| Some(packet.file) != first);
             track.packets.sort_by_cached_key(|index| (times_ns(self, *index), times(index)));
         }
         for TickRange { index, ticks, late_max } in possible::find(&self.packets, &tracks) {

@@ -2,7 +2,8 @@
 //! and guessed.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
+use std::fmt::{self, Debug, Write as _};
+use std::hash::{DefaultHasher, Hash, Hasher as _};
 
 use kymo_model::timeline::{Event, TimeNs, TrackId};
 use kymo_model::{Field, Record};
@@ -10,23 +11,65 @@ use kymo_model::{Field, Record};
 /// The first byte of a record in its file, and where it begins in what is decompressed from there.
 type Key = (u64, u64);
 
-/// As how many events of one track a stored record may be told.
-const DERIVED_MAX: u32 = 4;
-
-/// Fields that say which file a record is in, which of the things that one text describes it is, or
-/// whose it is where a format has pointers.
-const OWNERS: [&str; 6] = ["file", "id", "name", "profile", "context", "metric"];
+/// A field that says which file a record is in.
+const FILE: &str = "file";
 
 /// Of a folder, the field that may say which file a record is in instead.
 const RECORDING: &str = "recording";
 
-/// A field of the nodes of a tree. Where pointers lead to one from two places, it is two nodes.
-const NODE: &str = "parent";
+/// Keys in the order in which a reader gave them. What is derived from one stored record comes one
+/// after another: the place in that run is its sub-index.
+#[derive(Default)]
+struct Given {
+    keys: Vec<Key>,
+    /// Digests of what was derived from the last key.
+    derived: Vec<u64>,
+}
 
-/// The keys of the records of a dump, by kind and owner.
+impl Given {
+    /// Takes what was derived from a key. Fails where it was given just before.
+    fn add(&mut self, key: Key, digest: u64, what: &dyn Debug) {
+        if self.keys.last() != Some(&key) {
+            self.keys.push(key);
+            self.derived.clear();
+        }
+        assert!(!self.derived.contains(&digest), "given twice at once at {key:x?}: {what:?}");
+        self.derived.push(digest);
+    }
+
+    /// Fails where a key came back behind another.
+    fn assert_once(mut self, stream: impl Fn() -> String) {
+        self.keys.sort_unstable();
+        let again = self.keys.array_windows().find(|[key, next]| key == next);
+        assert!(again.is_none(), "{} is given twice: {again:x?}", of());
+    }
+}
+
+/// Takes a text into a hash.
+#[derive(Default)]
+struct Digest(DefaultHasher);
+
+impl fmt::Write for Digest {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.0.write(text.as_bytes());
+        Ok(())
+    }
+}
+
+/// Nodes of the tree of hpcdb: what tells one from others is its path. Where damaged pointers lead to
+/// a node by two paths, it is two, and so is all below it.
+const NODE: (&str, &str) = ("context", "parent");
+
+/// Arrays of hpcdb that pointers lead to, and the field that says whose they are: where damaged
+/// pointers of two lead to one array, each has it.
+const POINTED: [(&str, &str); 3] =
+    [("value", "profile"), ("context_value", "context"), ("context_value", "metric")];
+
+/// The keys of the records of a dump, by kind and file: a thing may be told as several kinds, and
+/// where a kind is in a file of its own the file is not said.
 #[derive(Default)]
 pub(super) struct RecordKeys {
-    keys: BTreeMap<(&'static str, String), Vec<Key>>,
+    files: BTreeMap<(&'static str, String), Given>,
     /// True if recordings are files of a folder.
     is_folder: bool,
     /// Position in the decompressed data at which the next record begins.
@@ -39,40 +82,39 @@ impl RecordKeys {
         Self { is_folder, ..Self::default() }
     }
 
+    /// Fails where a record is given twice at once.
     pub(super) fn add(&mut self, record: &Record<'_>) {
         let position = std::mem::take(&mut self.position);
-        if record.fields.iter().any(|(name, _)| *name == NODE) {
+        let (mut file, mut digest) = (String::new(), Digest::default());
+        if record.fields.iter().any(|(name, _)| (record.kind, *name) == NODE) {
             return;
         }
-        let mut owner = String::new();
         for (name, field) in &record.fields {
-            let is_owner = OWNERS.contains(name) || (self.is_folder && *name == RECORDING);
-            if let (true, Field::Value(value)) = (is_owner, field) {
-                let _ = write!(owner, "{name} {value} ");
+            let Field::Value(value) = field else { continue };
+            let _ = write!(digest, "{name} {value:?} ");
+            let is_pointed = POINTED.contains(&(record.kind, *name));
+            if *name == FILE || is_pointed || (self.is_folder && *name == RECORDING) {
+                let _ = write!(file, "{name} {value} ");
             }
         }
-        self.keys.entry((record.kind, owner)).or_default().push((record.offset, position));
+        let key = (record.offset, position);
+        self.files.entry((record.kind, file)).or_default().add(key, digest.0.finish(), record);
     }
 
     /// Fails where a record was given twice.
     pub(super) fn assert_once(self) {
-        for ((kind, owner), keys) in self.keys {
-            assert_unique(keys, || format!("a {kind} of {owner}"));
+        for ((kind, file), given) in self.files {
+            given.assert_once(|| format!("a {kind} of {file:?}"));
         }
     }
 }
 
-fn assert_unique(mut keys: Vec<Key>, item: impl Fn() -> String) {
-    keys.sort_unstable();
-    let again = keys.array_windows().find(|[key, next]| key == next);
-    assert!(again.is_none(), "{} is given twice: {again:x?}", item());
-}
-
 /// Values that an event gives of the record that it was read from.
 pub(super) struct StoredEvent {
-    pair: Stream,
-    time: Option<TimeNs>,
+    stream: Stream,
     offset: u64,
+    time: Option<TimeNs>,
+    digest: u64,
     payload_bytes: u64,
 }
 
@@ -82,18 +124,38 @@ type Stream = (TrackId, Option<String>);
 impl StoredEvent {
     pub(super) fn from_event(event: &Event<'_>, file: Option<String>) -> Self {
         let Event { track, time, offset, payload, .. } = *event;
-        Self { pair: (track, file), time, offset, payload_bytes: payload.len() as u64 }
+        let mut digest = Digest::default();
+        payload.hash(&mut digest.0);
+        let _ = write!(digest, "{time:?} {:?} {:?}", event.content, event.partial);
+        let digest = digest.0.finish();
+        Self { stream: (track, file), offset, time, digest, payload_bytes: payload.len() as u64 }
     }
 }
 
-/// The keys of the events of a track and file.
+/// The events of a track and file.
 #[derive(Default)]
 struct StreamKeys {
-    keys: Vec<Key>,
-    last: Option<Key>,
-    last_time: Option<TimeNs>,
-    /// As how many events the last record was told so far.
-    derived: u32,
+    given: Given,
+    last: Option<(Option<TimeNs>, Key)>,
+    /// The first two that are not in the order of the file, and that are not in that of their times.
+    unordered: Option<[Key; 2]>,
+    untimely: Option<[Key; 2]>,
+}
+
+impl StreamKeys {
+    fn add(&mut self, time: Option<TimeNs>, key: Key) {
+        let Some((last_time, last)) = self.last.replace((time, key)) else { return };
+        let pair = Some([last, key]);
+        if key < last {
+            self.unordered = self.unordered.or(pair);
+        }
+        // Of the same time, the order is that of the file. Those without a time come last, in any
+        // order: numbers that are too large for a moment may still be sorted (hpcrun).
+        let place = |time: Option<TimeNs>, key| (time.is_none(), time, time.map(|_| key));
+        if place(time, key) < place(last_time, last) {
+            self.untimely = self.untimely.or(pair);
+        }
+    }
 }
 
 /// The keys of events, and how many bytes of payload they have.
@@ -104,43 +166,42 @@ pub(super) struct EventKeys {
     payload_of: Option<Key>,
     payload_bytes: u64,
     /// Of what is decompressed, how far it goes at least.
-    decompressed: BTreeMap<u64, u64>,
+    decompressed: BTreeMap<(Option<String>, u64), u64>,
 }
 
 impl EventKeys {
-    /// Fails where an event of a track and file does not come behind the last one, but for events
-    /// that come in the order of their times.
+    /// Takes an event whose record begins at a position of what is decompressed. Fails where it is
+    /// given twice at once.
     pub(super) fn add(&mut self, stored: StoredEvent, position: u64) {
-        let StoredEvent { pair, time, offset, payload_bytes } = stored;
+        let StoredEvent { stream, offset, time, digest, payload_bytes } = stored;
         let key = (offset, position);
-        let of_stream = self.of_streams.entry(pair).or_default();
-        let last = of_stream.last;
-        if last == Some(key) {
-            of_stream.derived += 1;
-            assert!(of_stream.derived < DERIVED_MAX, "{} events of one record", of_stream.derived);
-        } else {
-            // Those without a time come last.
-            let is_later = time.is_none() || time >= of_stream.last_time;
-            assert!(last < Some(key) || is_later, "an event at {key:x?} behind that at {last:x?}");
-            of_stream.keys.push(key);
-            of_stream.derived = 0;
-        }
-        (of_stream.last, of_stream.last_time) = (Some(key), time);
         // What one record is told as comes together, and has its payload once.
         if self.payload_of.replace(key) != Some(key) {
             self.payload_bytes += payload_bytes;
         }
         if position > 0 {
-            let end = self.decompressed.entry(offset).or_default();
+            let end = self.decompressed.entry((stream.1.clone(), offset)).or_default();
             *end = (*end).max(position + payload_bytes);
         }
+        let what = stream.0;
+        let of_stream = self.of_streams.entry(stream).or_default();
+        of_stream.given.add(key, digest, &what);
+        of_stream.add(time, key);
     }
 
-    /// Fails where a record was told again, or payloads have more bytes than the file and what is
-    /// decompressed of it.
+    /// Fails where a record was told again, where the events of a track come neither in the order of
+    /// the file nor all in that of their times, or where payloads have more bytes than the
+    /// file and what is decompressed of it.
     pub(super) fn assert_once(self, size_bytes: u64) {
         for ((track, file), of_stream) in self.of_streams {
-            assert_unique(of_stream.keys, || format!("an event of {track:?} {file:?}"));
+            let StreamKeys { given, unordered, untimely, .. } = of_stream;
+            given.assert_once(|| format!("an event of {track:?} {file:?}"));
+            // Whoever says the file (ctf) goes through pieces of files, in the order of the times that
+            // they say they begin at. These may be damaged.
+            assert!(
+                unordered.is_none() || untimely.is_none() || file.is_some(),
+                "{track:?} {file:?} is in no order: by place {unordered:x?}, by time {untimely:x?}"
+            );
         }
         let (found, stored) = (self.payload_bytes, self.decompressed.values().sum::<u64>());
         let most = size_bytes.saturating_add(stored);
@@ -154,22 +215,26 @@ mod tests {
 
     use super::*;
 
-    fn records(offsets: &[(u64, u64)]) -> bool {
-        let mut keys = RecordKeys::default();
-        for (offset, position) in offsets {
-            keys.position = *position;
-            let fields = vec![("bytes", 3_u64.into())];
-            keys.add(&Record { kind: "message", index: 0, offset: *offset, fields });
-        }
-        catch_unwind(|| keys.assert_once()).is_ok()
+    fn records(given: &[(u64, u64, u64)]) -> bool {
+        let told = catch_unwind(|| {
+            let mut keys = RecordKeys::default();
+            for (offset, position, value) in given {
+                keys.position = *position;
+                let fields = vec![("bytes", (*value).into()), ("id", (*value).into())];
+                keys.add(&Record { kind: "message", index: 0, offset: *offset, fields });
+            }
+            keys.assert_once();
+        });
+        told.is_ok()
     }
 
-    fn events(offsets: &[(u64, Option<i64>)], size_bytes: u64) -> bool {
+    fn events(given: &[(u64, Option<i64>, u64)], size_bytes: u64) -> bool {
         let told = catch_unwind(|| {
             let mut keys = EventKeys::default();
-            for (offset, time) in offsets {
-                let (pair, time) = ((TrackId(0), None), time.map(TimeNs));
-                keys.add(StoredEvent { pair, time, offset: *offset, payload_bytes: 10 }, 0);
+            for (offset, time, digest) in given {
+                let (stream, time) = ((TrackId(0), None), time.map(TimeNs));
+                let (offset, digest) = (*offset, *digest);
+                keys.add(StoredEvent { stream, offset, time, digest, payload_bytes: 10 }, 0);
             }
             keys.assert_once(size_bytes);
         });
@@ -178,17 +243,29 @@ mod tests {
 
     #[test]
     fn a_record_is_given_once_in_any_order() {
-        assert!(records(&[(7, 0), (3, 0), (9, 0)]));
-        assert!(records(&[(7, 0), (7, 20)]), "two records of what is compressed at a place");
-        assert!(!records(&[(7, 0), (3, 0), (7, 0)]));
+        assert!(records(&[(7, 0, 1), (3, 0, 1), (9, 0, 1)]));
+        assert!(records(&[(7, 0, 1), (7, 20, 1)]), "two records of what is compressed at a place");
+        assert!(!records(&[(7, 0, 1), (3, 0, 1), (7, 0, 1)]));
+        assert!(!records(&[(7, 0, 1), (3, 0, 1), (7, 0, 2)]), "again, as if it were another");
+    }
+
+    #[test]
+    fn what_is_derived_of_a_record_comes_together_and_differs() {
+        assert!(records(&[(7, 0, 1), (7, 0, 2), (9, 0, 1)]));
+        assert!(!records(&[(7, 0, 1), (7, 0, 2), (7, 0, 1)]));
+        assert!(events(&[(1, None, 1), (1, None, 2), (2, None, 1)], 40));
+        assert!(!events(&[(1, None, 1), (1, None, 2), (1, None, 1)], 40));
+        assert!(!events(&[(1, None, 1), (2, None, 1), (1, None, 2)], 40));
     }
 
     #[test]
     fn events_of_a_track_come_in_the_order_of_the_file_or_of_their_times() {
-        assert!(events(&[(1, Some(5)), (2, Some(4)), (2, Some(4)), (3, None)], 40));
-        assert!(events(&[(9, Some(1)), (2, Some(1)), (1, None)], 40));
-        assert!(!events(&[(9, Some(5)), (2, Some(4))], 40));
-        assert!(!events(&[(1, Some(5)), (2, Some(6)), (1, Some(6))], 40), "again");
-        assert!(!events(&[(1, None), (2, None)], 19), "more bytes than the file has");
+        assert!(events(&[(1, Some(5), 1), (2, Some(4), 1), (3, None, 1), (4, Some(1), 1)], 40));
+        assert!(events(&[(9, Some(1), 1), (2, Some(2), 1), (1, None, 1)], 40));
+        assert!(!events(&[(9, Some(1), 1), (2, Some(1), 1)], 40), "two of a time, in no order");
+        assert!(!events(&[(9, Some(5), 1), (2, Some(4), 1)], 40));
+        assert!(!events(&[(9, Some(1), 1), (2, Some(2), 1), (3, Some(1), 1)], 40));
+        assert!(!events(&[(1, Some(5), 1), (2, Some(6), 1), (1, Some(6), 1)], 40), "again");
+        assert!(!events(&[(1, None, 1), (2, None, 1)], 19), "more bytes than the file has");
     }
 }

@@ -74,12 +74,9 @@ fn events(
             let (first, last) = times.unwrap_or((time, time));
             *times = Some((first.min(time), last.max(time)));
         }
-        // Which file of a directory an event is in is found by its time, which may be damaged.
-        if size_bytes < u64::MAX {
-            let file = view.file_of(event.track, event.time, event.offset);
-            let stored = StoredEvent::from_event(&event, file);
-            keys.add(stored, events.position());
-        }
+        let file = view.file_of(event.track, event.time, event.offset);
+        let stored = StoredEvent::from_event(&event, file);
+        keys.add(stored, events.position());
     }
     keys.assert_once(size_bytes);
     let told = Arc::clone(view).tallies(window)?;
