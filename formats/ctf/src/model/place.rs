@@ -78,10 +78,10 @@ impl Place {
         let end = stream.packets.partition_point(has_begun);
         let last = stream.packets.get(end.saturating_sub(BEFORE)..end).unwrap_or_default();
         let may = last.iter().rev().chain(&stream.packets).copied();
-        let is_within = |place: &usize| packet(*place).is_some_and(|packet| self.is_within(packet));
+        let is_within = |place: &usize| packet(*place).is_some_and(|packet| self.fits_packet(packet));
         let mut may = may.filter(is_within);
         let first = may.next()?;
-        let is_it = |place: &usize| places.has(reader, *place, self);
+        let is_it = |place: &usize| places.contains(reader, *place, self);
         let found = if stream.has_files && !is_it(&first) { may.find(is_it) } else { None };
         packet(found.unwrap_or(first))
     }

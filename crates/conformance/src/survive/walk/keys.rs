@@ -38,10 +38,10 @@ impl Given {
     }
 
     /// Fails where a key came back behind another.
-    fn assert_once(mut self, stream: impl Fn() -> String) {
+    fn assert_once(mut self, item: impl Fn() -> String) {
         self.keys.sort_unstable();
         let again = self.keys.array_windows().find(|[key, next]| key == next);
-        assert!(again.is_none(), "{} is given twice: {again:x?}", of());
+        assert!(again.is_none(), "{} is given twice: {again:x?}", item());
     }
 }
 
