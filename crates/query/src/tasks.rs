@@ -61,7 +61,7 @@ pub struct Tasks {
     all: Vec<Task>,
     cpus: Vec<Cpu>,
     /// The task and the processor of each track.
-    track_tasks: Vec<(Slot, Slot)>,
+    task_of_track: Vec<(Slot, Slot)>,
     /// The processors that tracks are, and not just of.
     is_cpu: Vec<Slot>,
     /// The track of the processor that each track is or is of.
@@ -84,7 +84,7 @@ impl Tasks {
         let mut tasks = Self {
             tracks: tracks.clone(),
             all: Vec::with_capacity(count),
-            track_tasks: vec![(Slot::NONE, Slot::NONE); tracks.len()],
+            task_of_track: vec![(Slot::NONE, Slot::NONE); tracks.len()],
             is_cpu: vec![Slot::NONE; tracks.len()],
             places: (0..tracks.len())
                 .map(|id| Slot::new(processor_track(tracks, TrackId(id))))
@@ -109,7 +109,7 @@ impl Tasks {
             });
             let known_cpu = tasks.is_cpu(on);
             let cpu = known_cpu.unwrap_or_else(|| tasks.add_cpu(tracks, on));
-            if let Some(of_track) = tasks.track_tasks.get_mut(id.0) {
+            if let Some(of_track) = tasks.task_of_track.get_mut(id.0) {
                 *of_track = (Slot::new(task.0), Slot::new(cpu.0));
             }
         }
@@ -165,20 +165,20 @@ impl Tasks {
     /// The task and the processor of a track.
     #[must_use]
     pub fn track_task(&self, track: TrackId) -> Option<(TaskId, CpuId)> {
-        let (task, cpu) = self.track_tasks.get(track.0)?;
+        let (task, cpu) = self.task_of_track.get(track.0)?;
         Some((TaskId(task.get()?), CpuId(cpu.get()?)))
     }
 
     /// The tracks of tasks, each with its processor.
     pub(crate) fn tracks_of_tasks(&self) -> impl Iterator<Item = (TrackId, CpuId)> {
-        let tracks = (0..self.track_tasks.len()).map(TrackId);
+        let tracks = (0..self.task_of_track.len()).map(TrackId);
         tracks.filter_map(|track| Some((track, self.track_task(track)?.1)))
     }
 
     /// The processors that have a task which runs when there is nothing to do.
     pub(crate) fn cpus_with_idle(&self) -> HashSet<CpuId> {
         let tracks =
-            (0..self.track_tasks.len()).filter_map(|track| self.track_task(TrackId(track)));
+            (0..self.task_of_track.len()).filter_map(|track| self.track_task(TrackId(track)));
         tracks.filter(|(task, _)| self.is_idle(*task)).map(|(_, cpu)| cpu).collect()
     }
 

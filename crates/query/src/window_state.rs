@@ -306,10 +306,10 @@ impl StateAfter {
         };
         match interrupt_event.run {
             InterruptChange::Begins if interrupt_event.around == 0 => {
-                self.interrupts_are(interrupt_event.cpu, false)
+                self.interrupts_are(interrupt_event.cpu, false);
             }
             InterruptChange::Ends if interrupt_event.around == 0 => {
-                self.interrupts_are(interrupt_event.cpu, true)
+                self.interrupts_are(interrupt_event.cpu, true);
             }
             _ => {}
         }

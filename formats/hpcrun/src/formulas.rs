@@ -164,7 +164,9 @@ fn each_metric(formula: &Expression, take: &mut dyn FnMut(u32)) {
         Expression::Number(_) => {}
         Expression::Metric(metric) => take(metric.0),
         Expression::Apply(_, expressions) => {
-            expressions.iter().for_each(|expression| each_metric(expression, take))
+            for expression in expressions {
+                each_metric(expression, take);
+            }
         }
     }
 }

@@ -391,7 +391,7 @@ fn fields(reader: &Reader, packet: &Packet) -> Fields<'static> {
             ParameterValue::Number(number) => fields.push(field(name, number.into())),
             ParameterValue::Text(text) => fields.push(field(name, text.into())),
             ParameterValue::Numbers(numbers) => {
-                fields.push(field(name, numbers.into_iter().collect()))
+                fields.push(field(name, numbers.into_iter().collect()));
             }
         }
     }

@@ -124,7 +124,7 @@ fn json(reader: &Reader, packet: &Packet) -> String {
             ParameterValue::Number(number) => drop(object.insert(name.to_owned(), number.into())),
             ParameterValue::Text(text) => drop(object.insert(name.to_owned(), text.into())),
             ParameterValue::Numbers(numbers) => {
-                drop(object.insert(name.to_owned(), numbers.into()))
+                drop(object.insert(name.to_owned(), numbers.into()));
             }
         }
     }

@@ -215,7 +215,7 @@ impl CurrentEvent<'_> {
                 return to((track, Content::Fields(fields(this_custom_type, values))));
             }
             (true, Values::Spread) => {
-                to((track, Content::Text(object(this_custom_type, &values).into())))
+                to((track, Content::Text(object(this_custom_type, &values).into())));
             }
             (false, _) => to((track, Content::Payload)),
         }

@@ -225,7 +225,7 @@ fn body(sink: &mut Sink, body: &Body<'_>) -> Result<()> {
             sink.i64(finish_timestamp);
         }
         Body::FunctionEnter(this_function) | Body::FunctionExit(this_function) => {
-            function(sink, this_function)?
+            function(sink, this_function)?;
         }
     }
     Ok(())

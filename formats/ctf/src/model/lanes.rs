@@ -173,7 +173,7 @@ impl Lanes {
             }
             Role::Send => on(location(), Activity::Send(self.message(facts, KnownField::Receiver))),
             Role::Receive => {
-                on(location(), Activity::Receive(self.message(facts, KnownField::Sender)))
+                on(location(), Activity::Receive(self.message(facts, KnownField::Sender)));
             }
             Role::Kernel(_) | Role::DefineString | Role::DefineRegion | Role::DefineLocation => {}
         }

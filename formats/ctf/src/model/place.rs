@@ -78,7 +78,8 @@ impl Place {
         let end = stream.packets.partition_point(has_begun);
         let last = stream.packets.get(end.saturating_sub(BEFORE)..end).unwrap_or_default();
         let may = last.iter().rev().chain(&stream.packets).copied();
-        let is_within = |place: &usize| packet(*place).is_some_and(|packet| self.fits_packet(packet));
+        let is_within =
+            |place: &usize| packet(*place).is_some_and(|packet| self.fits_packet(packet));
         let mut may = may.filter(is_within);
         let first = may.next()?;
         let is_it = |place: &usize| places.contains(reader, *place, self);

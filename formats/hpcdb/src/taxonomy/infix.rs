@@ -73,7 +73,7 @@ impl Formulas {
                 }
                 (Token::Open, true) => waiting.push(PendingOperator::Parenthesis),
                 (Token::Operator(Function::Difference), true) => {
-                    waiting.push(PendingOperator::Minus)
+                    waiting.push(PendingOperator::Minus);
                 }
                 (Token::Operator(Function::Sum), true) => {}
                 (Token::Operator(function), false) => {

@@ -41,7 +41,7 @@ impl Moments {
     }
 
     /// Returns the text that a person reads.
-    pub(super) fn to_text(&self) -> String {
+    pub(super) fn to_text(self) -> String {
         let count = numbers::count(self.count, "value", "values");
         format!("{count}, mean {}, deviation {}", shown(self.mean), shown(self.deviation()))
     }

@@ -213,7 +213,7 @@ impl ComparedProfiles<'_> {
                 }
                 [Some(_), Some(_)] => {}
                 [one, _] => {
-                    take.add_unmatched(UnmatchedPart::Said(name), side_of(one.is_some()))?
+                    take.add_unmatched(UnmatchedPart::Said(name), side_of(one.is_some()))?;
                 }
             }
         }
@@ -280,7 +280,7 @@ impl ComparedProfiles<'_> {
                     take.values(&ValueOwner::All(kind), &self.value_differences(&[left, right]))?;
                 }
                 [left, _] => {
-                    take.add_unmatched(UnmatchedPart::Statistic(kind), side_of(left.is_some()))?
+                    take.add_unmatched(UnmatchedPart::Statistic(kind), side_of(left.is_some()))?;
                 }
             }
         }
