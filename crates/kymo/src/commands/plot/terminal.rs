@@ -42,7 +42,7 @@ pub(super) fn print(session: &mut Session, field: &Field) -> anyhow::Result<()> 
     } else {
         format!("every value is {}", shown(low))
     });
-    parts.extend(field.moments.map(|moments| moments.to_text()));
+    parts.extend(field.moments.map(super::over_time::Moments::to_text));
     for line in filled(&parts, columns) {
         writeln!(session.out, "{line}")?;
     }
