@@ -50,7 +50,7 @@ extern "C" {
 /* The stream is left out of indices: for what nobody searches by time. */
 #define KYMO_HIDDEN 2
 
-/* How to record. Zeros are the defaults: kymo_config config = {0}; */
+/* Configuration of a recorder. Zeros are the defaults: kymo_config config = {0}; */
 typedef struct kymo_config {
     /* Size of a Unit and of a unit: powers of two, the unit at least 2048. 0: 1 MiB and 128 KiB. */
     uint64_t major_bytes;
@@ -136,7 +136,8 @@ int32_t kymo_annotations(kymo_recorder *recorder, const char *name, const char *
 /* Remarks something on a point in time, which may be long past: 0, or -1. */
 int kymo_annotate(kymo_recorder *recorder, int32_t annotations, uint64_t seconds, uint32_t nanoseconds, const void *data, size_t length);
 
-/* Why the last call that failed in this thread did so: text that stays until the next one fails. */
+/* Returns the reason why the last call that failed in this thread did so: text that stays until
+ * the next one fails. */
 const char *kymo_error(void);
 
 #ifdef __cplusplus

@@ -352,18 +352,19 @@ fn structure_files_that_tell_of_nothing_or_contradict_each_other_are_said() {
     let time = |number| [thread(number, &[metric("TIME", 1)])];
     let one = measurement(&folder.path().join("one"), &time(0));
     let other = measurement(&folder.path().join("other"), &time(1));
-    let strange = folder.path().join("strange.hpcstruct");
+    let structs = folder.path().join("structs");
+    let strange = structs.join("strange.hpcstruct");
     structure(&strange, "/none/other", 7);
     let named = ["-S", strange.to_str().unwrap()];
     let (code, rules, said) = prof(&one, &named);
     assert_eq!((code, &rules[..]), (Some(3), &["structure".to_owned()][..]));
     assert!(said.contains("it tells of no module that was loaded"), "{said}");
     // A directory may have files of other programs, but not of these alone.
-    let named_folder = ["-S", folder.path().to_str().unwrap()];
+    let named_folder = ["-S", structs.to_str().unwrap()];
     assert_eq!(prof(&one, &named_folder).0, Some(3));
-    structure(&folder.path().join("own.hpcstruct"), "/none/app", 7);
+    structure(&structs.join("own.hpcstruct"), "/none/app", 7);
     assert_eq!(prof(&one, &named_folder).0, Some(0));
-    fs::remove_file(folder.path().join("own.hpcstruct")).unwrap();
+    fs::remove_file(structs.join("own.hpcstruct")).unwrap();
     // Of two measurements, each with a structure file of its own.
     structure(&one.join("structs/a.hpcstruct"), "/none/app", 7);
     structure(&other.join("structs/a.hpcstruct"), "/none/app", 7);

@@ -50,7 +50,7 @@ pub const KYMO_CONT: u32 = 1;
 /// The stream is left out of indices: for what nobody searches by time.
 pub const KYMO_HIDDEN: u32 = 2;
 
-/// Configuration of a recorder. Zeros are the defaults: `kymo_config config = {0};`.
+/// Configuration of a recorder. Zeros are the defaults: `kymo_config config = {0};`
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default)]
 pub struct kymo_config {

@@ -59,7 +59,7 @@ fn record(recorder: &mut Recorder) {
 /// Starts a victim, kills it after a while; returns the last number it said it had flushed.
 fn kill_one(path: &Path, after: Duration) -> u64 {
     let mut child = Command::new(env::current_exe().unwrap())
-        .args(["victim", "--exact", "--nocapture"])
+        .args(["killed::victim", "--exact", "--nocapture"])
         .env(VICTIM, path)
         .stdout(Stdio::piped())
         .stderr(Stdio::null())

@@ -20,13 +20,13 @@ pub(crate) fn check(bytes: &Bytes, limits: &Limits) -> Vec<Finding> {
 pub(crate) fn rules(log: &Log, size_bytes: u64) -> impl Iterator<Item = Finding> {
     let trailing = (log.end < size_bytes).then(|| {
         let message = format!("{} bytes follow the last event", size_bytes - log.end);
-        Finding::at(Severity::Warning, "trailing-bytes", log.end, message)
+        Finding::at_offset(Severity::Warning, "trailing-bytes", log.end, message)
     });
     let pairs = log.events.iter().zip(log.events.iter().skip(1));
     let backward = pairs.filter(|(before, after)| after.time_ns < before.time_ns);
     let backward = backward.map(|(before, after)| {
         let message = format!("{} ns comes after {} ns", after.time_ns, before.time_ns);
-        Finding::at(Severity::Warning, "time-order", after.offset, message)
+        Finding::at_offset(Severity::Warning, "time-order", after.offset, message)
     });
     backward.chain(trailing)
 }

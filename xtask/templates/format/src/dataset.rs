@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use kymo_model::table::ColumnTable;
 use kymo_core::{Context, Destination, Error, Finding, Probe, Result, Source};
-use kymo_model::{Ability, Confidence, Dataset, DumpRequest, Flow, Format, FormatInfo, RecordSink, Repaired, Summary, Table};
+use kymo_model::{Capability, Confidence, Dataset, DumpRequest, Flow, Format, FormatInfo, RecordSink, RepairReport, Summary, Table};
 
 use crate::tables::Events;
 use crate::types::Log;
@@ -20,7 +20,7 @@ static INFO: FormatInfo = FormatInfo {
     about: "what it records, and who wrote it",
     extensions: &["{{name}}"],
     dialects: &["version 1"],
-    abilities: &[Ability::Write],
+    abilities: &[Capability::Write],
     dump_styles: &[],
 };
 
@@ -48,7 +48,7 @@ impl Format for {{Type}} {
         Ok(findings)
     }
 
-    fn repair(&self, _: &Source, _: &Destination, _: &Context<'_>) -> Result<Repaired> {
+    fn repair(&self, _: &Source, _: &Destination, _: &Context<'_>) -> Result<RepairReport> {
         Err(Error::request("a damaged {{Type}} file cannot be repaired"))
     }
 

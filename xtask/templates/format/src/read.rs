@@ -36,7 +36,7 @@ fn read_event(cursor: &mut Cursor<'_>, file: &Bytes) -> ReadResult<Event> {
     let length = cursor.u32("event length")?;
     let mut event = cursor.part("event", length.into())?;
     let time_ns = event.u64("time")?;
-    let message = file.slice_ref(event.rest());
+    let message = file.slice_ref(event.remaining_bytes());
     Ok(Event { offset, time_ns, message })
 }
 

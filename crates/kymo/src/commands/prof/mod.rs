@@ -349,8 +349,12 @@ fn programs(
     Programs::new(unknown, search, &session.context().limits)
 }
 
-/// Says which programs may be others than those that were measured.
+/// Says to a person which programs may be others than those that were measured. Most runs have a
+/// library with few samples, so that scripts are not told.
 fn report_unverified(session: &mut Session, programs: &Programs) {
+    if !session.report.is_watched() {
+        return;
+    }
     let found = programs.unverified();
     let [first, rest @ ..] = found.as_slice() else { return };
     let others = match rest.len() {
