@@ -340,8 +340,8 @@ fn nothing_is_told_of_blocks_outside_of_a_range() {
     assert_eq!(written.events, 1);
     let said: BTreeSet<_> = written.losses.iter().map(|loss| (loss.severity, loss.rule)).collect();
     // Nothing declares the tasks, which is so in the result, too.
-    let expected = [(Severity::Warning, "unknown-artifact"), (Severity::Error, "events")];
-    assert_eq!(said, BTreeSet::from(expected));
+    let undeclared = [(Severity::Warning, "unknown-artifact"), (Severity::Error, "events")];
+    assert_eq!(said, BTreeSet::from(undeclared));
     assert_eq!(all(&cut), expected);
 }
 
