@@ -92,8 +92,8 @@ fn compare(kept: &KeptChecksums, found: &KeptChecksums) -> Result<()> {
     let mut differing = 0;
     let names: BTreeSet<&String> = kept.keys().chain(found.keys()).collect();
     for name in names {
-        let sums = |btree_map: &KeptChecksums| {
-            btree_map.get(name).cloned().unwrap_or_else(|| "no recording".to_owned())
+        let sums = |recorded: &KeptChecksums| {
+            recorded.get(name).cloned().unwrap_or_else(|| "no recording".to_owned())
         };
         let (before, now) = (sums(kept), sums(found));
         if before != now {

@@ -132,8 +132,8 @@ fn loads_are_those_of_the_switches_that_babeltrace2_prints() {
             .collect();
         assert!(expected.len() > 20, "{name}");
         let is_ran = |(_, ns): &(&(i64, i64), &u64)| **ns > 0;
-        let ran = |btree_map: &BTreeMap<(i64, i64), u64>| -> Vec<_> {
-            btree_map.iter().filter(is_ran).map(|(key, ns)| (*key, *ns)).collect()
+        let ran = |runs: &BTreeMap<(i64, i64), u64>| -> Vec<_> {
+            runs.iter().filter(is_ran).map(|(key, ns)| (*key, *ns)).collect()
         };
         assert_eq!(ran(&found), ran(&expected), "{name}");
     }

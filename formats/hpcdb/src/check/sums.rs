@@ -235,10 +235,10 @@ fn tree(checking: &mut DatabaseCheck, file: &ProfileDb) {
         {
             continue;
         }
-        let hash_map = if profile.is_summary { &kinds.sums } else { &kinds.instances };
-        let mut wrong = reaches(&database, &profile, hash_map);
-        let below = child_sums(&database, &profile, &above, hash_map);
-        wrong.extend(compare(file, &profile, hash_map, below, has_root));
+        let values_by_kind = if profile.is_summary { &kinds.sums } else { &kinds.instances };
+        let mut wrong = reaches(&database, &profile, values_by_kind);
+        let below = child_sums(&database, &profile, &above, values_by_kind);
+        wrong.extend(compare(file, &profile, values_by_kind, below, has_root));
         report_first(checking, file, &profile, wrong);
     }
 }
