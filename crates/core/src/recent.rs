@@ -1,6 +1,6 @@
 //! Results of the last lookups.
 
-/// Key that is found among [`Recent`] by its number.
+/// Key that is found among [`RecentEntries`] by its number.
 pub trait CacheEntry: Copy + Eq {
     /// A number that differs among keys that are asked for by turns.
     fn number(self) -> u64;

@@ -38,7 +38,7 @@ impl StreamArgs {
         Ok(StreamMatcher { only: patterns(&self.streams)?, exclude: patterns(&self.exclude)? })
     }
 
-    /// As [`among`](Self::among), but for clocks that nobody names: they tell the times of others.
+    /// As [`select`](Self::select), but for clocks that nobody names: they tell the times of others.
     pub(crate) fn select_for_events(
         &self,
         tracks: &[Track],
@@ -65,7 +65,7 @@ impl StreamArgs {
         self.chosen(tracks, |pattern, labels| matching(pattern, tracks, labels)).map(Some)
     }
 
-    /// As [`among`](Self::among), and a processor or a log file also stands for all that is of it.
+    /// As [`select`](Self::select), and a processor or a log file also stands for all that is of it.
     pub(crate) fn select_with_parts(
         &self,
         tracks: &[Track],

@@ -6,7 +6,7 @@
 //! Linux mean ([`kernel`]), which several tools print.
 //!
 //! ```
-//! use kymo_lines::{Line, Lines, Read, decimal_ns};
+//! use kymo_lines::{Lines, decimal_ns};
 //!
 //! // The last line has no end: it may have been cut.
 //! let mut lines = Lines::new(b"1.5 go\n2.25 stop\r\n3.0 g");

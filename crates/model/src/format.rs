@@ -34,7 +34,7 @@ pub trait Format: Sync {
     /// Writes a sound file of what can be read of a damaged one. That the source stayed the same
     /// meanwhile, [`Destination::made_from`] makes sure of.
     ///
-    /// Refuses unless a format does it, and says so with [`Ability::Repair`].
+    /// Refuses unless a format does it, and says so with [`Capability::Repair`].
     fn repair(
         &self,
         _source: &Source,
@@ -46,7 +46,7 @@ pub trait Format: Sync {
 
     /// Reads a sound source and writes all of it again with the format's own writer.
     ///
-    /// Refuses unless a format does it, and says so with [`Ability::Write`].
+    /// Refuses unless a format does it, and says so with [`Capability::Write`].
     fn rewrite(&self, _source: &Source, _to: &Destination, _context: &Context<'_>) -> Result<()> {
         Err(Error::Request(format!("{} files are not written", self.info().title)))
     }
@@ -54,7 +54,7 @@ pub trait Format: Sync {
     /// Writes a part of one or several sources, all of this format, as one file: whole streams or
     /// some, all the time or a range.
     ///
-    /// Refuses unless a format does it, and says so with [`Ability::Extract`].
+    /// Refuses unless a format does it, and says so with [`Capability::Extract`].
     fn extract(
         &self,
         _sources: &[Source],
@@ -67,7 +67,7 @@ pub trait Format: Sync {
 
     /// Writes a timeline, whatever format it came from.
     ///
-    /// Refuses unless a format does it, and says so with [`Ability::TakeTimelines`].
+    /// Refuses unless a format does it, and says so with [`Capability::TakeTimelines`].
     fn write_timeline(
         &self,
         _timeline: Arc<dyn TimelineView>,
@@ -79,7 +79,7 @@ pub trait Format: Sync {
 
     /// Reads a recording that is still being written, as its bytes arrive.
     ///
-    /// Nothing unless a format does it, and says so with [`Ability::Follow`].
+    /// Nothing unless a format does it, and says so with [`Capability::Follow`].
     fn follow(&self, _context: &Context<'_>) -> Option<Box<dyn LiveRecording>> {
         None
     }
@@ -247,7 +247,7 @@ pub trait LiveRecording: Send {
     fn finish(&mut self, to: &mut dyn LiveRecordingSink) -> Result<()>;
 }
 
-/// Receiver of what [`Follow`] gives.
+/// Receiver of what [`LiveRecording`] gives.
 pub trait LiveRecordingSink {
     /// A clock that was not there before; the next gets the next id.
     fn clock(&mut self, clock: &Clock) -> Result<()>;

@@ -13,7 +13,7 @@
 //! writer.write(log, b"started")?;
 //! let file = writer.finish()?;
 //!
-//! let (view, mut walker) = (View::whole(&file), Walker::new());
+//! let (view, mut walker) = (View::from_file(&file), Walker::new());
 //! while let Ok(item) = walker.next(&view) {
 //!     match item {
 //!         Item::Frame(frame) if frame.id == log.id() => {

@@ -20,15 +20,15 @@
 //! let node = Node { function, ..Node::new(Scope::Entry, Relation::Call) };
 //! writer.context(None, ContextNumber(1), &node)?;
 //! writer.threads(&[Thread::default()])?;
-//! let column = Column { metric: time, reach: Reach::Execution };
-//! let value = SunkValue { context: ContextNumber(1), column, value: 2.5 };
+//! let column = Column { metric: time, reach: MetricScope::Execution };
+//! let value = SinkValue { context: ContextNumber(1), column, value: 2.5 };
 //! writer.values(ThreadId(0), &mut [Ok(value)].into_iter())?;
 //! writer.finish()?;
 //!
 //! let source = Source::open(&path, &Limits::default())?;
 //! let dataset = kymo_hpcdb::HpcDb.open(&source, &Context::default())?;
 //! let view = dataset.profile().unwrap();
-//! assert_eq!(Question { view: &*view, metric: time, threads: None }.total()?, 2.5);
+//! assert_eq!(MetricQuery { view: &*view, metric: time, threads: None }.total()?, 2.5);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 

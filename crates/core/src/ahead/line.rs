@@ -17,10 +17,10 @@ const WAITING_MAX: usize = 2;
 /// Functions that do the work at each station.
 ///
 /// ```
-/// use kymo_core::ahead::Stations;
+/// use kymo_core::ahead::Stages;
 ///
 /// let (mut sum, mut sums) = (0, Vec::new());
-/// let stations = Stations {
+/// let stages = Stages {
 ///     read: |number| Ok(number * 10),
 ///     place: |read| {
 ///         sum += read;
@@ -32,7 +32,7 @@ const WAITING_MAX: usize = 2;
 ///         Ok(())
 ///     },
 /// };
-/// stations.run(4, 2)?;
+/// stages.run(4, 2)?;
 /// assert_eq!(sums, [1, 11, 31, 61]);
 /// # Ok::<(), kymo_core::Error>(())
 /// ```

@@ -73,10 +73,10 @@ impl<T> Drop for Job<'_, T> {
 /// the same order. Ends when all have ended.
 ///
 /// ```
-/// use kymo_core::ahead::{Wanted, beside};
+/// use kymo_core::ahead::{CancelToken, run_with_jobs};
 ///
-/// let jobs = [1, 2].map(|n| move |_: Wanted<'_>| n * 10);
-/// let sum = beside(jobs, |jobs| jobs.into_iter().filter_map(|job| job.wait()).sum::<i32>());
+/// let jobs = [1, 2].map(|n| move |_: CancelToken<'_>| n * 10);
+/// let sum = run_with_jobs(jobs, |jobs| jobs.into_iter().filter_map(|job| job.wait()).sum::<i32>());
 /// assert_eq!(sum, 30);
 /// ```
 pub fn run_with_jobs<J, T, R>(

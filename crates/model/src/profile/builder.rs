@@ -19,7 +19,7 @@ use kymo_core::{Error, Result};
 ///
 /// ```
 /// use kymo_core::bytes::Limits;
-/// use kymo_core::model::profile::*;
+/// use kymo_model::profile::*;
 ///
 /// let mut builder = CallTreeBuilder::new(&Limits::default());
 /// let cputime = builder.metric(Metric::named("CPUTIME (sec)"))?;
@@ -30,7 +30,7 @@ use kymo_core::{Error, Result};
 /// builder.add(thread, main, cputime, 1.5);
 /// let tree = builder.finish();
 /// let mut sums = [0.0];
-/// let inclusive = Column { metric: cputime, reach: Reach::Execution };
+/// let inclusive = Column { metric: cputime, reach: MetricScope::Execution };
 /// tree.sums(&tree.context(main)?, &[inclusive], None, &mut sums)?;
 /// assert_eq!(sums, [1.5]);
 /// # Ok::<(), kymo_core::Error>(())

@@ -378,7 +378,7 @@ pub enum MetricScope {
     Point,
     /// Up to the function: what it did itself, without calls. This is "exclusive".
     Function,
-    /// As [`Reach::Function`], but a loop without the loops within it.
+    /// As [`MetricScope::Function`], but a loop without the loops within it.
     Lexical,
     /// Up to the entry point. This is "inclusive".
     Execution,

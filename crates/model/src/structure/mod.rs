@@ -87,7 +87,7 @@ pub struct Call {
 ///
 /// ```
 /// use kymo_core::bytes::Limits;
-/// use kymo_core::model::structure::*;
+/// use kymo_model::structure::*;
 ///
 /// let mut module = ModuleBuilder::new("/opt/demo/deep", &Limits::default());
 /// let at = |file, line| Place { file, line };
@@ -95,7 +95,7 @@ pub struct Call {
 /// let function = Scope::Function {
 ///     name: "main".into(),
 ///     link_name: None,
-///     at: Some(at(file, 3)),
+///     place: Some(at(file, 3)),
 ///     entry: Some(0x1000),
 /// };
 /// let main = module.scope(None, function)?;

@@ -27,7 +27,7 @@ pub enum Activity<'a> {
     /// Where none of the name is under way, nothing ends.
     EndOf {
         /// Name that it had when it began, or as much of that as an end knows
-        /// ([`known_by`](crate::kernel::known_by)).
+        /// ([`interrupt_key`](crate::kernel::interrupt_key)).
         name: Cow<'a, str>,
     },
     /// There is something to do.

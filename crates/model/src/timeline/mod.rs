@@ -61,7 +61,7 @@ pub trait TimelineView: Send + Sync {
     fn tracks(&self) -> Tracks;
 
     /// The events of a window, in the order of the recording; where that keeps each track by
-    /// itself, in the order of their times ([`Merged`]).
+    /// itself, in the order of their times ([`MergedEvents`]).
     ///
     /// A format with an index reads only what it needs to.
     fn events(self: Arc<Self>, window: &Window) -> Result<Box<dyn Events>>;
